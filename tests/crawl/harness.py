@@ -1,0 +1,122 @@
+"""Real crawls, in this process under its asyncio reactor, or in a child under any reactor."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import scrapy
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+from twisted.internet.defer import Deferred
+
+from tests.crawl.leftovers import Leftovers
+from tests.crawl.logtap import LogTap
+from tests.crawl.result import Result
+from tests.crawl.spiders import RequestsSpider
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MODES: dict[str, dict[str, Any]] = {
+    "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
+    "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+    "none": {"TWISTED_REACTOR_ENABLED": False},
+}
+if scrapy.version_info < (2, 15):
+    del MODES["none"]
+
+# Scrapy 2.14 asks Twisted for TLS in a way that Twisted deprecates
+WARNINGS = ("-Werror", "-Wignore:Passing method to twisted.internet.ssl:DeprecationWarning")
+
+QUIET = {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "LOGSTATS_INTERVAL": 0}
+
+
+def settings_of(given: Mapping[str, Any] | Settings) -> Settings:
+    """The settings of a crawl: those given, over what keeps a crawl to itself.
+
+    The latter have a lower priority than an add-on's. A mapping is taken as a project's.
+    """
+    settings = Settings(QUIET, priority="command")
+    settings.update(given, priority="project")
+    return settings
+
+
+async def crawl(
+    spider: type[RequestsSpider] = RequestsSpider,
+    settings: Mapping[str, Any] | Settings | None = None,
+    *,
+    timeout: float = 30,
+    prepare: Callable[[Crawler], None] | None = None,
+    **arguments: Any,
+) -> Result:
+    """One crawl in this process; `prepare` gets the crawler before it starts.
+
+    It fails if the crawl takes longer than `timeout` seconds, and if it leaves anything behind
+    that the reactor would still have to do.
+    """
+    crawler = Crawler(spider, settings_of(settings or {}))
+    if prepare:
+        prepare(crawler)
+    before = Leftovers.now()
+    with LogTap() as tap:
+        await within(timeout, crawler.crawl(**arguments))
+        await before.cleared()
+        gc.collect()
+    return result_of(crawler, tap, keep=True)
+
+
+def result_of(crawler: Crawler, tap: LogTap, *, keep: bool = False) -> Result:
+    """What the spider, the stats and the log say; `keep`: with the crawler."""
+    spider = crawler.spider
+    assert isinstance(spider, RequestsSpider), "the crawl never got as far as a spider"
+    stats = dict(crawler.stats.get_stats())
+    return Result(spider.made, spider.endings, stats, tap.lines, crawler if keep else None)
+
+
+async def within(timeout: float, deferred: Deferred[None]) -> None:
+    """The Deferred is awaited for so many seconds."""
+    from twisted.internet import reactor
+
+    await deferred.addTimeout(timeout, reactor)
+
+
+def crawl_in_child(
+    spider: str = "tests.crawl.spiders.RequestsSpider",
+    settings: Mapping[str, Any] | None = None,
+    *,
+    mode: str = "asyncio",
+    timeout: float = 60,
+    **arguments: Any,
+) -> Result:
+    """One crawl in a process of its own, with the reactor of `mode` (a key of `MODES`).
+
+    All arguments must be of JSON's types, so components are given by their import paths.
+    """
+    job = {
+        "spider": spider,
+        "settings": {**(settings or {}), **MODES[mode]},
+        "arguments": arguments,
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        order, answer = Path(directory, "job.json"), Path(directory, "result.json")
+        order.write_text(json.dumps(job))
+        child = subprocess.run(
+            [sys.executable, *WARNINGS, "-m", "tests.crawl.child", str(order), str(answer)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert child.returncode == 0, child.stderr[-4000:]
+        result = Result.load(answer)
+    assert not child.stderr, child.stderr[-4000:]
+    return result

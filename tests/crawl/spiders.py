@@ -1,0 +1,58 @@
+"""Spiders that keep an account of how each of their requests ended."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.http import Response
+from twisted.python.failure import Failure
+
+from tests.crawl.result import Ending, Problem
+
+Plan = str | Mapping[str, Any]
+
+
+class RequestsSpider(Spider):
+    """Makes the requests it is given, all at its start, and notes how each one ended.
+
+    A plan is a URL, or the keyword arguments of a `Request`. A subclass that makes more requests
+    makes them with `self.request` in `found`, so that they are counted too.
+    """
+
+    name = "requests"
+
+    def __init__(self, plans: Iterable[Plan] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.plans = list(plans)
+        self.made: list[str] = []
+        self.endings: list[Ending] = []
+
+    async def start(self) -> AsyncIterator[Any]:
+        """All the requests at once."""
+        for plan in self.plans:
+            yield self.request(**({"url": plan} if isinstance(plan, str) else plan))
+
+    def request(self, url: str, **fields: Any) -> Request:
+        """A request whose end is noted."""
+        meta = {**fields.pop("meta", {}), "number": len(self.made)}
+        self.made.append(url)
+        return Request(url, self.page, errback=self.failed, meta=meta, **fields)
+
+    def page(self, response: Response) -> Iterable[Any]:
+        """A page came."""
+        self._note(response.meta["number"], status=response.status, final=response.url)
+        return self.found(response)
+
+    def failed(self, failure: Failure) -> None:
+        """A request ended without a page."""
+        request = failure.request
+        self._note(request.meta["number"], problem=Problem.of(failure.value), final=request.url)
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """Items and further requests out of a page; none here."""
+        return ()
+
+    def _note(self, number: int, **facts: Any) -> None:
+        self.endings.append(Ending(number=number, url=self.made[number], **facts))

@@ -1,0 +1,50 @@
+"""A client that sees octets: what a raw socket gets from the site of the tests."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import suppress
+
+from tests.site import Authority
+
+
+def connect(authority: Authority) -> socket.socket:
+    """A connection of the test to that authority."""
+    sock = socket.create_connection((authority.host, authority.port), timeout=2)
+    if authority.scheme == "http":
+        return sock
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context.wrap_socket(sock)
+
+
+def ask(sock: socket.socket, path: str = "/robots.txt", connection: str = "keep-alive") -> None:
+    """A GET goes out."""
+    lines = [f"GET {path} HTTP/1.1", "Host: here", "X-One: 1", f"Connection: {connection}"]
+    sock.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+
+
+def answer(authority: Authority, path: str = "/robots.txt", enough: int = 1 << 20) -> bytes:
+    """All the octets that come back until the end, or `enough` of them."""
+    with connect(authority) as sock:
+        ask(sock, path, "close")
+        return rest(sock, enough, timeout=2)
+
+
+def rest(sock: socket.socket, enough: int = 1 << 20, timeout: float = 0.1) -> bytes:
+    """What still comes: it ends with the connection, with silence, or with `enough`."""
+    sock.settimeout(timeout)
+    octets = b""
+    with suppress(TimeoutError):
+        while len(octets) < enough and (piece := sock.recv(65536)):
+            octets += piece
+    return octets
+
+
+def ended(sock: socket.socket) -> bool:
+    """Whether the server has closed."""
+    try:
+        return sock.recv(1) == b""
+    except TimeoutError:
+        return False
