@@ -1,0 +1,40 @@
+"""robots.txt for Scrapy, as the Robots Exclusion Protocol says (RFC 9309)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.protocol.rules import RobotsTxt, Rule, Verdict
+
+if TYPE_CHECKING:
+    from scrapy_rep.addon import Addon
+    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+    from scrapy_rep.robotparser import RepRobotParser
+
+__all__ = [
+    "Addon",
+    "RepDownloaderMiddleware",
+    "RepRobotParser",
+    "RobotsForbidden",
+    "RobotsTxt",
+    "RobotsUnreachable",
+    "Rule",
+    "Verdict",
+]
+
+# The matcher is of use without Scrapy, so these are imported when they are first asked for.
+_EDGE = {
+    "Addon": "addon",
+    "RepDownloaderMiddleware": "downloadermiddlewares",
+    "RepRobotParser": "robotparser",
+    "RobotsForbidden": "exceptions",
+    "RobotsUnreachable": "exceptions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EDGE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_EDGE[name]}"), name)

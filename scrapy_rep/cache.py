@@ -1,0 +1,267 @@
+"""What is known of each authority, fetched once, for one crawl (RFC 9309 section 2.4).
+
+The way in is :meth:`RobotsCache.resident` for what is in memory and fresh, which is a look-up, and
+:meth:`RobotsCache.lookup` for everything else, which may wait. One flight per authority reads
+the store and fetches; it belongs to no request, so that no cancelled request takes it along, and
+each request that waits for it has a Deferred of its own.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_rep import stats as names
+from scrapy_rep.protocol.outcome import Cause, NotModified, Outcome, Success, Unreachable
+from scrapy_rep.protocol.policy import (
+    CLOCK_TOLERANCE,
+    Decision,
+    Entry,
+    Fetch,
+    Policy,
+    decide,
+    good_until,
+    learn,
+)
+from scrapy_rep.waiting import pause
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.rules import RobotsTxt
+    from scrapy_rep.stats import RepStats
+
+_ENTRY_SIZE = 1_000
+"""Octets that an authority costs besides its rules: measured, rounded up."""
+
+_WORTH_RETRYING = frozenset(
+    {Cause.STATUS, Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT, Cause.ERROR}
+)
+
+
+class Known:
+    """What a request is told of an authority, good from ``since`` to ``until``."""
+
+    __slots__ = ("decision", "entry", "robots", "since", "size", "until")
+
+    def __init__(self, entry: Entry, decision: Decision, robots: RobotsTxt | None):
+        self.entry = entry
+        self.decision = decision
+        self.robots = robots
+        self.since = max(entry.fetched_at, entry.failed_at) - CLOCK_TOLERANCE
+        self.until = 0.0
+        self.size = 0
+
+    @property
+    def stale(self) -> bool:
+        """Whether the rules are a last good copy, followed while the authority is unreachable."""
+        return self.entry.failing_since is not None and self.decision is Decision.FOLLOW
+
+
+class Flight:
+    """One fetch under way, and those who wait for it."""
+
+    __slots__ = ("brought", "task", "waiters")
+
+    def __init__(self) -> None:
+        self.waiters: list[Deferred[Known]] = []
+        self.brought: Known | None = None
+        self.task: Deferred[None] | None = None
+
+    async def wait(self) -> Known:
+        """Return what the flight brings; a cancelled waiter leaves the others alone."""
+        if self.brought is not None:  # without asyncio a flight may land before it is joined
+            return self.brought
+        waiter: Deferred[Known] = Deferred()
+        self.waiters.append(waiter)
+        try:
+            return await maybe_deferred_to_future(waiter)
+        finally:
+            if waiter in self.waiters:
+                self.waiters.remove(waiter)
+
+    def land(self, known: Known) -> None:
+        """Give every waiter its answer."""
+        self.brought = known
+        waiters, self.waiters = self.waiters, []
+        for waiter in waiters:
+            if not waiter.called:
+                waiter.callback(known)
+
+
+class RobotsCache:
+    """Memory, fetcher and policy, for one crawl.
+
+    ``fetch(authority, page, entry)`` returns an outcome, ``clock()`` seconds since the epoch,
+    ``parse(body)`` the rules; ``announce(robots, page)`` is awaited whenever rules come into
+    force, before any request is judged by them.
+    """
+
+    def __init__(
+        self,
+        *,
+        fetch: Callable[[Authority, Any, Entry | None], Awaitable[Outcome]],
+        parse: Callable[[bytes], RobotsTxt],
+        announce: Callable[[RobotsTxt, Any], Awaitable[None]],
+        clock: Callable[[], float],
+        policy: Policy,
+        stats: RepStats,
+        retry_delays: tuple[float, ...] = (),
+        memory_limit: int = 64 * 1024 * 1024,
+    ):
+        self._fetch = fetch
+        self._parse = parse
+        self._announce = announce
+        self._clock = clock
+        self._policy = policy
+        self._stats = stats
+        self._retry_delays = retry_delays
+        self._memory_limit = memory_limit
+        self._known: OrderedDict[Authority, Known] = OrderedDict()
+        self._flights: dict[Authority, Flight] = {}
+        self._octets = 0
+
+    def resident(self, authority: Authority, now: float) -> Known | None:
+        """Return what memory holds if it is good at ``now``; awaits nothing."""
+        known = self._known.get(authority)
+        if known is not None and known.since <= now < known.until:
+            self._known.move_to_end(authority)
+            return known
+        return None
+
+    async def lookup(self, authority: Authority, page: Any) -> Known:
+        """Return what is known of ``authority``, after a fetch if policy asks for one.
+
+        ``page`` is the request that asks. The decision of what is returned is never WAIT.
+        """
+        known = self._known.get(authority)
+        now = self._clock()
+        answer = decide(known.entry if known else None, now, self._policy)
+        if known is not None and answer.decision is not Decision.WAIT:
+            if answer.fetch is Fetch.BACKGROUND:
+                self._flight(authority, page)
+            if answer.decision is not known.decision or known.until <= now:
+                known = self._known_by(authority, known.entry)
+                self._admit(authority, known)
+            return known
+        self._stats.inc(names.MISS)
+        return await self._flight(authority, page).wait()
+
+    def entries(self) -> Iterator[tuple[Authority, Known]]:
+        """Yield what memory holds, least recently used first."""
+        yield from list(self._known.items())
+
+    def weigh(self, authority: Authority, known: Known) -> None:
+        """Measure rules again: they grow as agents ask for their groups."""
+        if self._known.get(authority) is known:
+            size = _ENTRY_SIZE + (known.robots.size if known.robots else 0)
+            self._octets += size - known.size
+            known.size = size
+            self._evict()
+
+    @property
+    def octets(self) -> int:
+        """The memory that the resident rules take."""
+        return self._octets
+
+    @property
+    def flights(self) -> int:
+        """How many fetches are under way."""
+        return len(self._flights)
+
+    def close(self) -> None:
+        """End every flight; who still waits is told that the crawl is closing."""
+        flights, self._flights = self._flights, {}
+        for authority, flight in flights.items():
+            if flight.task is not None:
+                flight.task.cancel()
+            flight.land(self._failure(authority, Cause.CLOSING))
+
+    def _flight(self, authority: Authority, page: Any) -> Flight:
+        flight = self._flights.get(authority)
+        if flight is None:
+            flight = self._flights[authority] = Flight()
+            flight.task = deferred_from_coro(self._fly(authority, page, flight))
+            flight.task.addErrback(lambda _: None)  # a cancelled flight was landed by close()
+        return flight
+
+    async def _fly(self, authority: Authority, page: Any, flight: Flight) -> None:
+        try:
+            known = await self._learn(authority, page, flight)
+        except Exception as error:  # noqa: BLE001  # a fault of ours is no permission
+            self._stats.own_fault(f"The fetch of {authority.robots_uri}", error)
+            known = self._failure(authority, Cause.ERROR)
+            self._admit(authority, known)
+        finally:
+            if self._flights.get(authority) is flight:
+                del self._flights[authority]
+        flight.land(known)
+
+    async def _learn(self, authority: Authority, page: Any, flight: Flight) -> Known:
+        resident = self._known.get(authority)
+        before = resident.entry if resident else None
+        outcome = await self._fetch(authority, page, before)
+        for delay in self._retry_delays:
+            if not self._again(before, outcome, delay, flight):
+                break
+            await pause(delay)
+            outcome = await self._fetch(authority, page, before)
+        now = self._clock()
+        known = self._known_by(authority, learn(before, outcome, now, self._policy))
+        if isinstance(outcome, NotModified):
+            self._stats.inc(names.REVALIDATED)
+        if isinstance(outcome, Unreachable):
+            retry_in = known.entry.retry_at - now
+            self._stats.fetch_failed(authority, outcome, retry_in, known.stale)
+        if isinstance(outcome, Success) and known.robots is not None:
+            await self._announce(known.robots, page)
+        self._admit(authority, known)
+        return known
+
+    def _again(self, before: Entry | None, outcome: Outcome, delay: float, flight: Flight) -> bool:
+        """Return whether another attempt, after ``delay``, is worth the waiting."""
+        if not isinstance(outcome, Unreachable) or outcome.cause not in _WORTH_RETRYING:
+            return False
+        if not flight.waiters or (outcome.retry_after or 0.0) > delay:
+            return False
+        then = learn(before, outcome, self._clock(), self._policy)
+        return decide(then, self._clock(), self._policy).decision is not Decision.FOLLOW
+
+    def _known_by(self, authority: Authority, entry: Entry) -> Known:
+        """Return what ``entry`` means now, with the rules already parsed where they still hold."""
+        now = self._clock()
+        old = self._known.get(authority)
+        decision = decide(entry, now, self._policy).decision
+        robots = None
+        if decision is Decision.FOLLOW and entry.body is not None:
+            same = old is not None and old.robots is not None and old.entry.body is entry.body
+            robots = old.robots if same and old else self._parse(entry.body)
+        known = Known(entry, decision, robots)
+        known.until = good_until(entry, now, self._policy)
+        return known
+
+    def _failure(self, authority: Authority, cause: Cause) -> Known:
+        """Return the answer where there is none to be had: disallow all."""
+        now = self._clock()
+        old = self._known.get(authority)
+        entry = learn(old.entry if old else None, Unreachable(cause), now, self._policy)
+        known = Known(entry, Decision.DISALLOW_ALL, None)
+        known.until = entry.retry_at
+        return known
+
+    def _admit(self, authority: Authority, known: Known) -> None:
+        """Keep ``known`` in memory, in the place of what was known before."""
+        old = self._known.pop(authority, None)
+        self._octets -= old.size if old else 0
+        self._known[authority] = known
+        self.weigh(authority, known)
+
+    def _evict(self) -> None:
+        # The newest stays, even where it alone is over the limit: it was asked for just now.
+        while self._octets > self._memory_limit and len(self._known) > 1:
+            _, known = self._known.popitem(last=False)
+            self._octets -= known.size
+            self._stats.inc(names.EVICTED)

@@ -1,0 +1,198 @@
+"""The gate in front of each request: robots.txt first (RFC 9309 section 2)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+
+from scrapy_rep import stats as names
+from scrapy_rep.cache import Known, RobotsCache
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.fetcher import METER, RobotsFetcher
+from scrapy_rep.identity import Identity
+from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.policy import Decision
+from scrapy_rep.protocol.rules import RobotsTxt, Verdict
+from scrapy_rep.robotparser import RepRobotParser
+from scrapy_rep.settings import RepSettings, product_tokens
+from scrapy_rep.stats import RepStats
+from scrapy_rep.waiting import DeadlineError, Parking, within
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+# Scrapy knows this signal since 2.15; before, nobody can listen to it.
+_ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
+
+
+class RepDownloaderMiddleware:
+    """Lets through what robots.txt allows, and drops the rest with a reason.
+
+    A dropped request raises :class:`RobotsForbidden` or :class:`RobotsUnreachable`. The instance
+    of a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``.
+    """
+
+    def __init__(self, crawler: Crawler):
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured("ROBOTSTXT_OBEY is off")
+        self._crawler = crawler
+        self._settings = RepSettings.from_settings(crawler.settings)
+        self._stats = RepStats(crawler.stats)
+        self._identity = Identity(crawler, self._settings, self._stats)
+        self._parking = Parking(crawler, self._settings.park_limit, self._stats)
+        fetcher = RobotsFetcher(crawler, self._settings, self._stats, self._parking, time.time)
+        self._cache = RobotsCache(
+            fetch=fetcher.fetch,
+            parse=self._parse,
+            announce=self._announce,
+            clock=time.time,
+            policy=self._settings.policy,
+            stats=self._stats,
+            retry_delays=self._settings.retry_delays,
+            memory_limit=self._settings.memory_limit,
+        )
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RepDownloaderMiddleware:
+        """Return the gate of ``crawler``; raise ``NotConfigured`` where ``ROBOTSTXT_OBEY`` is off.
+
+        Raises ``ValueError`` for a bad setting.
+        """
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> Request | None:
+        """Let ``request`` pass, or raise why not.
+
+        With fresh rules in memory this awaits nothing.
+        """
+        if request.meta.get("dont_obey_robotstxt"):
+            if METER not in request.meta:
+                self._stats.inc(names.BYPASSED)
+            return None
+        url = request.url
+        try:
+            authority = authority_of(url)
+            if authority is None:  # neither http nor https: no robots.txt governs it
+                return None
+            agent = self._identity.of(request)
+        except (ValueError, TypeError) as error:
+            raise self._unreachable(request, None, Cause.URL, str(error)) from None
+        known = self._cache.resident(authority, time.time())
+        if known is not None and known.robots is not None and known.entry.failing_since is None:
+            self._stats.inc(names.HIT)
+            if known.robots.allowed(url, agent):
+                self._stats.inc(names.ALLOWED)
+                return None
+        elif known is not None:
+            self._stats.inc(names.HIT)
+        elif url.endswith("/robots.txt") and url == authority.robots_uri:
+            # Allowed by definition (RFC 9309 section 2.2.2), so it waits for nothing.
+            self._stats.inc(names.ALLOWED)
+            return None
+        else:
+            known = await self._look_up(request, authority)
+        self._apply(request, authority, known, agent)
+        return None
+
+    async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
+        """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
+
+        Fetches the robots.txt if it is not known. Raises ``ValueError`` for an http or https
+        URL without a usable host.
+        """
+        authority = authority_of(url)
+        if authority is None:
+            return Verdict(allowed=True, reason="no robots.txt governs this scheme")
+        tokens = self._identity.default if agent is None else product_tokens(agent)
+        known = await self._cache.lookup(authority, None)
+        return _judge(known, authority, url, tokens)
+
+    def cache_info(self) -> dict[str, int]:
+        """Return what is known and under way: authorities, octets, fetches, waiting requests."""
+        return {
+            "authorities": sum(1 for _ in self._cache.entries()),
+            "octets": self._cache.octets,
+            "fetches": self._cache.flights,
+            "waiting": self._parking.waiting,
+        }
+
+    async def _look_up(self, request: Request, authority: Authority) -> Known:
+        try:
+            with self._parking.place():
+                return await self._cache.lookup(authority, request)
+        except IgnoreRequest:
+            raise
+        except Exception as error:
+            self._stats.own_fault(f"The look-up of {authority}", error)
+            raise self._unreachable(request, authority, Cause.ERROR, str(error)) from error
+
+    def _apply(
+        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+    ) -> None:
+        verdict = _judge(known, authority, request.url, agent)
+        self._cache.weigh(authority, known)
+        if known.stale:
+            self._stats.inc(names.STALE)
+        if verdict.allowed:
+            self._stats.inc(names.ALLOWED)
+        elif known.decision is Decision.FOLLOW or known.entry.failing_since is None:
+            self._stats.forbidden(request.method, request.url, verdict)
+            raise RobotsForbidden(verdict, authority)
+        else:
+            entry = known.entry
+            raise self._unreachable(request, authority, entry.cause, retry_at=entry.retry_at)
+
+    def _unreachable(
+        self,
+        request: Request,
+        authority: Authority | None,
+        cause: Cause | str,
+        detail: str = "",
+        retry_at: float | None = None,
+    ) -> RobotsUnreachable:
+        said = f"{cause}: {detail}" if detail else str(cause)
+        self._stats.unreachable(request.method, request.url, said)
+        verdict = Verdict(allowed=False, reason="unreachable")
+        return RobotsUnreachable(verdict, authority, cause, retry_at)
+
+    def _parse(self, body: bytes) -> RobotsTxt:
+        settings = self._settings
+        return RobotsTxt.parse(body, profile=settings.profile, max_size=settings.max_size)
+
+    async def _announce(self, robots: RobotsTxt, page: Any) -> None:
+        if _ROBOTS_PARSED is None:
+            return
+        sent = self._crawler.signals.send_catch_log_async(
+            signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=page
+        )
+        try:
+            await within(self._settings.timeout, sent)
+        except DeadlineError as error:  # a listener hangs; who waits for the rules must not
+            self._stats.own_fault("A listener to robots_parsed", error)
+
+    def _spider_closed(self) -> None:
+        self._cache.close()
+
+
+def _judge(known: Known, authority: Authority, url: str, agent: tuple[str, ...]) -> Verdict:
+    if known.robots is not None:
+        verdict = known.robots.verdict(url, agent)
+        return (
+            replace(verdict, reason=f"{verdict.reason}, last good copy") if known.stale else verdict
+        )
+    if url == authority.robots_uri:
+        return Verdict(allowed=True, reason="robots.txt itself")
+    if known.decision is Decision.ALLOW_ALL:
+        return Verdict(allowed=True, reason="unavailable")
+    if known.entry.failing_since is None:
+        return Verdict(allowed=False, reason="access denied")
+    return Verdict(allowed=False, reason="unreachable")

@@ -1,0 +1,51 @@
+"""The ends of a request that is not downloaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import IgnoreRequest
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.outcome import Cause
+    from scrapy_rep.protocol.rules import Verdict
+
+
+class RobotsForbidden(IgnoreRequest):
+    """The rules of ``authority`` forbid the request (RFC 9309 section 2.2.2).
+
+    ``verdict`` says by which rule. Its text begins ``Forbidden by robots.txt``.
+    """
+
+    def __init__(self, verdict: Verdict, authority: Authority):
+        super().__init__(f"Forbidden by robots.txt: {verdict.reason} ({authority})")
+        self.verdict = verdict
+        self.authority = authority
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.verdict, self.authority)
+
+
+class RobotsUnreachable(IgnoreRequest):
+    """The rules of ``authority`` are undefined: complete disallow (RFC 9309 section 2.3.1.4).
+
+    ``cause`` says why, ``retry_at`` (seconds since the epoch, or ``None`` if unknown) from when
+    on the authority will be asked again. ``authority`` is ``None`` where the URL names none.
+    """
+
+    def __init__(
+        self,
+        verdict: Verdict,
+        authority: Authority | None,
+        cause: Cause | str,
+        retry_at: float | None = None,
+    ):
+        super().__init__(f"robots.txt unreachable: {cause} ({authority})")
+        self.verdict = verdict
+        self.authority = authority
+        self.cause = str(cause)
+        self.retry_at = retry_at
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.verdict, self.authority, self.cause, self.retry_at)

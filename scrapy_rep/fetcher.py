@@ -1,0 +1,213 @@
+"""One authority's robots.txt, through Scrapy's own downloader, made tamper-proof.
+
+RFC 9309 section 2.3. Whatever happens, :meth:`RobotsFetcher.fetch` returns an outcome: what it
+cannot name is Unreachable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http.request import NO_CALLBACK
+
+from scrapy_rep import stats as names
+from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.freshness import retry_after
+from scrapy_rep.protocol.outcome import (
+    Cause,
+    Meaning,
+    NotModified,
+    Outcome,
+    Success,
+    Unavailable,
+    Unreachable,
+    meaning_of,
+)
+from scrapy_rep.redirects import RefusedError, answered_by_public, target_of
+from scrapy_rep.responses import body_of, cause_of, lifetime_of
+from scrapy_rep.waiting import within
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.protocol.policy import Entry
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting import Parking
+
+METER = "scrapy_rep_meter"
+"""The meta key by which a robots.txt request of this package is known."""
+
+# Each key keeps one component of Scrapy from changing what robots.txt is found to say.
+_META: dict[str, Any] = {
+    "dont_obey_robotstxt": True,  # this package: no robots.txt for a robots.txt
+    "allow_offsite": True,  # OffsiteMiddleware: the page was let through already
+    "dont_redirect": True,  # RedirectMiddleware, MetaRefreshMiddleware: hops are followed here
+    "handle_httpstatus_all": True,
+    "dont_retry": True,  # RetryMiddleware: the back-off is policy's
+    "dont_cache": True,  # HttpCacheMiddleware
+    "dont_merge_cookies": True,  # CookiesMiddleware
+    "autothrottle_dont_adjust_delay": True,
+    "download_fail_on_dataloss": True,  # half a robots.txt is none
+    "download_maxsize": 0,  # it is cut at the limit, not refused
+}
+_HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
+
+# What an encoded body may grow to while Scrapy decodes it, in parsing limits; beyond, Scrapy drops
+# the response.
+_MOST_INFLATION = 16
+
+
+class _Meter:
+    """How many octets of one response were received."""
+
+    __slots__ = ("octets",)
+
+    def __init__(self) -> None:
+        self.octets = 0
+
+
+class RobotsFetcher:
+    """Fetches robots.txt files for the crawl of ``crawler``."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        stats: RepStats,
+        parking: Parking,
+        clock: Callable[[], float],
+    ):
+        self._crawler = crawler
+        self._settings = settings
+        self._stats = stats
+        self._parking = parking
+        self._clock = clock
+        self._in_flight = 0
+
+    async def fetch(
+        self, authority: Authority, page: Request | None, known: Entry | None
+    ) -> Outcome:
+        """Return what one fetch of the robots.txt of ``authority`` came to; never raises.
+
+        ``page`` is the request that asks, for its proxy; ``known`` what is known so far, for a
+        conditional request. All hops and octets together take at most ``REP_TIMEOUT``.
+        """
+        self._stats.inc(names.REQUESTS)
+        self._listen(+1)
+        try:
+            with self._parking.lane():
+                work = self._follow(authority, page, known)
+                return await within(self._settings.timeout, work)
+        except RefusedError as error:
+            return Unreachable(Cause.REDIRECT, detail=str(error))
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is no permission
+            if not isinstance(error, IgnoreRequest):
+                self._stats.inc(names.EXCEPTIONS.format(type(error)))
+            return Unreachable(cause_of(error), detail=str(error) or type(error).__name__)
+        finally:
+            self._listen(-1)
+
+    async def _follow(
+        self, authority: Authority, page: Request | None, known: Entry | None
+    ) -> Outcome:
+        uri = authority.robots_uri
+        deadline = monotonic() + self._settings.timeout
+        trail: list[str] = []
+        public = True
+        while True:
+            request = self._request(uri, page, known)
+            request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
+            response = await self._crawler.engine.download_async(request)
+            here = answered_by_public(request, response, uri)
+            if trail and public and not here:
+                raise RefusedError(f"redirect from a public to a local address: {uri}")
+            public = here
+            if meaning_of(response.status) is not Meaning.REDIRECT:
+                return self._outcome(request, response, uri, tuple(trail), known)
+            if len(trail) == self._settings.max_redirects:
+                self._count(response)
+                life = lifetime_of(response, self._clock())
+                return Unavailable(response.status, uri, tuple(trail), life)
+            uri = target_of(uri, response, public)
+            trail.append(uri)
+            self._stats.inc(names.REDIRECTS)
+
+    def _request(self, uri: str, page: Request | None, known: Entry | None) -> Request:
+        meta = {**_META, METER: _Meter()}
+        headers: dict[str, Any] = {**_HEADERS}
+        if self._settings.download_slot == "own":
+            meta["download_slot"] = f"robots.txt {authority_of(uri)}"
+        elif page is not None and "download_slot" in page.meta:
+            meta["download_slot"] = page.meta["download_slot"]
+        if page is not None and page.meta.get("proxy"):
+            meta["proxy"] = page.meta["proxy"]
+            if "_auth_proxy" in page.meta:  # on a retry HttpProxyMiddleware left it there
+                meta["_auth_proxy"] = page.meta["_auth_proxy"]
+                headers["Proxy-Authorization"] = page.headers.get("Proxy-Authorization")
+        # Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
+        if known is not None and known.body is not None and known.uri == uri:
+            headers["If-None-Match"] = known.etag
+            headers["If-Modified-Since"] = known.last_modified
+        sent = {name: value for name, value in headers.items() if value is not None}
+        return Request(uri, callback=NO_CALLBACK, headers=sent, meta=meta)
+
+    def _outcome(
+        self,
+        request: Request,
+        response: Response,
+        uri: str,
+        trail: tuple[str, ...],
+        known: Entry | None,
+    ) -> Outcome:
+        self._count(response)
+        now = self._clock()
+        status = response.status
+        meaning = meaning_of(status)
+        if meaning is Meaning.SUCCESS:
+            etag, modified = (response.headers.get(h) for h in ("ETag", "Last-Modified"))
+            body, cut = body_of(response, self._settings.max_size)
+            if cut:
+                self._stats.inc(names.TRUNCATED)
+            return Success(body, status, uri, trail, lifetime_of(response, now), etag, modified)
+        if meaning is Meaning.NOT_MODIFIED and known is not None and known.uri == uri:
+            return NotModified(lifetime_of(response, now))
+        # 407 is the word of our proxy, not of the site: a failure of ours.
+        ours = status == 407 and request.meta.get("proxy")
+        if meaning is Meaning.UNAVAILABLE and not ours:
+            return Unavailable(status, uri, trail, lifetime_of(response, now))
+        wait = retry_after(response.headers.get("Retry-After"), now)
+        return Unreachable(Cause.STATUS, status, wait)
+
+    def _count(self, response: Response) -> None:
+        self._stats.inc(names.RESPONSES)
+        self._stats.inc(names.RESPONSE_STATUS.format(response.status))
+
+    def _listen(self, change: int) -> None:
+        # Every chunk of every download passes the signal: listen only while a fetch is on.
+        before, self._in_flight = self._in_flight, self._in_flight + change
+        connect = self._crawler.signals.connect
+        if before == 0:
+            connect(self._bytes_received, signal=signals.bytes_received)
+            connect(self._downloaded, signal=signals.response_downloaded)
+        elif self._in_flight == 0:
+            disconnect = self._crawler.signals.disconnect
+            disconnect(self._bytes_received, signal=signals.bytes_received)
+            disconnect(self._downloaded, signal=signals.response_downloaded)
+
+    def _bytes_received(self, data: bytes, request: Request) -> None:
+        meter = request.meta.get(METER)
+        if meter is not None:
+            meter.octets += len(data)
+            if meter.octets > self._settings.max_size:
+                raise StopDownload(fail=False)
+
+    def _downloaded(self, request: Request) -> None:
+        # From here on this key bounds what HttpCompressionMiddleware may inflate a body to.
+        if METER in request.meta:
+            request.meta["download_maxsize"] = _MOST_INFLATION * self._settings.max_size

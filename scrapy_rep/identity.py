@@ -1,0 +1,79 @@
+"""Which product tokens a request goes by (RFC 9309 section 2.2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.protocol.agent import product_token
+from scrapy_rep.settings import product_tokens
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.stats import RepStats
+
+_MOST_REMEMBERED = 1_000
+
+
+class Identity:
+    """Names the crawler: by meta, spider, setting, or the User-Agent the request will carry."""
+
+    def __init__(self, crawler: Crawler, settings: RepSettings, stats: RepStats):
+        self._crawler = crawler
+        self._setting = settings.user_agent
+        self._stats = stats
+        self._remembered: dict[Any, tuple[str, ...]] = {}
+        self._warned = False
+
+    def of(self, request: Request) -> tuple[str, ...]:
+        """Return the tokens of ``request`` in falling preference.
+
+        Raises ``ValueError`` if its meta or the spider names something that is no token.
+        """
+        chosen = request.meta.get("robotstxt_user_agent")
+        if not chosen:
+            chosen = getattr(self._crawler.spider, "robotstxt_user_agent", None)
+        if chosen:
+            return self._recall(chosen, product_tokens)
+        if self._setting is not None:
+            return self._setting
+        sent = request.headers.get("User-Agent") if request.headers else None
+        return self._recall(sent or self._configured(), self._derived)
+
+    @property
+    def default(self) -> tuple[str, ...]:
+        """The tokens of a request that says nothing of its own."""
+        chosen = getattr(self._crawler.spider, "robotstxt_user_agent", None)
+        if chosen:
+            return product_tokens(chosen)
+        return self._setting or self._derived(self._configured())
+
+    def _recall(self, chosen: Any, make: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
+        key = tuple(chosen) if isinstance(chosen, list) else chosen
+        tokens = self._remembered.get(key)
+        if tokens is None:
+            tokens = make(chosen)
+            if len(self._remembered) >= _MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[key] = tokens
+        return tokens
+
+    def _configured(self) -> str | bytes:
+        """Return the User-Agent that Scrapy will give to a request that has none."""
+        settings = self._crawler.settings
+        for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
+            if name.lower() == "user-agent" and value:
+                return str(value)
+        chosen = getattr(self._crawler.spider, "user_agent", None) or settings["USER_AGENT"]
+        return str(chosen or "")
+
+    def _derived(self, user_agent: str | bytes) -> tuple[str, ...]:
+        text = user_agent.decode("latin-1") if isinstance(user_agent, bytes) else user_agent
+        token = product_token(text)
+        if token is None and not self._warned:
+            self._warned = True
+            self._stats.nameless(text)
+        return (token or "*",)

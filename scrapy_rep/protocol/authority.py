@@ -1,0 +1,71 @@
+"""A URL names the authority whose robots.txt governs it (RFC 9309 section 2.3)."""
+
+from __future__ import annotations
+
+import ipaddress
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# One crawl rarely interleaves more origins than this; a miss costs one urlsplit.
+_ORIGINS_REMEMBERED = 8192
+
+
+class Authority(NamedTuple):
+    """Scheme, host and effective port: the scope of one robots.txt (RFC 9309 section 2.3).
+
+    ``host`` is lower case, without a trailing dot, IDNs in their ASCII form, IPv6 literals
+    compressed and without brackets. User information is never part of it.
+    """
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """Return the origin, without a default port: ``https://example.org``."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{host}{port}"
+
+    @property
+    def robots_uri(self) -> str:
+        """The URI of the rules: ``scheme://authority/robots.txt`` (RFC 9309 section 2.3)."""
+        return f"{self}/robots.txt"
+
+
+def authority_of(url: str) -> Authority | None:
+    """Return the authority of an http or https URL, ``None`` for any other scheme.
+
+    Raises ``ValueError`` for an http or https URL that names no usable host or port.
+    """
+    # The prefix up to the path decides; a URL without one is its own prefix.
+    end = url.find("/", 8)
+    return _authority_of_origin(url if end < 0 else url[:end])
+
+
+@lru_cache(_ORIGINS_REMEMBERED)
+def _authority_of_origin(origin: str) -> Authority | None:
+    scheme = origin[: max(origin.find(":"), 0)].lower()
+    if scheme not in DEFAULT_PORTS:
+        return None
+    try:
+        parts = urlsplit(origin)
+        port = parts.port
+        host = _normal_host(parts.hostname or "")
+    except ValueError as error:
+        raise ValueError(f"no usable host and port in the URL: {error}") from None
+    return Authority(scheme, host, DEFAULT_PORTS[scheme] if port is None else port)
+
+
+def _normal_host(host: str) -> str:
+    if ":" in host:
+        return ipaddress.IPv6Address(host).compressed
+    if not host.isascii():
+        host = host.encode("idna").decode("ascii")
+    host = host.lower().removesuffix(".")
+    if not host or any(c <= " " for c in host):
+        raise ValueError("the host is empty or holds white space")
+    return host

@@ -1,0 +1,112 @@
+"""What one fetch of a robots.txt came to (RFC 9309 section 2.3.1).
+
+A status code means one of five things, and the table :data:`STATUS_MEANINGS` says which. A fetch
+as a whole, after its redirects, ends as one of four outcomes: :class:`Success`,
+:class:`NotModified`, :class:`Unavailable` or :class:`Unreachable`. Whatever the table does not
+name, and whatever went wrong before there was a status, is Unreachable: a failure is never
+permission.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Meaning(Enum):
+    """What a status code says of a robots.txt."""
+
+    SUCCESS = "success"
+    NOT_MODIFIED = "not modified"
+    REDIRECT = "redirect"
+    UNAVAILABLE = "unavailable"
+    UNREACHABLE = "unreachable"
+
+
+# First match counts. (first status, last status, meaning, authority)
+STATUS_MEANINGS: tuple[tuple[int, int, Meaning, str], ...] = (
+    (200, 299, Meaning.SUCCESS, "RFC 9309 section 2.3.1.1"),
+    (304, 304, Meaning.NOT_MODIFIED, "RFC 9111 section 4.3.3"),
+    (301, 303, Meaning.REDIRECT, "RFC 9309 section 2.3.1.2"),
+    (307, 308, Meaning.REDIRECT, "RFC 9309 section 2.3.1.2"),
+    (429, 429, Meaning.UNREACHABLE, "RFC 6585 section 4: too many requests, so not now"),
+    (400, 499, Meaning.UNAVAILABLE, "RFC 9309 section 2.3.1.3"),
+    (500, 599, Meaning.UNREACHABLE, "RFC 9309 section 2.3.1.4"),
+)
+
+
+def meaning_of(status: int) -> Meaning:
+    """Return what ``status`` says; any status outside the table is Unreachable."""
+    for first, last, meaning, _ in STATUS_MEANINGS:
+        if first <= status <= last:
+            return meaning
+    return Meaning.UNREACHABLE
+
+
+class Cause(str, Enum):
+    """Why a robots.txt was unreachable (RFC 9309 section 2.3.1.4)."""
+
+    STATUS = "status"
+    DNS = "dns"
+    CONNECTION = "connection"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    REDIRECT = "redirect refused"
+    DROPPED = "dropped by another component"
+    URL = "malformed url"
+    CLOSING = "crawl closing"
+    ERROR = "error"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """The rules were fetched: they must be followed (RFC 9309 section 2.3.1.1).
+
+    ``body`` is cut at the parsing limit. ``lifetime`` is how many seconds the response says
+    that it stays fresh, ``None`` where it does not say.
+    """
+
+    body: bytes
+    status: int = 200
+    uri: str = ""
+    redirects: tuple[str, ...] = ()
+    lifetime: float | None = None
+    etag: bytes | None = None
+    last_modified: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotModified:
+    """The copy that the fetch was conditional on still holds (RFC 9111 section 4.3.3)."""
+
+    lifetime: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """There is no robots.txt to be had: no rule restricts access (RFC 9309 section 2.3.1.3)."""
+
+    status: int
+    uri: str = ""
+    redirects: tuple[str, ...] = ()
+    lifetime: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """The robots.txt is undefined: complete disallow (RFC 9309 section 2.3.1.4).
+
+    ``status`` is that of the response, if there was one; ``retry_after`` the seconds for which
+    the server asked to be left alone; ``detail`` a few words for the log.
+    """
+
+    cause: Cause
+    status: int | None = None
+    retry_after: float | None = None
+    detail: str = ""
+
+
+Outcome = Success | NotModified | Unavailable | Unreachable

@@ -1,0 +1,50 @@
+"""Where a redirect of a robots.txt leads, and whether it may be followed (RFC 9309 2.3.1.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from scrapy_rep.addresses import is_global, is_local_host, literal_address
+from scrapy_rep.protocol.authority import authority_of
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+
+class RefusedError(Exception):
+    """A redirect that must not be followed; the message says why."""
+
+
+def target_of(uri: str, response: Response, public: bool) -> str:
+    """Return where a redirect leads; raise ``RefusedError`` if it must not be followed."""
+    location = response.headers.get("Location")
+    if location is None:
+        raise RefusedError(f"status {response.status} without a Location")
+    try:
+        text = location.decode("utf-8")
+    except UnicodeDecodeError:
+        text = location.decode("latin-1")
+    try:
+        target = urldefrag(urljoin(uri, text.strip())).url
+        authority = authority_of(target)
+    except ValueError as error:
+        raise RefusedError(f"broken Location: {error}") from None
+    if authority is None:
+        raise RefusedError("redirect to a scheme other than http and https")
+    if public and is_local_host(authority.host):
+        raise RefusedError(f"redirect from a public to a local address: {authority}")
+    parts = urlsplit(target)
+    # User information in a Location is no credential of ours to send.
+    return f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+
+
+def answered_by_public(request: Request, response: Response, uri: str) -> bool:
+    """Return whether a hop was answered from the public Internet, as far as can be told."""
+    host = (urlsplit(uri).hostname or "").lower()
+    if literal_address(host) is None and not request.meta.get("proxy"):
+        address = getattr(response, "ip_address", None)
+        if address is not None:
+            return is_global(address)
+    return not is_local_host(host)

@@ -1,0 +1,79 @@
+"""What a download of Scrapy says: its body, its freshness, or why there is none."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from scrapy_rep.protocol.freshness import lifetime
+from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.syntax import truncate
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+# Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's.
+_CAUSES: dict[str, Cause] = {
+    "DeadlineError": Cause.TIMEOUT,
+    "TimeoutError": Cause.TIMEOUT,
+    "TCPTimedOutError": Cause.TIMEOUT,
+    "DownloadTimeoutError": Cause.TIMEOUT,
+    "DNSLookupError": Cause.DNS,
+    "CannotResolveHostError": Cause.DNS,
+    "SSL.Error": Cause.TLS,
+    "SSLError": Cause.TLS,
+    "VerificationError": Cause.TLS,
+    "ConnectError": Cause.CONNECTION,
+    "ConnectionClosed": Cause.CONNECTION,
+    "ConnectionDone": Cause.CONNECTION,
+    "ConnectionLost": Cause.CONNECTION,
+    "DownloadConnectionRefusedError": Cause.CONNECTION,
+    "DownloadFailedError": Cause.CONNECTION,
+    "DownloadCancelledError": Cause.CONNECTION,
+    "ResponseDataLossError": Cause.CONNECTION,
+    "_NewConnectionGen": Cause.CONNECTION,
+    "ConnectionError": Cause.CONNECTION,
+    "IgnoreRequest": Cause.DROPPED,
+}
+
+
+def cause_of(error: BaseException) -> Cause:
+    """Return the cause that an exception of a download stands for."""
+    reasons = getattr(error, "reasons", None) or ()  # Twisted's ResponseFailed wraps Failures
+    inner = [reason.value for reason in reasons if hasattr(reason, "value")]
+    for e in (error, *inner):
+        for kind in type(e).__mro__:
+            qualified = f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+            cause = _CAUSES.get(qualified) or _CAUSES.get(kind.__name__)
+            if cause is not None:
+                return cause
+    return Cause.CONNECTION if inner else Cause.ERROR
+
+
+def body_of(response: Response, limit: int) -> tuple[bytes, bool]:
+    """Return the octets to parse, at most ``limit``, and whether they were cut.
+
+    Raises ``ValueError`` or ``zlib.error`` for a body that is not whole or not readable.
+    """
+    body = response.body
+    if "dataloss" in response.flags:
+        raise ValueError("the body stops before its end")
+    encoding = (response.headers.get("Content-Encoding") or b"").strip().lower()
+    if encoding not in (b"", b"identity", b"gzip", b"x-gzip"):
+        raise ValueError(f"Content-Encoding {encoding.decode('latin-1')} was not decoded")
+    if body.startswith(b"\x1f\x8b"):
+        # One octet more than the limit shows that there is more.
+        body = zlib.decompressobj(wbits=31).decompress(body, limit + 1)
+    cut = len(body) > limit or "download_stopped" in response.flags
+    # What was cut on the wire may have its end within the limit: that line is partial, too.
+    return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
+
+
+def lifetime_of(response: Response, now: float) -> float | None:
+    """Return for how many seconds a response is fresh, ``None`` if it does not say."""
+    headers: Mapping[str, bytes | None] = {
+        name: b", ".join(response.headers.getlist(name)) or None
+        for name in ("Cache-Control", "Expires", "Date", "Age")
+    }
+    return lifetime(headers, now)

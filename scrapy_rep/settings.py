@@ -1,0 +1,161 @@
+"""Scrapy settings in, one frozen :class:`RepSettings` out: every default and check is here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.protocol.policy import MIN_LIFETIME, Policy
+from scrapy_rep.protocol.profiles import PROFILES
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+DAY = 86_400.0
+LEAST_MAX_SIZE = 512_000
+"""500 KiB, the least parsing limit (RFC 9309 section 2.5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepSettings:
+    """What the operator chose; sizes in octets, times in seconds."""
+
+    user_agent: tuple[str, ...] | None = None
+    profile: str = "rfc9309"
+    store: str | None = None
+    memory_limit: int = 64 * 1024 * 1024
+    max_size: int = LEAST_MAX_SIZE
+    timeout: float = 15.0
+    retry_delays: tuple[float, ...] = (1.0, 5.0)
+    unreachable_ttl: tuple[float, float] = (60.0, 3_600.0)
+    stale_if_unreachable: float = 30 * DAY
+    max_ttl: float = DAY
+    access_denied: str = "allow"
+    max_redirects: int = 5
+    park_limit: int = 1_000
+    download_slot: str = "own"
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> RepSettings:
+        """Return the checked settings; raise ``ValueError``, in one line, for a bad one."""
+        chosen: dict[str, Any] = {}
+        for name, field, check in _CHECKS:
+            value = settings.get(name)
+            if value is None:
+                continue
+            try:
+                chosen[field] = check(value)
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{name} = {value!r}: {error}") from None
+        return cls(**chosen)
+
+    @property
+    def policy(self) -> Policy:
+        """The part that decides how long what is known is used."""
+        return Policy(
+            max_ttl=self.max_ttl,
+            unreachable_ttl=self.unreachable_ttl,
+            stale_if_unreachable=self.stale_if_unreachable,
+            access_denied=self.access_denied,
+        )
+
+
+def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...]:
+    """Return an identity, one string or several in falling preference, as a tuple.
+
+    Raises ``ValueError`` if it is empty or holds something other than text.
+    """
+    several = [value] if isinstance(value, (str, bytes)) else list(value)
+    tokens = [t.decode("latin-1") if isinstance(t, bytes) else t for t in several]
+    if not tokens or not all(isinstance(t, str) and t.strip() for t in tokens):
+        raise ValueError("must be a product token or a list of them, none of them empty")
+    return tuple(t.strip() for t in tokens)
+
+
+def _number(least: float, most: float = math.inf, unit: str = "seconds") -> Callable[[Any], float]:
+    def check(value: Any) -> float:
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (ValueError, TypeError):
+            number = math.nan
+        if not least <= number <= most or math.isinf(number):
+            bound = f"at least {least:g}" if math.isinf(most) else f"{least:g} to {most:g}"
+            raise ValueError(f"must be a number of {unit}, {bound}")
+        return number
+
+    return check
+
+
+def _whole(least: int, unit: str, why: str = "") -> Callable[[Any], int]:
+    in_range = _number(least, unit=unit)
+
+    def check(value: Any) -> int:
+        number = in_range(value)
+        if number != int(number):
+            raise ValueError(f"must be a whole number of {unit}")
+        return int(number)
+
+    def explained(value: Any) -> int:
+        try:
+            return check(value)
+        except ValueError as error:
+            raise ValueError(f"{error}{why}") from None
+
+    return explained
+
+
+def _several(each: Callable[[Any], float]) -> Callable[[Any], tuple[float, ...]]:
+    def check(value: Any) -> tuple[float, ...]:
+        if isinstance(value, str):
+            value = [part for part in value.strip("[]() ").split(",") if part.strip()]
+        elif isinstance(value, (int, float)):
+            value = [value]
+        return tuple(each(part) for part in value)
+
+    return check
+
+
+def _back_off(value: Any) -> tuple[float, float]:
+    pair = _several(_number(1))(value)
+    if len(pair) != 2 or pair[0] > pair[1]:
+        raise ValueError("must be two numbers of seconds, the first back-off and the longest")
+    return pair[0], pair[1]
+
+
+def _one_of(*names: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in names:
+            raise ValueError(f"must be one of {', '.join(names)}")
+        return str(value)
+
+    return check
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("must be a URI")
+    return value.strip()
+
+
+_CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("ROBOTSTXT_USER_AGENT", "user_agent", product_tokens),
+    ("REP_PROFILE", "profile", _one_of(*PROFILES)),
+    ("REP_STORE", "store", _text),
+    ("REP_MEMORY_LIMIT", "memory_limit", _whole(1_048_576, "octets")),
+    (
+        "REP_MAX_SIZE",
+        "max_size",
+        _whole(LEAST_MAX_SIZE, "octets", " (500 KiB, RFC 9309 section 2.5)"),
+    ),
+    ("REP_TIMEOUT", "timeout", _number(0.1)),
+    ("REP_RETRY_DELAYS", "retry_delays", _several(_number(0))),
+    ("REP_UNREACHABLE_TTL", "unreachable_ttl", _back_off),
+    ("REP_STALE_IF_UNREACHABLE", "stale_if_unreachable", _number(0)),
+    ("REP_MAX_TTL", "max_ttl", _number(MIN_LIFETIME, DAY)),
+    ("REP_ACCESS_DENIED", "access_denied", _one_of("allow", "disallow")),
+    ("REP_MAX_REDIRECTS", "max_redirects", _whole(5, "hops", " (RFC 9309 section 2.3.1.2)")),
+    ("REP_PARK_LIMIT", "park_limit", _whole(0, "requests")),
+    ("REP_DOWNLOAD_SLOT", "download_slot", _one_of("own", "page")),
+)

@@ -1,0 +1,141 @@
+"""Every stat name and log line of the package, and how hostile text is made harmless in them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.outcome import Unreachable
+    from scrapy_rep.protocol.rules import Verdict
+
+logger = logging.getLogger("scrapy_rep")
+
+ALLOWED = "robotstxt/allowed"
+FORBIDDEN = "robotstxt/forbidden"
+UNREACHABLE = "robotstxt/unreachable"
+BYPASSED = "robotstxt/bypassed"
+REQUESTS = "robotstxt/request_count"
+RESPONSES = "robotstxt/response_count"
+RESPONSE_STATUS = "robotstxt/response_status_count/{}"
+EXCEPTIONS = "robotstxt/exception_count/{}"
+REDIRECTS = "robotstxt/redirect_count"
+TRUNCATED = "robotstxt/truncated"
+HIT = "robotstxt/cache/hit"
+MISS = "robotstxt/cache/miss"
+STALE = "robotstxt/cache/stale"
+REVALIDATED = "robotstxt/cache/revalidated"
+EVICTED = "robotstxt/cache/evicted"
+PARKED = "robotstxt/parked"
+PARKED_MAX = "robotstxt/parked/max"
+STORE_ERROR = "robotstxt/store/error"
+
+_LONGEST = 200
+
+
+class Collector(Protocol):
+    """The part of a Scrapy stats collector that is used."""
+
+    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
+        """Add ``count`` to a stat."""
+
+    def max_value(self, key: str, value: Any) -> None:
+        """Keep the larger of a stat and ``value``."""
+
+
+def printable(text: str | bytes | None) -> str:
+    """Return text from outside with nothing in it that a terminal or a log reader acts on."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    escaped = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text or ""
+    )
+    return escaped if len(escaped) <= _LONGEST else escaped[:_LONGEST] + "..."
+
+
+def without_credentials(url: str) -> str:
+    """Return a URL for a log line: without user information, harmless, not too long."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return printable(url)
+    ends = [end for end in map(rest.find, "/?#") if end >= 0]
+    end = min(ends, default=len(rest))
+    return printable(f"{scheme}://{rest[:end].rpartition('@')[2]}{rest[end:]}")
+
+
+class RepStats:
+    """Counts and says what happens, for one crawl."""
+
+    def __init__(self, collector: Collector):
+        self.inc = collector.inc_value
+        self.max = collector.max_value
+
+    def forbidden(self, method: str, url: str, verdict: Verdict) -> None:
+        """Count a forbidden request and say by which rule, line and group."""
+        self.inc(FORBIDDEN)
+        if not logger.isEnabledFor(logging.DEBUG):
+            return
+        why = verdict.reason
+        if verdict.rule is not None:
+            why = f"{printable(str(verdict.rule))}, line {verdict.line}"
+            why += f", group {printable(verdict.group)}"
+        logger.debug("Forbidden by robots.txt: <%s %s> (%s)", method, without_credentials(url), why)
+
+    def unreachable(self, method: str, url: str, cause: str) -> None:
+        """Count a request whose rules are undefined."""
+        self.inc(UNREACHABLE)
+        logger.debug(
+            "robots.txt unreachable (%s): <%s %s> is not requested",
+            cause,
+            method,
+            without_credentials(url),
+        )
+
+    def fetch_failed(
+        self, authority: Authority, outcome: Unreachable, retry_in: float, stale: bool
+    ) -> None:
+        """Say in one line that a fetch failed and what follows from it."""
+        status = f" {outcome.status}" if outcome.status else ""
+        detail = f": {printable(outcome.detail)}" if outcome.detail else ""
+        logger.warning(
+            "robots.txt of %s is unreachable (%s%s%s): %s; next attempt in %.0f s",
+            authority,
+            outcome.cause,
+            status,
+            detail,
+            "the last good copy is followed" if stale else "nothing is requested from it",
+            retry_in,
+        )
+
+    def own_fault(self, where: str, error: BaseException) -> None:
+        """Say that this package or its surroundings failed; what it guards stays disallowed."""
+        logger.error(
+            "%s failed (%s: %s); requests that depend on it are refused",
+            where,
+            type(error).__name__,
+            printable(str(error)),
+        )
+
+    def store_failed(self, error: BaseException, first: bool) -> None:
+        """Count a failed store; say it once."""
+        self.inc(STORE_ERROR)
+        if first:
+            logger.warning(
+                "The robots.txt store fails (%s); the crawl goes on without it",
+                printable(str(error)),
+            )
+
+    def nameless(self, user_agent: str) -> None:
+        """Say that a User-Agent names no crawler, and what to set."""
+        logger.warning(
+            'The User-Agent "%s" names no crawler, so the rules for * are followed; '
+            "set ROBOTSTXT_USER_AGENT to the product token of your crawler",
+            printable(user_agent),
+        )
+
+
+def when(seconds: float) -> str:
+    """Return a time for people: ``2026-11-20 09:52:00 UTC``."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
