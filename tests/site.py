@@ -176,7 +176,7 @@ class Site:
         sock = self._bind(host, port)
         scheme, ssl_context = ("https", server_context()) if tls else ("http", None)
         authority = self._named(scheme, sock, robots, pages)
-        self.serve(sock, lambda hit: authority.reply_to(hit), ssl_context)
+        self._serve(sock, authority.reply_to, ssl_context)
         return authority
 
     def authorities(
@@ -191,9 +191,14 @@ class Site:
         self._bound.append(sock)
         return self._named("http", sock, None, None)
 
-    def serve(self, sock: socket.socket, tell: Teller, tls: ssl.SSLContext | None = None) -> None:
-        """The socket is listened to, and `tell` asked about each request that comes."""
+    def listen(self, tell: Teller, tls: ssl.SSLContext | None = None) -> tuple[str, int]:
+        """A new address and port, where `tell` is asked about each request that comes."""
+        sock = self._bind(None, 0)
+        self._serve(sock, tell, tls)
+        host, port = sock.getsockname()
+        return host, port
 
+    def _serve(self, sock: socket.socket, tell: Teller, tls: ssl.SSLContext | None) -> None:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await self._connected(reader, writer, tell)
 
