@@ -1,0 +1,102 @@
+"""Product tokens: the names by which robots.txt and crawler mean each other.
+
+RFC 9309 section 2.2.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from scrapy_rep.protocol.profiles import Profile
+
+DEFAULT: Final = "*"
+"""The name of the group for every crawler that has none of its own."""
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
+_NAMED_IN_COMMENT: Final = re.compile(r"(?:^|[\s;,(])([A-Za-z0-9_-]+)/[vV]?[0-9]")
+_LEGAL_NAME: Final = re.compile(r"\*|[A-Za-z0-9_.()-]+")
+
+
+def product_token(user_agent: str) -> str | None:
+    """A User-Agent string names a crawler by its first product, or after ``compatible;``.
+
+    RFC 9309 section 2.2.1, and the figure in it. A plain name stands for itself. None means that
+    the string names no crawler: it is a browser's, or it is empty.
+    """
+    text = user_agent.strip()
+    first = _TOKEN.match(text)
+    if first is None:
+        return None
+    name = first.group()
+    if name.lower() != "mozilla" or name == text:
+        return name
+    comment = text.partition("compatible;")[2].partition(")")[0]
+    named = _NAMED_IN_COMMENT.search(comment)
+    return named.group(1) if named and "MSIE" not in comment else None
+
+
+def tokens_of(agent: str | Sequence[str], profile: Profile) -> tuple[str, ...]:
+    """An agent argument becomes product tokens in lower case, in falling preference.
+
+    No token at all, as from ``"*"`` or a browser's string, leaves the default group.
+    """
+    given = (agent,) if isinstance(agent, str) else tuple(agent)
+    found = []
+    for name in given:
+        token = _token_of(name, profile) if isinstance(name, str) else None
+        if token:
+            found.append(token.lower())
+    return tuple(found)
+
+
+def _token_of(name: str, profile: Profile) -> str | None:
+    if name == DEFAULT:
+        return None
+    if profile.agent_rule == "token contains the name":
+        return _whole_product(name)
+    return product_token(name)
+
+
+def _whole_product(name: str) -> str | None:
+    """The product token of 1997 is all up to the version: ``Lycos_Spider_(Rex)``."""
+    words = name.partition("/")[0].split()
+    if not words or words[0].lower() == "mozilla":
+        return product_token(name)
+    return words[0]
+
+
+def names_of(value: str, profile: Profile) -> tuple[str, ...]:
+    """The value of a user-agent line becomes names in lower case; ``*`` is the default group.
+
+    RFC 9309 section 2.2.1: ``foobot/1.0`` and ``foo bar`` are ``foobot`` and ``foo``.
+    """
+    if profile.several_names_on_a_line:
+        parts = value.split()
+        if parts and all(_LEGAL_NAME.fullmatch(part) for part in parts):
+            return tuple(part.lower() for part in parts)
+    if value[:1] == DEFAULT and _star_is_alone(value, profile):
+        return (DEFAULT,)
+    if not profile.name_alphabet:
+        return (value.lower(),)
+    return (value[: _length_of_name(value, profile.name_alphabet)].lower(),)
+
+
+def _star_is_alone(value: str, profile: Profile) -> bool:
+    if not profile.name_alphabet:
+        return len(value) == 1
+    return not profile.star_ends_at_whitespace or value[1:2].strip(profile.whitespace) == ""
+
+
+def _length_of_name(value: str, alphabet: str) -> int:
+    return len(value) - len(value.lstrip(alphabet))
+
+
+def is_named(names: Sequence[str], token: str, profile: Profile) -> bool:
+    """A token is among the names of a group, in the manner of the profile."""
+    if profile.agent_rule == "equal to the token":
+        return token in names
+    if profile.agent_rule == "line contains the token":
+        return any(token in name for name in names)
+    return any(name in token for name in names if name)

@@ -1,0 +1,122 @@
+"""Records that are not part of the protocol say how fast to go, when, and what else there is.
+
+RFC 9309 section 2.2.4. Crawl-delay, Request-rate and Visit-time belong to a group, Sitemap and
+Host to the file. Where values disagree the politest counts; a value that cannot be meant is passed
+by, and nothing is ever raised.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from scrapy_rep.protocol import syntax
+from scrapy_rep.protocol.syntax import Record
+
+LONGEST_DELAY: Final = 31_536_000.0
+"""Seconds of a year; nobody means more."""
+
+_NUMBER: Final = re.compile(
+    r"(?:[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:[eE][+-]?[0-9]{1,2})?"
+)
+_RATE: Final = re.compile(
+    r"([0-9]{1,9})[ \t]*/[ \t]*([0-9]{1,9})[ \t]*([smhdSMHD]?)(?:[ \t]+([0-9:]{4,5}-[0-9:]{4,5}))?"
+)
+_WINDOW: Final = re.compile(r"([0-9]{2}):?([0-9]{2})[ \t]*-[ \t]*([0-9]{2}):?([0-9]{2})")
+_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DAY: Final = 24 * 60
+
+
+class VisitTime(NamedTuple):
+    """A crawler may come between two minutes of the day, UTC; the second may be past midnight."""
+
+    start: int
+    end: int
+
+    @property
+    def minutes(self) -> int:
+        """The length of the window in minutes."""
+        return (self.end - self.start) % _DAY or _DAY
+
+
+class RequestRate(NamedTuple):
+    """At most so many requests in so many seconds, all day or in a window of it."""
+
+    requests: int
+    seconds: float
+    window: VisitTime | None = None
+
+
+class Pace(NamedTuple):
+    """What the records of one group say about speed."""
+
+    crawl_delay: float | None = None
+    request_rate: RequestRate | None = None
+    visit_time: VisitTime | None = None
+
+
+def pace_of(records: Iterable[Record]) -> Pace:
+    """The politest values of a group are its pace."""
+    delays, rates, windows = [], [], []
+    for record in records:
+        if record.key == syntax.CRAWL_DELAY:
+            delays.append(crawl_delay(record.value))
+        elif record.key == syntax.REQUEST_RATE:
+            rates.append(request_rate(record.value))
+        elif record.key == syntax.VISIT_TIME:
+            windows.append(visit_time(record.value))
+    return politest(
+        Pace(delay, rate, window)
+        for delay, rate, window in (
+            *((delay, None, None) for delay in delays),
+            *((None, rate, None) for rate in rates),
+            *((None, None, window) for window in windows),
+        )
+    )
+
+
+def politest(paces: Iterable[Pace]) -> Pace:
+    """The longest delay, the slowest rate and the shortest window are the politest."""
+    found = list(paces)
+    delays = [pace.crawl_delay for pace in found if pace.crawl_delay is not None]
+    rates = [pace.request_rate for pace in found if pace.request_rate is not None]
+    windows = [pace.visit_time for pace in found if pace.visit_time is not None]
+    return Pace(
+        max(delays, default=None),
+        max(rates, key=lambda rate: rate.seconds / rate.requests, default=None),
+        min(windows, key=lambda window: window.minutes, default=None),
+    )
+
+
+def crawl_delay(value: str) -> float | None:
+    """Seconds between two requests; None for what is no such number."""
+    if not _NUMBER.fullmatch(value):
+        return None
+    seconds = float(value)
+    return seconds if seconds <= LONGEST_DELAY else None
+
+
+def request_rate(value: str) -> RequestRate | None:
+    """``3/60``, ``1/10m`` and ``1/5 0600-0845`` are rates; seconds unless a unit is given."""
+    found = _RATE.fullmatch(value)
+    if found is None:
+        return None
+    requests = int(found.group(1))
+    seconds = float(int(found.group(2)) * _UNITS[found.group(3).lower()])
+    if not requests or not 0 < seconds <= LONGEST_DELAY:
+        return None
+    return RequestRate(requests, seconds, visit_time(found.group(4) or ""))
+
+
+def visit_time(value: str) -> VisitTime | None:
+    """``0600-0845`` is from six to a quarter to nine, UTC; in minutes of the day."""
+    found = _WINDOW.fullmatch(value)
+    if found is None:
+        return None
+    hours_minutes = [int(part) for part in found.groups()]
+    start = hours_minutes[0] * 60 + hours_minutes[1]
+    end = hours_minutes[2] * 60 + hours_minutes[3]
+    if start >= _DAY or end > _DAY or hours_minutes[1] > 59 or hours_minutes[3] > 59:
+        return None
+    return VisitTime(start, end)

@@ -1,0 +1,242 @@
+"""Records become groups, and a crawler's token finds the rules that are meant for it.
+
+RFC 9309 sections 2.2 and 2.2.1. :func:`groups` is exact for every profile. :func:`blocks` is the
+short cut for the 19 of 20 real files whose user-agent lines are written in the ordinary manner:
+it looks at whole files with C-level string operations only, and hands back the lines of the
+groups that are asked for, untouched. It says None where it is not sure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from scrapy_rep.protocol import agent as tokens
+from scrapy_rep.protocol import syntax
+from scrapy_rep.protocol.profiles import Profile
+from scrapy_rep.protocol.syntax import Record
+
+_AGENT_LINE: Final = b"\nuser-agent:"
+_FIRST_RULES: Final = (b"\ndisallow:", b"\nallow:")
+_COMMENT: Final = re.compile(rb"#[^\n]*")
+_COMMENT_TEXT: Final = re.compile(r"#[^\n]*")
+_NAME: Final = re.compile(rb"[a-z0-9_-]*")
+
+
+class Group(NamedTuple):
+    """A group is the names of its user-agent lines and the records that follow them."""
+
+    names: Sequence[str]
+    records: Sequence[Record]
+
+
+def groups(records: Iterable[Record], profile: Profile) -> Iterator[Group]:
+    """A group lasts up to the next user-agent line that comes after a rule.
+
+    RFC 9309 section 2.1. In the profiles of 1994 and 1996 a blank line ends it too. Records
+    before the first user-agent line belong to no group.
+    """
+    names: list[str] = []
+    found: list[Record] = []
+    has_rule = False
+    for record in records:
+        if record.key == syntax.BLANK or (record.key == syntax.AGENT and has_rule):
+            if names and (has_rule or not profile.group_needs_a_rule):
+                yield Group(names, found)
+            names, found, has_rule = [], [], False
+        if record.key == syntax.AGENT:
+            names.extend(tokens.names_of(record.value, profile))
+        elif names and record.key != syntax.BLANK:
+            found.append(record)
+            has_rule = has_rule or record.key in (syntax.ALLOW, syntax.DISALLOW)
+    if names and (has_rule or not profile.group_needs_a_rule):
+        yield Group(names, found)
+
+
+def applicable(
+    found: Iterable[Group], wanted: Sequence[str], profile: Profile
+) -> tuple[str | None, list[Record]]:
+    """The groups of the first token that has any are merged; else those of ``*``; else nothing.
+
+    RFC 9309 section 2.2.1. The first item is the token that was found, or None.
+    """
+    by_token: dict[str, list[Record]] = {}
+    for group in found:
+        for token in dict.fromkeys((*wanted, tokens.DEFAULT)):
+            if token in by_token and not profile.all_groups_are_merged:
+                continue
+            if token == tokens.DEFAULT:
+                matches = token in group.names
+            else:
+                matches = tokens.is_named(group.names, token, profile)
+            if matches:
+                by_token.setdefault(token, []).extend(group.records)
+    for token in (*wanted, tokens.DEFAULT):
+        if token in by_token:
+            return token, by_token[token]
+    return None, []
+
+
+def blocks(text: bytes, wanted: Sequence[str], profile: Profile) -> tuple[str | None, str] | None:
+    r"""The lines of the groups that :func:`applicable` would choose, as one text.
+
+    ``text`` is that of :func:`scrapy_rep.protocol.syntax.text_of`. The answer is the token found
+    (or None) and text whose lines each begin with ``\n``. None where a user-agent line is, or
+    may be, written in another manner than ``User-agent:``.
+    """
+    low = text.lower()
+    lines = low.count(_AGENT_LINE)
+    if low.count(b"agent") != lines:
+        if b"#" not in text:
+            return None
+        text = _COMMENT.sub(b"", text)
+        low = text.lower()
+        lines = low.count(_AGENT_LINE)
+        if low.count(b"agent") != lines:
+            return None
+    sought = [token.encode("latin-1", "replace") for token in wanted]
+    found = _found(text, low, (*sought, b"*"), profile)
+    for token in (*sought, b"*"):
+        if token in found:
+            return token.decode("latin-1"), b"".join(found[token]).decode("latin-1")
+    return None, ""
+
+
+def _found(
+    text: bytes, low: bytes, sought: tuple[bytes, ...], profile: Profile
+) -> dict[bytes, list[bytes]]:
+    """Walks from user-agent line to user-agent line and keeps what lies behind those sought."""
+    found: dict[bytes, list[bytes]] = {}
+    chunks = low.split(_AGENT_LINE)
+    at = len(chunks[0])
+    closed = False
+    mine: list[bytes] = []
+    for chunk in chunks[1:]:
+        start = at + len(_AGENT_LINE)
+        at = start + len(chunk)
+        end = chunk.find(b"\n")
+        if end < 0:
+            end = len(chunk)
+        if closed:
+            mine = []
+        value = chunk[:end].strip(b" \t")
+        if value.startswith(sought):
+            name = b"*" if value.startswith(b"*") else _name_of(value)
+            if name in sought and name not in mine:
+                mine.append(name)
+        if end == len(chunk):
+            closed = False
+            for name in mine:
+                found.setdefault(name, [])
+            continue
+        for name in mine:
+            found.setdefault(name, []).append(text[start + end : at])
+        closed = chunk.startswith(_FIRST_RULES, end) or _has_rule(chunk[end:], profile)
+    return found
+
+
+def _name_of(value: bytes) -> bytes:
+    named = _NAME.match(value)
+    return named.group() if named else b""
+
+
+def _has_rule(low: bytes, profile: Profile) -> bool:
+    """An allow or disallow line is among lines in lower case, however it is spelt."""
+    if b"low" not in low and b"law" not in low:
+        return False
+    return any(
+        record.key in (syntax.ALLOW, syntax.DISALLOW)
+        for record in syntax.records(low.decode("latin-1"), profile)
+    )
+
+
+def patterns(block: str, profile: Profile) -> tuple[list[str], list[str]]:
+    r"""The lines of a block become the disallow and the allow patterns as written.
+
+    RFC 9309 section 2.2.2. Ordinary lines are split off in bulk; what is left over is read line
+    by line.
+    """
+    if "#" in block:
+        block = _COMMENT_TEXT.sub("", block)
+    disallow, left = _values("\nDisallow: ", block)
+    allow: list[str] = []
+    if left:
+        allow, left = _values("\nAllow: ", left)
+        if left:
+            for record in syntax.records(left, profile):
+                if record.key == syntax.DISALLOW:
+                    disallow.append(record.value)
+                elif record.key == syntax.ALLOW:
+                    allow.append(record.value)
+    if "  " in block or " \n" in block or "\t" in block or block.endswith(" "):
+        disallow = [value.strip(" \t") for value in disallow]
+        allow = [value.strip(" \t") for value in allow]
+    return disallow, allow
+
+
+def _values(key: str, block: str) -> tuple[list[str], str]:
+    r"""The values of all lines that begin with a key, and the lines that do not.
+
+    The lines left over begin with ``\n`` each.
+    """
+    parts = block.split(key)
+    if len(parts) == 1:
+        return [], block
+    left = parts[0]
+    del parts[0]
+    if block.count("\n") == len(parts):
+        return parts, ""
+    values = [part for part in parts if "\n" not in part]
+    if len(values) == len(parts):
+        return parts, left
+    others = [left]
+    for part in parts:
+        if "\n" in part:
+            value, _, rest = part.partition("\n")
+            values.append(value)
+            others.append("\n" + rest)
+    return values, "".join(others)
+
+
+def records_for(
+    text: bytes, wanted: Sequence[str], profile: Profile
+) -> tuple[str | None, list[Record]]:
+    """The records of the groups that apply to tokens, one by one and with their lines."""
+    found = groups(syntax.records(text.decode("latin-1"), profile), profile)
+    return applicable(found, wanted, profile)
+
+
+def patterns_for(
+    text: bytes, wanted: Sequence[str], profile: Profile
+) -> tuple[str | None, list[str], list[str]]:
+    """The token found for a crawler, and its disallow and allow patterns as written."""
+    if profile.lines_are_ordinary:
+        found = blocks(text, wanted, profile)
+        if found is not None:
+            return found[0], *patterns(found[1], profile)
+    token, records = records_for(text, wanted, profile)
+    disallow: list[str] = []
+    allow: list[str] = []
+    for record in records:
+        if record.key == syntax.DISALLOW:
+            disallow.extend(patterns_of(record, profile))
+        elif record.key == syntax.ALLOW:
+            allow.extend(patterns_of(record, profile))
+    return token, disallow, allow
+
+
+def patterns_of(record: Record, profile: Profile) -> list[str]:
+    """A rule line has one pattern, and in some profiles more; another record has none."""
+    if record.key not in (syntax.ALLOW, syntax.DISALLOW):
+        return []
+    value = record.value
+    if profile.several_paths_on_a_line:
+        parts = value.split()
+        if parts and all(part.startswith("/") for part in parts):
+            return parts
+    if profile.index_html_allows_the_directory and record.key == syntax.ALLOW:
+        directory, slash, page = value.rpartition("/")
+        if slash and page.startswith("index.htm"):
+            return [value, f"{directory}/$"]
+    return [value]

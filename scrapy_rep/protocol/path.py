@@ -1,0 +1,235 @@
+"""URIs become match paths, and patterns become what a match path is held against.
+
+RFC 9309 sections 2.2.2 and 2.2.3. Both sides are put in one normal form, in which two texts that
+the standard holds equal are the same text. Of the two ways to write an octet, the form takes the
+shorter: an ordinary URI is in it already, so that it costs nothing to bring it there.
+
+- A percent-encoded octet is decoded, unless it is ``%`` itself or a reserved character whose
+  encoded form means something else: ``/ ? # ! & ' ( ) + , ; =``. Those stay, in upper-case hex.
+- ``: @ [ ] * $`` equal their encoded forms, and inside the query so do ``/ ?`` (figure 4, row 2).
+- A ``%`` without two hex digits is ``%25``.
+
+The octets that may not stand in a URI are held against each other as they are, and count as the
+three octets of their encoded form where lengths are compared.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, NamedTuple
+
+from scrapy_rep.protocol.profiles import Profile
+
+ROBOTS_TXT: Final = "/robots.txt"
+
+_HEX: Final = "0123456789ABCDEFabcdef"
+_KEPT_IN_PATH: Final = frozenset(b"%/?#!&'()+,;=")
+_KEPT_IN_QUERY: Final = _KEPT_IN_PATH - frozenset(b"/?")
+_KEPT_IN_1996: Final = frozenset(b"%/")
+_NOT_IN_A_URI: Final = re.compile("[^!#-;=?-Z\\[\\]_a-z~]")
+_NOT_ASCII: Final = re.compile("[\x80-\xff]")
+_SCHEME: Final = "://"
+_PATH_STARTS: Final = re.compile("[/?;]")
+
+
+@dataclass(frozen=True)
+class Form:
+    """A normal form: what becomes of ``%XX`` in a path and in a query, and of other octets."""
+
+    in_path: dict[str, str]
+    in_query: dict[str, str]
+    stray_percent: str
+    encodes: bool
+    """Octets outside ASCII are encoded in patterns, and URIs are taken as they are."""
+    with_query: bool
+
+    def path_text(self, text: str) -> str:
+        """Octets of a path, before any ``?``, in normal form."""
+        return self._translated(text, self.in_path)
+
+    def query_text(self, text: str) -> str:
+        """Octets after the first ``?`` in normal form."""
+        return self._translated(text, self.in_query)
+
+    def _translated(self, text: str, escapes: dict[str, str]) -> str:
+        if "%" in text:
+            first, *others = text.split("%")
+            stray = self.stray_percent
+            known = escapes.get
+            parts = [known(part[:2], stray + part[:2]) + part[2:] for part in others]
+            text = first + "".join(parts)
+        if self.encodes and not text.isascii():
+            text = _NOT_ASCII.sub(lambda octet: f"%{ord(octet.group()):02X}", text)
+        return text
+
+    def octets(self, text: str) -> int:
+        """Octets of a text in normal form once all that must be is percent-encoded."""
+        if self.encodes:
+            return len(text)
+        return len(text) + 2 * len(_NOT_IN_A_URI.findall(text))
+
+
+@cache
+def form_of(profile: Profile) -> Form:
+    """A profile determines its normal form."""
+    if profile.uri_is_taken_as_it_is:
+        same = _escapes(frozenset(range(256)))
+        return Form(same, same, "%", True, True)
+    if profile.only_the_slash_stays_encoded:
+        kept = _escapes(_KEPT_IN_1996)
+        return Form(kept, kept, "%25", False, profile.query_is_matched)
+    return Form(
+        _escapes(_KEPT_IN_PATH), _escapes(_KEPT_IN_QUERY), "%25", False, profile.query_is_matched
+    )
+
+
+def _escapes(kept: frozenset[int]) -> dict[str, str]:
+    """Each pair of hex digits, in any case, with what ``%`` and the pair become."""
+    table = {}
+    for high in _HEX:
+        for low in _HEX:
+            octet = int(high + low, 16)
+            table[high + low] = f"%{octet:02X}" if octet in kept else chr(octet)
+    return table
+
+
+def match_path(uri: str, form: Form) -> str:
+    """The path and query of any URI in normal form; a bare path stands for itself.
+
+    RFC 9309 section 2.2.2. The fragment is dropped, a trailing ``?`` is kept, ``http://h?q`` is
+    ``/?q``. Characters outside ASCII stand for their octets in UTF-8. Nothing is raised.
+    """
+    path = _path_of(uri.partition("#")[0])
+    if not path.isascii():
+        path = _octets_of(path).decode("latin-1")
+    if form.encodes:
+        return path
+    before, mark, query = path.partition("?")
+    if not form.with_query:
+        return form.path_text(before)
+    return form.path_text(before) + mark + form.query_text(query)
+
+
+def _path_of(uri: str) -> str:
+    if uri.startswith("/"):
+        return uri
+    start = 0
+    scheme = uri.find(_SCHEME)
+    early = _PATH_STARTS.search(uri)
+    if scheme >= 0 and (early is None or early.start() > scheme):
+        start = scheme + 3
+    found = _PATH_STARTS.search(uri, start)
+    if found is None:
+        return "/"
+    path = uri[found.start() :]
+    return path if found.group() == "/" else "/" + path
+
+
+def _octets_of(text: str) -> bytes:
+    """Lone surrogates stand for the octets that they were made from, where they were."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+class Piece(NamedTuple):
+    """A literal piece of a pattern between two ``*``.
+
+    ``text`` is the piece read as part of a path up to its first ``?``. ``in_query`` is the piece
+    read as wholly inside a query, where ``%2F`` is ``/``; it is equal to ``text`` but for pieces
+    that hold ``%2F`` or ``%3F``.
+    """
+
+    text: str
+    in_query: str
+
+
+class Wildcard(NamedTuple):
+    """A pattern with ``*`` in it, taken apart.
+
+    ``octets`` is its length as RFC 9309 section 2.2.2 compares it, wildcards included.
+    """
+
+    octets: int
+    head: str
+    floats: tuple[Piece, ...]
+    tail: Piece | None
+    """The piece before a final ``$``; None where the end of the path is free."""
+    written: str
+
+    def matches(self, path: str) -> bool:
+        """A match begins with the first octet of the path and takes each piece as it comes."""
+        if not path.startswith(self.head):
+            return False
+        at = len(self.head)
+        for piece in self.floats:
+            at = _end_of(piece, path, at)
+            if at < 0:
+                return False
+        return self.tail is None or _ends_with(self.tail, path, at)
+
+
+def _end_of(piece: Piece, path: str, at: int) -> int:
+    """Where the first occurrence of a piece from a place on ends; -1 if there is none."""
+    text, in_query = piece
+    found = path.find(text, at)
+    if found < 0 and in_query != text:
+        query = path.find("?") + 1
+        if query:
+            found = path.find(in_query, max(at, query))
+            text = in_query
+    return found + len(text) if found >= 0 else -1
+
+
+def _ends_with(piece: Piece, path: str, at: int) -> bool:
+    """The last piece ends the path and does not reach back before a place."""
+    text, in_query = piece
+    if len(path) - len(text) >= at and path.endswith(text):
+        return True
+    if in_query == text:
+        return False
+    query = path.find("?") + 1
+    return query > 0 and len(path) - len(in_query) >= max(at, query) and path.endswith(in_query)
+
+
+def wildcard(pattern: str, form: Form) -> Wildcard:
+    """A pattern with ``*`` becomes its pieces; ``$`` is the end only where it is last.
+
+    RFC 9309 section 2.2.3.
+    """
+    ends = pattern.endswith("$")
+    texts = (pattern[:-1] if ends else pattern).split("*")
+    pieces = _pieces(texts, form)
+    octets = sum(form.octets(piece.text) for piece in pieces) + len(texts) - 1 + ends
+    tail = pieces.pop() if ends else None
+    if tail is not None and not tail.text:
+        tail = None
+    floats = tuple(piece for piece in pieces[1:] if piece.text)
+    return Wildcard(octets, pieces[0].text, floats, tail, pattern)
+
+
+def _pieces(texts: list[str], form: Form) -> list[Piece]:
+    """Pieces after a ``?`` lie in the query; before it, they may lie there only after a ``*``."""
+    pieces = []
+    in_query = False
+    for number, text in enumerate(texts):
+        if in_query:
+            queried = form.query_text(text)
+            pieces.append(Piece(queried, queried))
+            continue
+        before, mark, after = text.partition("?")
+        after = form.query_text(after)
+        whole = form.path_text(before) + mark + after
+        queried = form.query_text(before) + mark + after if number else whole
+        pieces.append(Piece(whole, queried))
+        in_query = bool(mark)
+    return pieces
+
+
+def literal(pattern: str, form: Form) -> str:
+    """A pattern without wildcards in normal form."""
+    before, mark, query = pattern.partition("?")
+    return form.path_text(before) + mark + form.query_text(query)

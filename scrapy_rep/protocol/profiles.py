@@ -1,0 +1,189 @@
+"""Where the documents of the Robots Exclusion Protocol differ, as data.
+
+One frozen :class:`Profile` stands for one document, or for one crawler's published behaviour.
+Each field is named after the sentence it stands for; the matcher reads fields and never asks for
+a profile by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+DIGITS = "0123456789"
+MISSPELT_DISALLOW = ("dissallow", "dissalow", "disalow", "diasllow", "disallaw")
+
+AgentRule = Literal["equal to the token", "line contains the token", "token contains the name"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A profile says how one document reads robots.txt; the defaults are RFC 9309."""
+
+    name: str
+
+    # The lines (RFC 9309 section 2.2).
+    whitespace: str = " \t"
+    nul_ends_the_line: bool = False
+    longest_line: int | None = None
+    """Octets of a line that are read; what follows them is ignored."""
+    key_is_a_prefix: bool = False
+    """``disallow-all: /`` counts as ``disallow``."""
+    misspelt_disallow: tuple[str, ...] = MISSPELT_DISALLOW
+    colon_may_be_missing: bool = True
+    utf16_is_transcoded: bool = True
+
+    # The groups (RFC 9309 section 2.2.1).
+    blank_line_ends_the_group: bool = False
+    group_needs_a_rule: bool = False
+    """A record without a rule line is no record (1996 section 3.3, ``1*ruleline``)."""
+    several_names_on_a_line: bool = False
+    name_alphabet: str = LETTERS + DIGITS + "-_"
+    """A name ends before the first other character; empty: the whole value is the name."""
+    star_ends_at_whitespace: bool = False
+    """``*;`` is not the default group, ``* foo`` is."""
+    agent_rule: AgentRule = "equal to the token"
+    all_groups_are_merged: bool = True
+
+    # The rules (RFC 9309 sections 2.2.2 and 2.2.3).
+    allow_is_a_rule: bool = True
+    wildcards: bool = True
+    most_octets_win: bool = True
+    """False: the first rule that matches, in the order of the file, is used."""
+    several_paths_on_a_line: bool = False
+    index_html_allows_the_directory: bool = False
+    robots_txt_is_always_allowed: bool = True
+
+    # The comparison of octets (RFC 9309 section 2.2.2).
+    uri_is_taken_as_it_is: bool = False
+    """The caller has encoded the URI; only patterns are put in normal form."""
+    unreserved_is_decoded: bool = True
+    only_the_slash_stays_encoded: bool = False
+    query_is_matched: bool = True
+
+    # Access (RFC 9309 sections 2.3 and 2.4).
+    access_denied_closes_the_site: bool = False
+    """401 and 403 mean that access to the site is completely restricted (1996 section 3.1)."""
+    default_life: float = 86_400.0
+    """Seconds a copy is used when no cache-control header says otherwise."""
+    redirects_followed: int = 5
+
+    # Several documents at once.
+    all_of: tuple[str, ...] = ()
+    """Names of the profiles that all must allow; the longest delay counts."""
+
+    @property
+    def lines_are_ordinary(self) -> bool:
+        """Nothing in this profile makes a line mean more, or less, than it says in RFC 9309."""
+        return (
+            self.agent_rule == "equal to the token"
+            and self.whitespace == " \t"
+            and self.longest_line is None
+            and not self.nul_ends_the_line
+            and not self.key_is_a_prefix
+            and not self.blank_line_ends_the_group
+            and not self.several_names_on_a_line
+            and not self.several_paths_on_a_line
+            and not self.index_html_allows_the_directory
+            and self.allow_is_a_rule
+        )
+
+
+RFC9309 = Profile("rfc9309")
+
+GOOGLE = Profile(
+    "google",
+    whitespace=" \t\n\v\f\r",
+    nul_ends_the_line=True,
+    longest_line=8 * 2083 - 1,
+    key_is_a_prefix=True,
+    utf16_is_transcoded=False,
+    name_alphabet=LETTERS + "-_",
+    star_ends_at_whitespace=True,
+    index_html_allows_the_directory=True,
+    robots_txt_is_always_allowed=False,
+    uri_is_taken_as_it_is=True,
+    unreserved_is_decoded=False,
+)
+
+DRAFT1996 = Profile(
+    "1996",
+    misspelt_disallow=(),
+    colon_may_be_missing=False,
+    blank_line_ends_the_group=True,
+    group_needs_a_rule=True,
+    name_alphabet="",
+    agent_rule="line contains the token",
+    all_groups_are_merged=False,
+    wildcards=False,
+    most_octets_win=False,
+    only_the_slash_stays_encoded=True,
+    query_is_matched=False,
+    access_denied_closes_the_site=True,
+    default_life=7 * 86_400.0,
+    redirects_followed=20,
+)
+
+CONSENSUS1994 = Profile(
+    "1994",
+    misspelt_disallow=(),
+    colon_may_be_missing=False,
+    blank_line_ends_the_group=True,
+    group_needs_a_rule=True,
+    name_alphabet="",
+    agent_rule="line contains the token",
+    all_groups_are_merged=False,
+    allow_is_a_rule=False,
+    wildcards=False,
+    most_octets_win=False,
+    only_the_slash_stays_encoded=True,
+    access_denied_closes_the_site=True,
+    default_life=7 * 86_400.0,
+    redirects_followed=20,
+)
+
+KOLLAR = Profile(
+    "kollar",
+    misspelt_disallow=(),
+    colon_may_be_missing=False,
+    blank_line_ends_the_group=True,
+    group_needs_a_rule=True,
+    several_names_on_a_line=True,
+    name_alphabet="",
+    agent_rule="token contains the name",
+    all_groups_are_merged=False,
+    allow_is_a_rule=False,
+    wildcards=False,
+    most_octets_win=False,
+    several_paths_on_a_line=True,
+    only_the_slash_stays_encoded=True,
+    access_denied_closes_the_site=True,
+    default_life=7 * 86_400.0,
+    redirects_followed=20,
+)
+
+STRICTEST = Profile(
+    "strictest",
+    access_denied_closes_the_site=True,
+    all_of=("rfc9309", "google", "1996", "1994", "kollar"),
+)
+
+PROFILES = {
+    profile.name: profile
+    for profile in (RFC9309, GOOGLE, DRAFT1996, CONSENSUS1994, KOLLAR, STRICTEST)
+}
+
+
+def named(profile: str | Profile) -> Profile:
+    """A profile is asked for by name; one that is built by hand stands for itself.
+
+    Raises ValueError for a name that is not known.
+    """
+    if isinstance(profile, Profile):
+        return profile
+    try:
+        return PROFILES[profile]
+    except (KeyError, TypeError):
+        known = ", ".join(repr(name) for name in PROFILES)
+        raise ValueError(f"{profile!r} is not a robots.txt profile; known are {known}") from None

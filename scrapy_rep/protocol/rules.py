@@ -1,0 +1,261 @@
+"""A robots.txt answers whether a URI may be fetched, and says by which line.
+
+RFC 9309 section 2.2.2. :class:`RobotsTxt` keeps the octets and nothing else until it is asked;
+then it compiles the rules of the crawler that asks, and keeps those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from scrapy_rep.protocol import agent as tokens
+from scrapy_rep.protocol import extensions, groups, syntax
+from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
+from scrapy_rep.protocol.path import ROBOTS_TXT, form_of
+from scrapy_rep.protocol.profiles import PROFILES, Profile, named
+from scrapy_rep.protocol.ruleset import Decisive, FirstMatch, LongestMatch
+from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, Record
+
+_MOST_AGENTS: Final = 64
+"""Crawlers whose rules one robots.txt keeps compiled; past that it begins anew."""
+
+BY_RULE: Final = "rule"
+NO_RULE_MATCHES: Final = "no rule matches"
+NO_GROUP: Final = "no group"
+ROBOTS_TXT_ITSELF: Final = "robots.txt itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule is an allow or disallow line of a robots.txt."""
+
+    allow: bool
+    pattern: str
+    """The path pattern as written, without the white space around it; one character an octet."""
+    line: int
+
+    @property
+    def kind(self) -> str:
+        """``allow`` or ``disallow``."""
+        return syntax.ALLOW if self.allow else syntax.DISALLOW
+
+    def __str__(self) -> str:
+        return f"{'Allow' if self.allow else 'Disallow'}: {self.pattern}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A verdict says whether a request may be sent, and why.
+
+    ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself``, or a word
+    of the access method such as ``unreachable``.
+    """
+
+    allowed: bool
+    rule: Rule | None = None
+    line: int | None = None
+    group: str | None = None
+    """The name of the group as matched, in lower case; ``*`` for the default group."""
+    reason: str = NO_RULE_MATCHES
+    _overruled: Callable[[], Rule | None] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def overruled(self) -> Rule | None:
+        """The strongest rule of the other kind that matched too and lost, if there is one."""
+        return self._overruled() if self._overruled is not None else None
+
+
+class _Compiled:
+    """What a robots.txt holds for one crawler: its rules now, their lines once they are asked."""
+
+    __slots__ = ("group", "lines", "rules", "wanted")
+
+    def __init__(self, text: bytes, wanted: tuple[str, ...], profile: Profile) -> None:
+        self.wanted = wanted
+        self.lines: dict[tuple[bool, str], int] | None = None
+        form = form_of(profile)
+        free = profile.robots_txt_is_always_allowed
+        self.rules: LongestMatch | FirstMatch
+        if profile.most_octets_win:
+            self.group, disallow, allow = groups.patterns_for(text, wanted, profile)
+            self.rules = LongestMatch(disallow, allow, form, robots_txt_is_free=free)
+        else:
+            self.group, records = groups.records_for(text, wanted, profile)
+            ordered = [
+                (record.key == syntax.ALLOW, pattern)
+                for record in records
+                for pattern in groups.patterns_of(record, profile)
+            ]
+            self.rules = FirstMatch(ordered, form, robots_txt_is_free=free)
+
+    @property
+    def size(self) -> int:
+        """Octets of memory, about; quick to tell."""
+        return 400 + self.rules.size + 260 * len(self.lines or ())
+
+
+class RobotsTxt:
+    """The rules of one robots.txt; made by :meth:`parse`."""
+
+    __slots__ = ("_allows", "_body", "_compiled", "_paces", "_parts", "_profile")
+
+    def __init__(self, body: bytes, profile: Profile) -> None:
+        self._body = body
+        self._profile = profile
+        self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
+        self._compiled: dict[tuple[str, ...], _Compiled] = {}
+        self._paces: dict[tuple[str, ...], Pace] = {}
+        self._parts = tuple(RobotsTxt(body, PROFILES[name]) for name in profile.all_of)
+
+    @classmethod
+    def parse(
+        cls,
+        body: bytes,
+        *,
+        profile: str | Profile = "rfc9309",
+        max_size: int = DEFAULT_MAX_SIZE,
+    ) -> RobotsTxt:
+        """Any octets are a robots.txt; nothing is read before the first question.
+
+        RFC 9309 sections 2.2 and 2.5. ``max_size`` counts octets; what lies behind is ignored.
+        Raises ValueError for a profile that is not known.
+        """
+        if len(body) > max_size:
+            body = syntax.truncate(body, max_size)
+        return cls(body, named(profile))
+
+    def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
+        """A URL may be fetched by a crawler. RFC 9309 section 2.2.2.
+
+        ``agent`` is a product token, ``*``, a whole User-Agent header, or product tokens in
+        falling preference. Nothing is raised for any text.
+        """
+        try:
+            allows = self._allows[agent]  # type: ignore[index]
+        except (KeyError, TypeError):
+            allows = self._remember(agent)
+        return allows(url)
+
+    def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
+        """The same answer as :meth:`allowed`, with the rule, its line, the group and the reason."""
+        if self._parts:
+            return self._strictest(url, agent)
+        compiled = self._compile(agent)
+        decisive = compiled.rules.decisive(url)
+        if self._profile.robots_txt_is_always_allowed and decisive.path == ROBOTS_TXT:
+            return Verdict(True, group=compiled.group, reason=ROBOTS_TXT_ITSELF)
+        if decisive.allow is None:
+            reason = NO_GROUP if compiled.group is None else NO_RULE_MATCHES
+            return Verdict(True, group=compiled.group, reason=reason)
+        rule = self._rule(compiled, decisive.allow, decisive.written)
+        lost = partial(self._lost, compiled, decisive) if decisive.overruled is not None else None
+        return Verdict(decisive.allow, rule, rule.line, compiled.group, BY_RULE, lost)
+
+    def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
+        """Seconds between requests that the group of a crawler asks for. RFC 9309 section 2.2.4."""
+        return self._pace(agent).crawl_delay
+
+    def request_rate(self, agent: str | Sequence[str]) -> RequestRate | None:
+        """Requests in a number of seconds that the group of a crawler asks for."""
+        return self._pace(agent).request_rate
+
+    def visit_time(self, agent: str | Sequence[str]) -> VisitTime | None:
+        """The window of the day, UTC, in which the group of a crawler wants to be visited."""
+        return self._pace(agent).visit_time
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The sitemaps of the file, each once, in order. RFC 9309 section 2.2.4."""
+        return tuple(dict.fromkeys(self._values(syntax.SITEMAP)))
+
+    @property
+    def host(self) -> str | None:
+        """The main host of the site's mirrors, as the file's first Host line names it."""
+        return next(iter(self._values(syntax.HOST)), None)
+
+    @property
+    def size(self) -> int:
+        """Octets of memory that this object holds, about."""
+        held = sum([compiled.size for compiled in self._compiled.values()])
+        return 600 + len(self._body) + held + sum([part.size for part in self._parts])
+
+    def _remember(self, agent: str | Sequence[str]) -> Callable[[str], bool]:
+        """The rules that an agent argument leads to are kept for its next question."""
+        key = agent if isinstance(agent, str) else tuple(agent)
+        if len(self._allows) >= _MOST_AGENTS:
+            self._allows.clear()
+        if self._parts:
+            allows: Callable[[str], bool] = partial(_all_allow, self._parts, key)
+        else:
+            allows = self._compile(key).rules.allows
+        self._allows[key] = allows
+        return allows
+
+    def _compile(self, agent: str | Sequence[str]) -> _Compiled:
+        wanted = tokens.tokens_of(agent, self._profile)
+        compiled = self._compiled.get(wanted)
+        if compiled is None:
+            if len(self._compiled) >= _MOST_AGENTS:
+                self._compiled.clear()
+                self._allows.clear()
+            compiled = _Compiled(self._text(), wanted, self._profile)
+            self._compiled[wanted] = compiled
+        return compiled
+
+    def _text(self) -> bytes:
+        return syntax.text_of(self._body, self._profile)
+
+    def _records(self) -> list[Record]:
+        return list(syntax.records(self._text().decode("latin-1"), self._profile))
+
+    def _values(self, key: str) -> list[str]:
+        """The values of the lines of a key anywhere in the file, as UTF-8."""
+        if key[:4].encode() not in self._text().lower():
+            return []
+        values = (record.value for record in self._records() if record.key == key)
+        return [value.encode("latin-1").decode("utf-8", "replace") for value in values if value]
+
+    def _rule(self, compiled: _Compiled, allow: bool, pattern: str) -> Rule:
+        if compiled.lines is None:
+            compiled.lines = {}
+            for record in groups.records_for(self._text(), compiled.wanted, self._profile)[1]:
+                for written in groups.patterns_of(record, self._profile):
+                    compiled.lines.setdefault((record.key == syntax.ALLOW, written), record.line)
+        return Rule(allow, pattern, compiled.lines[allow, pattern])
+
+    def _lost(self, compiled: _Compiled, decisive: Decisive) -> Rule | None:
+        if decisive.overruled is None:
+            return None
+        return self._rule(compiled, not decisive.allow, decisive.overruled)
+
+    def _strictest(self, url: str, agent: str | Sequence[str]) -> Verdict:
+        """The first verdict that forbids counts; if none does, the first of all."""
+        verdicts = [part.verdict(url, agent) for part in self._parts]
+        return next((verdict for verdict in verdicts if not verdict.allowed), verdicts[0])
+
+    def _pace(self, agent: str | Sequence[str]) -> Pace:
+        """The pace that counts for an agent argument is read once."""
+        if self._parts:
+            paces = (RobotsTxt._pace(part, agent) for part in self._parts)
+            return extensions.politest(paces)
+        wanted = tokens.tokens_of(agent, self._profile)
+        if wanted not in self._paces:
+            if len(self._paces) >= _MOST_AGENTS:
+                self._paces.clear()
+            self._paces[wanted] = self._read_pace(wanted)
+        return self._paces[wanted]
+
+    def _read_pace(self, wanted: tuple[str, ...]) -> Pace:
+        text = self._text()
+        low = text.lower()
+        if b"delay" not in low and b"request-rate" not in low and b"visit-time" not in low:
+            return Pace()
+        return extensions.pace_of(groups.records_for(text, wanted, self._profile)[1])
+
+
+def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: str) -> bool:
+    """Every document at once must allow what may be fetched."""
+    return all(part.allowed(url, agent) for part in parts)

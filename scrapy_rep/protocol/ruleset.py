@@ -1,0 +1,115 @@
+"""The rules of one crawler, compiled: a URI goes in, permission comes out.
+
+RFC 9309 section 2.2.2, and section 3.2.2 of the draft of 1996 for :class:`FirstMatch`. Each kind
+of rule set answers the same two questions; which kind is made is a field of the profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scrapy_rep.protocol.index import PatternSet
+from scrapy_rep.protocol.path import ROBOTS_TXT, Form, literal, match_path
+
+
+class Decisive(NamedTuple):
+    """What decided: the kind and the pattern of the rule, and of the best one of the other kind.
+
+    ``path`` is the match path; ``allow`` is None where no rule matched.
+    """
+
+    path: str
+    allow: bool | None = None
+    written: str = ""
+    overruled: str | None = None
+
+
+class LongestMatch:
+    """The rule with the most octets is used; on a tie it is the allow rule."""
+
+    __slots__ = ("_allow", "_always", "_disallow", "_form")
+
+    def __init__(
+        self, disallow: list[str], allow: list[str], form: Form, *, robots_txt_is_free: bool
+    ) -> None:
+        self._disallow = PatternSet(disallow, form)
+        self._allow = PatternSet(allow, form)
+        self._form = form
+        self._always = ROBOTS_TXT if robots_txt_is_free else None
+
+    def allows(self, uri: str) -> bool:
+        """A URI may be fetched unless the longest rule that matches it is a disallow."""
+        start = uri.find("/", 8)
+        if (
+            start > 0
+            and "%" not in uri
+            and "#" not in uri
+            and uri.isascii()
+            and (uri[:8] == "https://" or (uri[:7] == "http://" and uri[7] != "/"))
+            and uri.find("?", 8, start) < 0
+            and uri.find(";", 8, start) < 0
+        ):
+            path = uri[start:]
+        else:
+            path = match_path(uri, self._form)
+        octets = self._disallow.longest(path)
+        return not octets or self._allow.longest(path) >= octets or path == self._always
+
+    @property
+    def size(self) -> int:
+        """Octets of memory, about."""
+        return 100 + self._disallow.size + self._allow.size
+
+    def decisive(self, uri: str) -> Decisive:
+        """The rule that decides, and the one of the other kind that it overrules."""
+        path = match_path(uri, self._form)
+        disallow = self._disallow.longest(path)
+        allow = self._allow.longest(path)
+        if not disallow and not allow:
+            return Decisive(path)
+        forbids = self._disallow.written(path, disallow) if disallow else None
+        permits = self._allow.written(path, allow) if allow else None
+        if allow >= disallow:
+            return Decisive(path, True, permits or "", forbids)
+        return Decisive(path, False, forbids or "", permits)
+
+
+class FirstMatch:
+    """The first rule that matches, in the order of the file, is used (1996 section 3.2.2)."""
+
+    __slots__ = ("_always", "_form", "_heads", "_rules")
+
+    def __init__(
+        self, rules: Sequence[tuple[bool, str]], form: Form, *, robots_txt_is_free: bool
+    ) -> None:
+        self._rules = [
+            (allow, literal(pattern, form), pattern) for allow, pattern in rules if pattern
+        ]
+        self._heads = tuple(text for _, text, _ in self._rules)
+        self._form = form
+        self._always = ROBOTS_TXT if robots_txt_is_free else None
+
+    def allows(self, uri: str) -> bool:
+        """A URI may be fetched unless the first rule that matches it is a disallow."""
+        path = match_path(uri, self._form)
+        if not path.startswith(self._heads) or path == self._always:
+            return True
+        return next(allow for allow, text, _ in self._rules if path.startswith(text))
+
+    @property
+    def size(self) -> int:
+        """Octets of memory, about."""
+        return 300 + sum([150 + len(text) for text in self._heads])
+
+    def decisive(self, uri: str) -> Decisive:
+        """The rule that decides, and the first of the other kind that it overrules."""
+        path = match_path(uri, self._form)
+        matching = [
+            (allow, written) for allow, text, written in self._rules if path.startswith(text)
+        ]
+        if not matching:
+            return Decisive(path)
+        allow, written = matching[0]
+        others = (other for kind, other in matching if kind != allow)
+        return Decisive(path, allow, written, next(others, None))

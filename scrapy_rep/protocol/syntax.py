@@ -1,0 +1,170 @@
+"""Octets of a robots.txt become lines, and lines become records.
+
+RFC 9309 section 2.2. Two ways lead from the octets to the rules: the records of this room, one at
+a time and exact for every profile, and the short cut of :mod:`scrapy_rep.protocol.groups` for
+files that are written in the ordinary manner. Text is ``str`` with one character for each octet
+(Latin-1), as matching is by octets and Python's ``str`` methods are quicker than a loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from scrapy_rep.protocol.profiles import Profile
+
+DEFAULT_MAX_SIZE: Final = 512_000
+"""Octets of a robots.txt that are parsed; 500 KiB (RFC 9309 section 2.5)."""
+
+AGENT: Final = "user-agent"
+ALLOW: Final = "allow"
+DISALLOW: Final = "disallow"
+SITEMAP: Final = "sitemap"
+HOST: Final = "host"
+CRAWL_DELAY: Final = "crawl-delay"
+REQUEST_RATE: Final = "request-rate"
+VISIT_TIME: Final = "visit-time"
+CLEAN_PARAM: Final = "clean-param"
+BLANK: Final = ""
+"""The key of a line without anything, not even a comment: it ends a record of 1994 and 1996."""
+
+KEYS: Final = {
+    "user-agent": AGENT,
+    "useragent": AGENT,
+    "user agent": AGENT,
+    "allow": ALLOW,
+    "disallow": DISALLOW,
+    "sitemap": SITEMAP,
+    "sitemaps": SITEMAP,
+    "site-map": SITEMAP,
+    "host": HOST,
+    "crawl-delay": CRAWL_DELAY,
+    "crawl delay": CRAWL_DELAY,
+    "request-rate": REQUEST_RATE,
+    "visit-time": VISIT_TIME,
+    "clean-param": CLEAN_PARAM,
+}
+_PREFIXES: Final = ("user-agent", "useragent", "user agent", "allow", "disallow")
+
+_UTF8_BOM: Final = b"\xef\xbb\xbf"
+_UTF16_BOMS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_TWO_WORDS: Final = re.compile(r"([^ \t]+)[ \t]+([^ \t]+)")
+_INDENT: Final = re.compile(rb"\n[ \t]+")
+
+
+class Record(NamedTuple):
+    """A record is one line that says something: its number, key and value.
+
+    Line numbers count from 1. ``key`` is in lower case and well spelt. ``lenient`` tells that the
+    line was misspelt or had no colon (RFC 9309 section 2.2.4).
+    """
+
+    line: int
+    key: str
+    value: str
+    lenient: bool = False
+
+
+def truncate(body: bytes, limit: int) -> bytes:
+    """A body past the limit is cut there, and its partial last line is dropped.
+
+    RFC 9309 section 2.5. ``limit`` counts octets. A cut ``Disallow: /private`` must not become
+    ``Disallow: /p``.
+    """
+    if len(body) <= limit:
+        return body
+    coding = _UTF16_BOMS.get(body[:2])
+    if coding is not None:
+        return _truncate_utf16(body, limit, coding)
+    if body[limit : limit + 1] in (b"\n", b"\r"):
+        return body[:limit]
+    return body[: max(body.rfind(b"\n", 0, limit), body.rfind(b"\r", 0, limit)) + 1]
+
+
+def _truncate_utf16(body: bytes, limit: int, coding: str) -> bytes:
+    """A line end of UTF-16 is two octets that begin at an even place."""
+    room = (limit - 2) // 2
+    text = body[2 : 2 + 2 * (room + 1)].decode(coding, "surrogatepass")
+    if text[room : room + 1] in ("\n", "\r"):
+        kept = text[:room]
+    else:
+        kept = text[: max(text.rfind("\n", 0, room), text.rfind("\r", 0, room)) + 1]
+    return body[: 2 + len(kept.encode(coding, "surrogatepass"))]
+
+
+def text_of(body: bytes, profile: Profile) -> bytes:
+    r"""A body becomes lines that each begin with ``\n`` and are not indented.
+
+    RFC 9309 section 2.2: CR, LF and CRLF end a line, nothing else does. A UTF-8 byte order mark
+    is skipped; UTF-16 with one is transcoded.
+    """
+    if body[:1] >= b"\xef":
+        body = _without_mark(body, profile)
+    if b"\r" in body:
+        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    body = b"\n" + body
+    if b"\n " in body or b"\n\t" in body:
+        body = _INDENT.sub(b"\n", body)
+    return body
+
+
+def _without_mark(body: bytes, profile: Profile) -> bytes:
+    """A byte order mark is no part of the first line."""
+    if body.startswith(_UTF8_BOM):
+        return body[3:]
+    coding = _UTF16_BOMS.get(body[:2])
+    if coding is None or not profile.utf16_is_transcoded:
+        return body
+    return body[2:].decode(coding, "replace").encode("utf-8", "replace")
+
+
+def records(text: str, profile: Profile) -> Iterator[Record]:
+    r"""The lines of a text that begins each line with ``\n`` are read one by one.
+
+    RFC 9309 sections 2.2 and 2.2.4. Lines that say nothing known are passed by, as every
+    parseable line counts (section 2.3.1.5). A blank line yields a record with the key ``BLANK``
+    only where the profile gives it a meaning.
+    """
+    blanks = profile.blank_line_ends_the_group
+    for number, line in enumerate(text.split("\n")):
+        if line:
+            record = record_of(line, number, profile)
+            if record is not None:
+                yield record
+        if blanks and not line.strip(profile.whitespace):
+            yield Record(number, BLANK, "")
+
+
+def record_of(line: str, number: int, profile: Profile) -> Record | None:
+    """A line is a key, a colon and a value; a known key and one word may lack the colon."""
+    if profile.longest_line is not None or profile.nul_ends_the_line:
+        line = line[: profile.longest_line].partition("\0")[0]
+    if "#" in line:
+        line = line[: line.index("#")]
+    white = profile.whitespace
+    name, colon, value = line.partition(":")
+    if not colon:
+        words = _TWO_WORDS.fullmatch(line.strip(white)) if profile.colon_may_be_missing else None
+        if words is None:
+            return None
+        name, value = words.groups()
+    written = name.strip(white).lower()
+    key = _key_of(written, profile)
+    if key is None:
+        return None
+    return Record(number, key, value.strip(white), not colon or written != key)
+
+
+def _key_of(written: str, profile: Profile) -> str | None:
+    """A key is known by its usual spelling, or by a common wrong one."""
+    key = KEYS.get(written)
+    if key is not None:
+        return key if key != ALLOW or profile.allow_is_a_rule else None
+    if written in profile.misspelt_disallow:
+        return DISALLOW
+    if profile.key_is_a_prefix:
+        for usual in _PREFIXES + profile.misspelt_disallow:
+            if written.startswith(usual):
+                return KEYS.get(usual, DISALLOW)
+    return None
