@@ -8,17 +8,19 @@ each request that waits for it has a Deferred of its own.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats as names
+from scrapy_rep.known import Known
 from scrapy_rep.protocol.outcome import Cause, NotModified, Outcome, Success, Unreachable
 from scrapy_rep.protocol.policy import (
-    CLOCK_TOLERANCE,
     Decision,
     Entry,
     Fetch,
@@ -34,39 +36,18 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.rules import RobotsTxt
     from scrapy_rep.stats import RepStats
 
-_ENTRY_SIZE = 1_000
-"""Octets that an authority costs besides its rules: measured, rounded up."""
-
 _WORTH_RETRYING = frozenset(
     {Cause.STATUS, Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT, Cause.ERROR}
 )
 
 
-class Known:
-    """What a request is told of an authority, good from ``since`` to ``until``."""
-
-    __slots__ = ("decision", "entry", "robots", "since", "size", "until")
-
-    def __init__(self, entry: Entry, decision: Decision, robots: RobotsTxt | None):
-        self.entry = entry
-        self.decision = decision
-        self.robots = robots
-        self.since = max(entry.fetched_at, entry.failed_at) - CLOCK_TOLERANCE
-        self.until = 0.0
-        self.size = 0
-
-    @property
-    def stale(self) -> bool:
-        """Whether the rules are a last good copy, followed while the authority is unreachable."""
-        return self.entry.failing_since is not None and self.decision is Decision.FOLLOW
-
-
 class Flight:
     """One fetch under way, and those who wait for it."""
 
-    __slots__ = ("brought", "task", "waiters")
+    __slots__ = ("brought", "started", "task", "waiters")
 
     def __init__(self) -> None:
+        self.started = monotonic()
         self.waiters: list[Deferred[Known]] = []
         self.brought: Known | None = None
         self.task: Deferred[None] | None = None
@@ -132,20 +113,30 @@ class RobotsCache:
             return known
         return None
 
-    async def lookup(self, authority: Authority, page: Any) -> Known:
-        """Return what is known of ``authority``, after a fetch if policy asks for one.
+    def consult(self, authority: Authority, page: Any) -> Known | None:
+        """Return what memory holds if policy lets it be used, however old; awaits nothing.
 
-        ``page`` is the request that asks. The decision of what is returned is never WAIT.
+        Sets off a fetch in the background where policy asks for one; ``page`` is the request
+        that asks.
         """
         known = self._known.get(authority)
+        if known is None:
+            return None
         now = self._clock()
-        answer = decide(known.entry if known else None, now, self._policy)
-        if known is not None and answer.decision is not Decision.WAIT:
-            if answer.fetch is Fetch.BACKGROUND:
-                self._flight(authority, page)
-            if answer.decision is not known.decision or known.until <= now:
-                known = self._known_by(authority, known.entry)
-                self._admit(authority, known)
+        answer = decide(known.entry, now, self._policy)
+        if answer.decision is Decision.WAIT:
+            return None
+        if answer.fetch is Fetch.BACKGROUND:
+            self._flight(authority, page)
+        if answer.decision is not known.decision or known.until <= now:
+            known = self._known_by(authority, known.entry)
+            self._admit(authority, known)
+        return known
+
+    async def lookup(self, authority: Authority, page: Any) -> Known:
+        """Return what is known of ``authority``, after a fetch if policy asks for one."""
+        known = self.consult(authority, page)
+        if known is not None:
             return known
         self._stats.inc(names.MISS)
         return await self._flight(authority, page).wait()
@@ -157,9 +148,7 @@ class RobotsCache:
     def weigh(self, authority: Authority, known: Known) -> None:
         """Measure rules again: they grow as agents ask for their groups."""
         if self._known.get(authority) is known:
-            size = _ENTRY_SIZE + (known.robots.size if known.robots else 0)
-            self._octets += size - known.size
-            known.size = size
+            self._octets += known.weigh()
             self._evict()
 
     @property
@@ -172,20 +161,24 @@ class RobotsCache:
         """How many fetches are under way."""
         return len(self._flights)
 
-    def close(self) -> None:
-        """End every flight; who still waits is told that the crawl is closing."""
-        flights, self._flights = self._flights, {}
-        for authority, flight in flights.items():
-            if flight.task is not None:
-                flight.task.cancel()
-            flight.land(self._failure(authority, Cause.CLOSING))
+    def interrupt(self, started_before: float = math.inf) -> None:
+        """End the flights that set off before a time of the monotonic clock.
+
+        Who still waits for them is told that the crawl is closing.
+        """
+        for authority, flight in list(self._flights.items()):
+            if flight.started < started_before:
+                del self._flights[authority]
+                if flight.task is not None:
+                    flight.task.cancel()
+                flight.land(self._failure(authority, Cause.CLOSING))
 
     def _flight(self, authority: Authority, page: Any) -> Flight:
         flight = self._flights.get(authority)
         if flight is None:
             flight = self._flights[authority] = Flight()
             flight.task = deferred_from_coro(self._fly(authority, page, flight))
-            flight.task.addErrback(lambda _: None)  # a cancelled flight was landed by close()
+            flight.task.addErrback(lambda _: None)  # a cancelled flight has landed already
         return flight
 
     async def _fly(self, authority: Authority, page: Any, flight: Flight) -> None:
@@ -239,18 +232,14 @@ class RobotsCache:
         if decision is Decision.FOLLOW and entry.body is not None:
             same = old is not None and old.robots is not None and old.entry.body is entry.body
             robots = old.robots if same and old else self._parse(entry.body)
-        known = Known(entry, decision, robots)
-        known.until = good_until(entry, now, self._policy)
-        return known
+        return Known(entry, decision, robots, good_until(entry, now, self._policy))
 
     def _failure(self, authority: Authority, cause: Cause) -> Known:
         """Return the answer where there is none to be had: disallow all."""
         now = self._clock()
         old = self._known.get(authority)
         entry = learn(old.entry if old else None, Unreachable(cause), now, self._policy)
-        known = Known(entry, Decision.DISALLOW_ALL, None)
-        known.until = entry.retry_at
-        return known
+        return Known(entry, Decision.DISALLOW_ALL, None, entry.retry_at)
 
     def _admit(self, authority: Authority, known: Known) -> None:
         """Keep ``known`` in memory, in the place of what was known before."""

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import NotConfigured
 
 from scrapy_rep import stats as names
-from scrapy_rep.cache import Known, RobotsCache
+from scrapy_rep.cache import RobotsCache
+from scrapy_rep.closing import Closing
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.fetcher import METER, RobotsFetcher
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.policy import Decision
 from scrapy_rep.protocol.rules import RobotsTxt, Verdict
 from scrapy_rep.robotparser import RepRobotParser
 from scrapy_rep.settings import RepSettings, product_tokens
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+    from scrapy_rep.known import Known
 
 # Scrapy knows this signal since 2.15; before, nobody can listen to it.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -59,6 +60,7 @@ class RepDownloaderMiddleware:
             retry_delays=self._settings.retry_delays,
             memory_limit=self._settings.memory_limit,
         )
+        self._closing = Closing(crawler, self._cache.interrupt, lambda: self._cache.flights > 0)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -87,19 +89,22 @@ class RepDownloaderMiddleware:
         except (ValueError, TypeError) as error:
             raise self._unreachable(request, None, Cause.URL, str(error)) from None
         known = self._cache.resident(authority, time.time())
-        if known is not None and known.robots is not None and known.entry.failing_since is None:
+        if known is not None:
             self._stats.inc(names.HIT)
-            if known.robots.allowed(url, agent):
+            if known.robots is not None and not known.stale and known.robots.allowed(url, agent):
                 self._stats.inc(names.ALLOWED)
                 return None
-        elif known is not None:
-            self._stats.inc(names.HIT)
         elif url.endswith("/robots.txt") and url == authority.robots_uri:
             # Allowed by definition (RFC 9309 section 2.2.2), so it waits for nothing.
             self._stats.inc(names.ALLOWED)
             return None
+        elif (known := self._cache.consult(authority, request)) is not None:
+            self._stats.inc(names.HIT)
         else:
-            known = await self._look_up(request, authority)
+            known = await self._wait(request, authority)
+            again = self._closing.give_back(request) if known.interrupted else None
+            if again is not None:
+                return again
         self._apply(request, authority, known, agent)
         return None
 
@@ -114,7 +119,7 @@ class RepDownloaderMiddleware:
             return Verdict(allowed=True, reason="no robots.txt governs this scheme")
         tokens = self._identity.default if agent is None else product_tokens(agent)
         known = await self._cache.lookup(authority, None)
-        return _judge(known, authority, url, tokens)
+        return known.verdict(authority, url, tokens)
 
     def cache_info(self) -> dict[str, int]:
         """Return what is known and under way: authorities, octets, fetches, waiting requests."""
@@ -125,12 +130,12 @@ class RepDownloaderMiddleware:
             "waiting": self._parking.waiting,
         }
 
-    async def _look_up(self, request: Request, authority: Authority) -> Known:
+    async def _wait(self, request: Request, authority: Authority) -> Known:
+        """Wait for what is known of ``authority``, beside the downloader's other requests."""
+        self._closing.watch()
         try:
             with self._parking.place():
                 return await self._cache.lookup(authority, request)
-        except IgnoreRequest:
-            raise
         except Exception as error:
             self._stats.own_fault(f"The look-up of {authority}", error)
             raise self._unreachable(request, authority, Cause.ERROR, str(error)) from error
@@ -138,18 +143,19 @@ class RepDownloaderMiddleware:
     def _apply(
         self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
     ) -> None:
-        verdict = _judge(known, authority, request.url, agent)
+        """Count and say the verdict; raise it if it is a refusal."""
+        verdict = known.verdict(authority, request.url, agent)
         self._cache.weigh(authority, known)
         if known.stale:
             self._stats.inc(names.STALE)
         if verdict.allowed:
             self._stats.inc(names.ALLOWED)
-        elif known.decision is Decision.FOLLOW or known.entry.failing_since is None:
+        elif known.unreachable:
+            cause, retry_at = known.entry.cause, known.entry.retry_at
+            raise self._unreachable(request, authority, cause, retry_at=retry_at)
+        else:
             self._stats.forbidden(request.method, request.url, verdict)
             raise RobotsForbidden(verdict, authority)
-        else:
-            entry = known.entry
-            raise self._unreachable(request, authority, entry.cause, retry_at=entry.retry_at)
 
     def _unreachable(
         self,
@@ -180,19 +186,5 @@ class RepDownloaderMiddleware:
             self._stats.own_fault("A listener to robots_parsed", error)
 
     def _spider_closed(self) -> None:
-        self._cache.close()
-
-
-def _judge(known: Known, authority: Authority, url: str, agent: tuple[str, ...]) -> Verdict:
-    if known.robots is not None:
-        verdict = known.robots.verdict(url, agent)
-        return (
-            replace(verdict, reason=f"{verdict.reason}, last good copy") if known.stale else verdict
-        )
-    if url == authority.robots_uri:
-        return Verdict(allowed=True, reason="robots.txt itself")
-    if known.decision is Decision.ALLOW_ALL:
-        return Verdict(allowed=True, reason="unavailable")
-    if known.entry.failing_since is None:
-        return Verdict(allowed=False, reason="access denied")
-    return Verdict(allowed=False, reason="unreachable")
+        self._closing.stop()
+        self._cache.interrupt()

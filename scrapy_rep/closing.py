@@ -1,0 +1,79 @@
+"""A crawl that stops does not wait for robots.txt files, and loses no request over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.misc import load_object
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+_GRACE = 0.5
+"""Seconds that a fetch may still take when the crawl is found to be stopping."""
+
+_INTERVAL = 0.2
+"""Seconds between two looks at the engine: no signal says that a stop begins."""
+
+_GIVEN_BACK = "scrapy_rep_given_back"
+
+
+class Closing:
+    """Watches for a stop while fetches are under way.
+
+    ``interrupt(started_before)`` ends the fetches that set off before a time of the monotonic
+    clock, ``busy()`` says whether there are any.
+    """
+
+    def __init__(
+        self, crawler: Crawler, interrupt: Callable[[float], None], busy: Callable[[], bool]
+    ):
+        self._crawler = crawler
+        self._interrupt = interrupt
+        self._busy = busy
+        self._since: float | None = None
+        self._timer: CallLaterResult | None = None
+        self._run = uuid4().hex
+        # Scrapy's scheduler forgets at a stop what it has no directory for; one of the user's own
+        # is there because it keeps requests elsewhere.
+        scheduler = load_object(crawler.settings["SCHEDULER"])
+        self._kept = bool(crawler.settings["JOBDIR"]) or not issubclass(scheduler, Scheduler)
+
+    def watch(self) -> None:
+        """Look at the engine from time to time for as long as fetches are under way."""
+        if self._timer is None:
+            self._timer = call_later(_INTERVAL, self._look)
+
+    def give_back(self, request: Request) -> Request | None:
+        """Return the request to schedule again, for a later run of the crawl to make.
+
+        ``None`` if the scheduler keeps nothing, or if the request was given back by this run
+        before: then it did not come from the scheduler.
+        """
+        if not self._kept or request.meta.get(_GIVEN_BACK) == self._run:
+            return None
+        meta = {**request.meta, _GIVEN_BACK: self._run}
+        return request.replace(dont_filter=True, meta=meta)
+
+    def stop(self) -> None:
+        """End the watch."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self._timer = None
+        slot = getattr(self._crawler.engine, "_slot", None)
+        if slot is None or slot.closing is not None:
+            now = monotonic()
+            self._since = now if self._since is None else self._since
+            if now - self._since >= _GRACE:
+                self._interrupt(now - _GRACE)
+        if self._busy():
+            self.watch()

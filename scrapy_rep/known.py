@@ -1,0 +1,66 @@
+"""What a request is told of an authority."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.policy import CLOCK_TOLERANCE, Decision, Entry
+from scrapy_rep.protocol.rules import Verdict
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.rules import RobotsTxt
+
+_ENTRY_SIZE = 1_000
+"""Octets that an authority costs besides its rules: measured, rounded up."""
+
+
+class Known:
+    """An entry, what policy makes of it, and its rules parsed; good from ``since`` to ``until``."""
+
+    __slots__ = ("decision", "entry", "robots", "since", "size", "until")
+
+    def __init__(self, entry: Entry, decision: Decision, robots: RobotsTxt | None, until: float):
+        self.entry = entry
+        self.decision = decision
+        self.robots = robots
+        self.since = max(entry.fetched_at, entry.failed_at) - CLOCK_TOLERANCE
+        self.until = until
+        self.size = 0
+
+    @property
+    def stale(self) -> bool:
+        """Whether the rules are a last good copy, followed while the authority is unreachable."""
+        return self.robots is not None and self.entry.failing_since is not None
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether all is disallowed because the rules are undefined (RFC 9309 2.3.1.4)."""
+        return self.robots is None and self.entry.failing_since is not None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether nothing was learnt because the crawl is closing."""
+        return self.entry.cause == Cause.CLOSING
+
+    def weigh(self) -> int:
+        """Measure the memory that this takes; return by how many octets it has grown."""
+        before = self.size
+        self.size = _ENTRY_SIZE + (self.robots.size if self.robots is not None else 0)
+        return self.size - before
+
+    def verdict(self, authority: Authority, url: str, agent: tuple[str, ...]) -> Verdict:
+        """Return the verdict on ``url`` and why; what is neither followed nor allowed is not."""
+        if self.robots is not None:
+            verdict = self.robots.verdict(url, agent)
+            if self.stale:
+                return replace(verdict, reason=f"{verdict.reason} (last good copy)")
+            return verdict
+        if url == authority.robots_uri:
+            return Verdict(allowed=True, reason="robots.txt itself")
+        if self.decision is Decision.ALLOW_ALL:
+            return Verdict(allowed=True, reason="unavailable")
+        reason = "unreachable" if self.unreachable else f"access denied ({self.entry.status})"
+        return Verdict(allowed=False, reason=reason)
