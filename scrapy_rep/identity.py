@@ -26,6 +26,7 @@ class Identity:
         self._setting = settings.user_agent
         self._stats = stats
         self._remembered: dict[Any, tuple[str, ...]] = {}
+        self._sent_by_default: tuple[str, ...] | None = None
         self._warned = False
 
     def of(self, request: Request) -> tuple[str, ...]:
@@ -41,7 +42,7 @@ class Identity:
         if self._setting is not None:
             return self._setting
         sent = request.headers.get("User-Agent") if request.headers else None
-        return self._recall(sent or self._configured(), self._derived)
+        return self._recall(sent, self._derived) if sent else self._of_settings()
 
     @property
     def default(self) -> tuple[str, ...]:
@@ -49,7 +50,7 @@ class Identity:
         chosen = getattr(self._crawler.spider, "robotstxt_user_agent", None)
         if chosen:
             return product_tokens(chosen)
-        return self._setting or self._derived(self._configured())
+        return self._setting or self._of_settings()
 
     def _recall(self, chosen: Any, make: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
         key = tuple(chosen) if isinstance(chosen, list) else chosen
@@ -61,7 +62,12 @@ class Identity:
             self._remembered[key] = tokens
         return tokens
 
-    def _configured(self) -> str | bytes:
+    def _of_settings(self) -> tuple[str, ...]:
+        if self._sent_by_default is None:
+            self._sent_by_default = self._derived(self._configured())
+        return self._sent_by_default
+
+    def _configured(self) -> str:
         """Return the User-Agent that Scrapy will give to a request that has none."""
         settings = self._crawler.settings
         for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():

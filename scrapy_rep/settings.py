@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.policy import MIN_LIFETIME, Policy
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.protocol.profiles import PROFILES, Profile
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -49,7 +49,13 @@ class RepSettings:
                 chosen[field] = check(value)
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{name} = {value!r}: {error}") from None
-        return cls(**chosen)
+        profile = PROFILES[chosen.get("profile", cls().profile)]
+        if chosen.get("max_ttl", 0.0) > profile.default_life:
+            raise ValueError(
+                f"REP_MAX_TTL = {chosen['max_ttl']:g}: must be at most {profile.default_life:g} "
+                f"seconds in the profile {profile.name}"
+            )
+        return cls(**{**_access_defaults(profile), **chosen})
 
     @property
     def policy(self) -> Policy:
@@ -60,6 +66,15 @@ class RepSettings:
             stale_if_unreachable=self.stale_if_unreachable,
             access_denied=self.access_denied,
         )
+
+
+def _access_defaults(profile: Profile) -> dict[str, Any]:
+    """Return what the document that ``profile`` stands for says of access."""
+    return {
+        "max_ttl": profile.default_life,
+        "access_denied": "disallow" if profile.access_denied_closes_the_site else "allow",
+        "max_redirects": profile.redirects_followed,
+    }
 
 
 def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...]:
@@ -153,7 +168,7 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_RETRY_DELAYS", "retry_delays", _several(_number(0))),
     ("REP_UNREACHABLE_TTL", "unreachable_ttl", _back_off),
     ("REP_STALE_IF_UNREACHABLE", "stale_if_unreachable", _number(0)),
-    ("REP_MAX_TTL", "max_ttl", _number(MIN_LIFETIME, DAY)),
+    ("REP_MAX_TTL", "max_ttl", _number(MIN_LIFETIME)),
     ("REP_ACCESS_DENIED", "access_denied", _one_of("allow", "disallow")),
     ("REP_MAX_REDIRECTS", "max_redirects", _whole(5, "hops", " (RFC 9309 section 2.3.1.2)")),
     ("REP_PARK_LIMIT", "park_limit", _whole(0, "requests")),

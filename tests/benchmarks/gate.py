@@ -1,0 +1,104 @@
+"""What the gate costs a request whose rules are in memory, beside Scrapy's own middleware.
+
+``python -m tests.benchmarks.gate`` prints microseconds per ``process_request``, medians of
+interleaved rounds in one process, and their ratio.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.utils.reactor import install_reactor
+
+from scrapy_rep import RepDownloaderMiddleware
+from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.protocol.outcome import Success
+from scrapy_rep.protocol.policy import learn
+
+ROUNDS = 15
+CALLS = 4_000
+
+FILES = {
+    "2 rules": b"User-agent: *\nDisallow: /private\nDisallow: /tmp\n",
+    "80 rules": b"User-agent: *\n"
+    + b"".join(b"Disallow: /d%d/%s\n" % (n, b"*/x" if n % 3 == 0 else b"x") for n in range(80)),
+    "3,000 rules, 50 agents": b"".join(
+        b"User-agent: bot%d\n" % agent
+        + b"".join(b"Disallow: /a%d/b%d\n" % (agent, n) for n in range(60))
+        for agent in range(49)
+    )
+    + b"User-agent: *\n"
+    + b"".join(b"Disallow: /c/b%d\n" % n for n in range(60)),
+}
+
+
+def _crawler(agent: str | None) -> Crawler:
+    settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": agent}
+    crawler = Crawler(Spider, settings)
+    crawler.spider = Spider("bench")
+    crawler._apply_settings()
+    return crawler
+
+
+def _run(make: Callable[[Request], Awaitable[Any]], requests: list[Request]) -> float:
+    """Return the microseconds of one call; what never waits ends at its first step."""
+    start = time.perf_counter()
+    for request in requests:
+        step = make(request).__await__()
+        try:
+            next(step)
+        except StopIteration:
+            continue
+        raise AssertionError("the fast path awaited something")
+    return (time.perf_counter() - start) / len(requests) * 1e6
+
+
+def _ours(crawler: Crawler, body: bytes) -> RepDownloaderMiddleware:
+    gate = RepDownloaderMiddleware.from_crawler(crawler)
+    authority = authority_of("https://example.org/")
+    assert authority is not None
+    cache = gate._cache
+    entry = learn(None, Success(body), time.time(), cache._policy)
+    cache._admit(authority, cache._known_by(authority, entry))
+    return gate
+
+
+def _builtin(crawler: Crawler, body: bytes) -> RobotsTxtMiddleware:
+    gate = RobotsTxtMiddleware.from_crawler(crawler)
+    gate._parsers["example.org"] = gate._parserimpl.from_crawler(crawler, body)
+    return gate
+
+
+def measure(body: bytes, agent: str | None) -> tuple[float, float]:
+    """Return the microseconds per request of this package and of the built-in."""
+    ours = _ours(_crawler(agent), body)
+    builtin = _builtin(_crawler(agent), body)
+    figures: tuple[list[float], list[float]] = ([], [])
+    for _ in range(ROUNDS):
+        for gate, taken in zip((ours, builtin), figures, strict=True):
+            requests = [
+                Request(f"https://example.org/shop/{n % 97}/item-{n}.html") for n in range(CALLS)
+            ]
+            taken.append(_run(gate.process_request, requests))
+    return statistics.median(figures[0]), statistics.median(figures[1])
+
+
+def main() -> None:
+    """Print the table."""
+    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+    print(f"{'robots.txt':26}{'identity':12}{'ours':>9}{'built-in':>10}{'ratio':>8}   (us)")
+    for name, body in FILES.items():
+        for agent in ("mybot", None):
+            ours, builtin = measure(body, agent)
+            identity = "setting" if agent else "derived"
+            print(f"{name:26}{identity:12}{ours:9.2f}{builtin:10.2f}{builtin / ours:7.1f}x")
+
+
+if __name__ == "__main__":
+    main()
