@@ -1,0 +1,87 @@
+"""Writing to a SQLite file, all or nothing, and what its errors mean."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import suppress
+
+from scrapy_rep.stores.base import StoreError
+
+_PRUNE = (
+    "DELETE FROM entries WHERE authority IN (SELECT authority FROM entries ORDER BY dated LIMIT ?)"
+)
+
+# The texts of errors that say nothing about the file's content; Python 3.10 has no codes.
+_CIRCUMSTANCES = (
+    "locked",
+    "busy",
+    "is full",
+    "readonly",
+    "unable to open",
+    "i/o error",
+    "out of memory",
+    "interrupted",
+    "permission",
+    "authoriz",
+)
+
+
+class DamagedError(Exception):
+    """The file is not a sound SQLite file."""
+
+
+def trouble_of(error: sqlite3.Error) -> Exception:
+    """Return what a SQLite error means: ``DamagedError`` unless circumstances are to blame."""
+    text = str(error)
+    if isinstance(error, sqlite3.ProgrammingError) or any(c in text.lower() for c in _CIRCUMSTANCES):
+        return StoreError(f"SQLite: {text}")
+    return DamagedError(text)
+
+
+class Transaction:
+    """All that is written in its context is there afterwards, or nothing of it.
+
+    Raises ``StoreError`` or ``DamagedError``.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, limit: int) -> None:
+        self._connection = connection
+        self._limit = limit
+
+    def __enter__(self) -> Transaction:
+        self.run("BEGIN IMMEDIATE")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._prune()
+                self.run("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+
+    def run(self, statement: str, *values: object) -> int:
+        """Return how many rows the statement changed."""
+        try:
+            return self._connection.execute(statement, values).rowcount
+        except sqlite3.Error as error:
+            raise trouble_of(error) from None
+
+    def _prune(self) -> None:
+        """Delete the oldest entries until the file's pages in use are within the limit."""
+        try:
+            while self._size() > self._limit and self.run(_PRUNE, 64):
+                pass
+        except sqlite3.Error as error:
+            raise trouble_of(error) from None
+
+    def _size(self) -> int:
+        used = number(self._connection, "page_count") - number(self._connection, "freelist_count")
+        return used * number(self._connection, "page_size")
+
+
+def number(connection: sqlite3.Connection, pragma: str) -> int:
+    """Return the number that a pragma says."""
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])

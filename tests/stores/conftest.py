@@ -1,0 +1,23 @@
+"""What the tests of the stores share."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stores.servers import RedisServer
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A redis-server for all tests that leave it as it is; without the program they fail."""
+    # Not in pytest's directory: the path of a Unix socket may have 107 octets only.
+    with tempfile.TemporaryDirectory() as directory:
+        server = RedisServer(Path(directory))
+        try:
+            yield server.start()
+        finally:
+            server.stop()

@@ -1,0 +1,147 @@
+"""`REP_STORE`: a URI, or the path of a class."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.stores import Store, StoreError, open_store
+from scrapy_rep.stores.memory import MemoryStore
+from tests.stores.contract import StoreContract
+from tests.stores.samples import authority, entry
+
+
+class OwnStore(Store):
+    """A user's store: nothing but get and put."""
+
+    def __init__(self, name: str = "none") -> None:
+        self.name = name
+        self.entries: dict[Authority, Entry] = {}
+
+    def get(self, authority: Authority) -> Entry | None:
+        """What the dictionary holds."""
+        return self.entries.get(authority)
+
+    def put(self, authority: Authority, entry: Entry) -> None:
+        """Into the dictionary."""
+        self.entries[authority] = entry
+
+
+OWN = f"{OwnStore.__module__}.OwnStore"
+not_a_store = dict
+
+
+@pytest.mark.parametrize(
+    ("uri", "file"),
+    [
+        ("sqlite:", "robots.db"),
+        ("sqlite:my%20robots.db", "my robots.db"),
+        ("sqlite:///{}/deep/er/other.db", "deep/er/other.db"),
+    ],
+)
+def test_sqlite_uris_name_a_file(tmp_path: Path, uri: str, file: str) -> None:
+    """A file in the directory given, or at an absolute path."""
+    store = open_store(uri.format(str(tmp_path)[1:]), directory=tmp_path)
+    store.put(authority(), entry())
+    store.close()
+    assert (tmp_path / file).is_file()
+
+
+def test_memory_has_a_limit() -> None:
+    """`memory:` takes the limit it is given."""
+    store = open_store("memory:", memory_limit=1)
+    assert isinstance(store, MemoryStore)
+    store.put(authority(), entry())
+    assert store.get(authority()) is None
+
+
+def test_a_redis_uri_opens_without_a_server() -> None:
+    """A server that is not there is no error of the setting: it shows on use."""
+    store = open_store("redis://user:secret@127.0.0.1:1/0")
+    assert repr(store) == "RedisStore('redis://127.0.0.1:1/0')"
+    store.close()
+
+
+def test_a_class_path_opens_a_store_of_ones_own() -> None:
+    """A class with get and put is a store, and made by whoever knows how to."""
+    store = open_store(OWN)
+    assert isinstance(store, OwnStore)
+    assert store.name == "none"
+    named = open_store(OWN, build=lambda cls: cls("built"))
+    assert isinstance(named, OwnStore)
+    assert named.name == "built"
+
+
+def test_a_store_of_ones_own_needs_nothing_but_get_and_put() -> None:
+    """The rest has defaults: leases are granted, what it cannot do is a StoreError."""
+    store = OwnStore()
+    assert store.lease(authority(), 1.0) == ""
+    store.release(authority(), "")
+    store.flush()
+    store.close()
+    with pytest.raises(StoreError, match="OwnStore does not forget"):
+        store.forget(authority())
+    with pytest.raises(StoreError, match="OwnStore does not list"):
+        iter(store)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "memory:x",
+        "sqlite://x",
+        "sqlite:///",
+        "sqlite:a/b",
+        "redis:host",
+        "redis://h/x",
+        "mysql://user:secret@h/0",
+        "nowhere.to.be.Found",
+        "OwnStore",
+        f"{OWN}s",
+        "tests.stores.test_open_store.not_a_store",
+        "tests.stores.test_open_store.OWN",
+    ],
+)
+def test_what_names_no_store_is_a_value_error(uri: str) -> None:
+    """One clear line, without credentials."""
+    with pytest.raises(ValueError, match=r"names no|not the URI") as error:
+        open_store(uri)
+    assert "\n" not in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+def test_what_a_builder_makes_must_be_a_store() -> None:
+    """A factory that returns something else is found out at once."""
+    with pytest.raises(ValueError, match="makes a int"):
+        open_store(OWN, build=lambda cls: 5)
+
+
+def test_redis_is_optional() -> None:
+    """Without redis-py all but Redis works, and Redis says what to install."""
+    code = (
+        "import sys; sys.modules['redis'] = None\n"
+        "from scrapy_rep.stores import open_store\n"
+        "open_store('memory:')\n"
+        "try: open_store('redis://h/0')\n"
+        "except ValueError as error: print(error)\n"
+    )
+    out = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert "pip install scrapy_rep[redis]" in out.stdout
+
+
+class TestOwnStore:
+    """What the contract asks of get alone a ten-line store keeps, too."""
+
+    def test_an_entry_comes_back(self) -> None:
+        """Put, and get."""
+        store: Any = OwnStore()
+        StoreContract().test_an_entry_comes_back_as_it_was_put(store, entry(1))
