@@ -1,0 +1,94 @@
+"""A small web on this machine's loopback addresses: one site for each thing a robots.txt can do."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+GROUPS = """\
+User-agent: *
+Disallow: /
+
+User-agent: examplebot
+Disallow: /private/
+Allow: /private/open
+Disallow: /*?print=
+
+User-agent: otherbot
+Disallow: /shop
+"""
+
+# What each site answers to a request for /robots.txt: the status, then the body (or the site that
+# a redirect leads to).
+ROBOTS_TXT = {
+    "allows": (200, "User-agent: *\nDisallow:\n"),
+    "forbids": (200, "User-agent: *\nDisallow: /\n"),
+    "groups": (200, GROUPS),
+    "fails": (503, "Service Unavailable\n"),
+    "moved": (302, "elsewhere"),
+    "missing": (404, "<h1>Not found</h1>\nUser-agent: *\nDisallow: /\n"),
+    "elsewhere": (200, "User-agent: *\nDisallow: /\n"),
+}
+
+HOME = """\
+<title>home</title>
+<a href="/shop">shop</a> <a href="/shop?print=yes">to print</a>
+<a href="/private/">private</a> <a href="/private/open">private, but open</a>
+"""
+
+
+class DemoWeb:
+    """Serves the sites, each at an address of its own, from when it is made until `stop()`."""
+
+    def __init__(self) -> None:
+        self.origins: dict[str, str] = {}
+        self._servers = [self._serve(name, number) for number, name in enumerate(ROBOTS_TXT, 1)]
+
+    def stop(self) -> None:
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+
+    def _serve(self, name: str, number: int) -> ThreadingHTTPServer:
+        class Handler(SiteHandler):
+            site = name
+            web = self
+
+        try:
+            server = ThreadingHTTPServer((f"127.0.0.{number}", 0), Handler)
+        except OSError:  # not every system has more than one loopback address; the ports differ
+            server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        host, port = server.server_address[:2]
+        self.origins[name] = f"http://{host}:{port}"
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        return server
+
+
+class SiteHandler(BaseHTTPRequestHandler):
+    """Answers for one site: /robots.txt from the table above, links at /, a page anywhere else."""
+
+    site: str
+    web: DemoWeb
+
+    def do_GET(self) -> None:
+        if self.path != "/robots.txt":
+            self._answer(200, HOME if self.path == "/" else "<title>a page</title>")
+            return
+        status, text = ROBOTS_TXT[self.site]
+        if status == 302:
+            self._answer(status, "", Location=f"{self.web.origins[text]}/robots.txt")
+        else:
+            self._answer(status, text)
+
+    def _answer(self, status: int, text: str, **headers: str) -> None:
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: the table says it all."""

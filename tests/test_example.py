@@ -1,0 +1,148 @@
+"""The example project, run as a newcomer runs it: by its commands, from its folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+
+from tests.crawl.harness import ROOT, WARNINGS
+from tests.replies import Reply, html
+from tests.site import Site
+
+FOLDER = ROOT / "example_project"
+COLUMN = re.compile(r"(?:^|(?<=\s\s))\S")
+
+
+def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """One `scrapy` command in the project's folder, as the command line gives it."""
+    return subprocess.run(
+        [sys.executable, *WARNINGS, "-m", "scrapy", *arguments],
+        cwd=FOLDER,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+
+def table_of(output: str) -> dict[str, list[tuple[str, ...]]]:
+    """The table as the first word of each site's cell, and its rows: robots.txt, page, ..."""
+    lines = iter(output.splitlines())
+    head = next(line for line in lines if line.startswith("site "))
+    starts = [match.start() for match in COLUMN.finditer(head)]
+    next(lines)
+    table: dict[str, list[tuple[str, ...]]] = {}
+    for line in lines:
+        if not line:
+            break
+        cells = tuple(line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True))
+        if cells[1]:  # a status stands in the first row of a site only
+            rows = table.setdefault(cells[0], [])
+        if cells[2]:
+            rows.append(cells[1:])
+    return table
+
+
+@cache
+def demo() -> subprocess.CompletedProcess[str]:
+    """The demo crawl, run once."""
+    return scrapy("crawl", "demo")
+
+
+PAGES = ("/", "/private/", "/private/open", "/shop", "/shop?print=yes")
+
+
+@pytest.mark.parametrize(("site", "status"), [("allows", "200"), ("missing", "404")])
+def test_demo_fetches_all_where_nothing_forbids(site: str, status: str) -> None:
+    """An empty Disallow, and a 404 whatever its body says (RFC 9309 2.2.2, 2.3.1.3)."""
+    rows = table_of(demo().stdout)[site]
+    assert [row[1:] for row in rows] == [(page, "fetched", "", "", "") for page in PAGES]
+    assert rows[0][0] == status
+
+
+@pytest.mark.parametrize(
+    ("site", "row"),
+    [
+        ("forbids", ("200", "/", "dropped", "Disallow: /", "2", "*")),
+        ("moved", ("302 > 200", "/", "dropped", "Disallow: /", "2", "*")),
+        ("fails", ("503", "/", "dropped", "unreachable: status 503", "", "")),
+    ],
+)
+def test_demo_fetches_nothing_where_all_is_forbidden(site: str, row: tuple[str, ...]) -> None:
+    """Disallow: / of the site or of where its robots.txt moved, and a 503 (RFC 9309 2.3.1)."""
+    assert table_of(demo().stdout)[site] == [row]
+
+
+def test_demo_shows_which_group_and_line_decided() -> None:
+    """Two agents get two groups of one robots.txt (RFC 9309 2.2.1)."""
+    assert table_of(demo().stdout)["groups"] == [
+        ("200", "/", "fetched", "", "", ""),
+        ("", "/private/", "dropped", "Disallow: /private/", "5", "examplebot"),
+        ("", "/private/ as otherbot", "fetched", "", "", ""),
+        ("", "/private/open", "fetched", "", "", ""),
+        ("", "/shop", "fetched", "", "", ""),
+        ("", "/shop as otherbot", "dropped", "Disallow: /shop", "10", "otherbot"),
+        ("", "/shop?print=yes", "dropped", "Disallow: /*?print=", "7", "examplebot"),
+    ]
+
+
+def test_demo_ends_well_and_says_little_more() -> None:
+    """Six sites; one warning, for the site whose robots.txt fails; exit code 0."""
+    done = demo()
+    assert done.returncode == 0
+    assert list(table_of(done.stdout)) == [
+        "allows",
+        "forbids",
+        "groups",
+        "fails",
+        "moved",
+        "missing",
+    ]
+    [line] = done.stderr.splitlines()
+    assert "is unreachable (status 503)" in line
+
+
+def test_site_crawls_within_one_host(site: Site) -> None:
+    """Links of the same host are followed, once each; robots.txt is obeyed; 404 is a failure."""
+    other = site.authority(host="127.0.0.9")
+    shop = site.authority("User-agent: examplebot\nDisallow: /private\n")
+    links = ("/a", "/a", "/private", "/gone", other.url("/"))
+    home = "".join(f'<a href="{link}">x</a>' for link in links)
+    shop.pages = {"/": html(home), "/a": html('<a href="/">up</a>'), "/gone": Reply(404)}
+    done = scrapy("crawl", "site", "-a", f"url={shop.url('/')}", "-s", "DOWNLOAD_DELAY=0.01")
+    assert done.returncode == 0, done.stderr
+    assert table_of(done.stdout) == {
+        shop.url("/").removesuffix("/"): [
+            ("200", "/", "fetched", "", "", ""),
+            ("", "/a", "fetched", "", "", ""),
+            ("", "/gone", "failed", "status 404", "", ""),
+            ("", "/private", "dropped", "Disallow: /private", "2", "examplebot"),
+        ]
+    }
+    assert other.hits == []
+
+
+def test_site_stops_at_its_page_limit(site: Site) -> None:
+    """`pages` bounds the requests for pages."""
+    shop = site.authority(pages=html("".join(f'<a href="/{n}">x</a>' for n in range(9))))
+    done = scrapy("crawl", "site", "-a", f"url={shop.url('/')}", "-a", "pages=3")
+    assert done.returncode == 0, done.stderr
+    assert len(shop.page_hits) == 3
+
+
+@pytest.mark.parametrize(
+    "argument", ["url=", "url=example.org", "url=ftp://e.org/", "url=http://["]
+)
+def test_site_names_a_bad_url_in_one_line(argument: str) -> None:
+    """A mistake on the command line is answered by how to do it, not by a traceback."""
+    done = scrapy("crawl", "site", "-a", argument)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"{argument}: not an http or https URL")
