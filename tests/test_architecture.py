@@ -1,0 +1,239 @@
+"""The rooms of the package: who may import whom, and how large a room may grow.
+
+The imports are read from the source, those for type checkers included.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import scrapy_rep
+
+PACKAGE = Path(scrapy_rep.__file__).parent
+OPTIONAL = {"redis"}
+"""Dependencies of extras, imported where they are first needed."""
+
+REACTOR = "twisted.internet.reactor"
+"""What installs a reactor when it is imported, so that it must wait until one is running."""
+
+TEXT = {
+    f"scrapy_rep.protocol.{room}"
+    for room in ("syntax", "agent", "path", "profiles", "groups", "index", "ruleset", "rules")
+} | {"scrapy_rep.protocol.extensions"}
+"""What reads a robots.txt."""
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "scrapy_rep.protocol.authority": set(),
+    "scrapy_rep.protocol.outcome": set(),
+    "scrapy_rep.protocol.freshness": set(),
+    "scrapy_rep.protocol.profiles": set(),
+    "scrapy_rep.protocol.policy": {"scrapy_rep.protocol.outcome"},
+    **dict.fromkeys(TEXT - {"scrapy_rep.protocol.profiles"}, TEXT),
+    "scrapy_rep.stores": {
+        "scrapy_rep.protocol.authority",
+        "scrapy_rep.protocol.policy",
+        "scrapy_rep.stores",
+    },
+    "scrapy_rep.exceptions": {"scrapy_rep.protocol"},
+    "scrapy_rep.stats": {"scrapy_rep.protocol"},
+    "scrapy_rep.cache": {
+        "scrapy_rep.protocol",
+        "scrapy_rep.stores.base",
+        "scrapy_rep.exceptions",
+        "scrapy_rep.stats",
+        "scrapy_rep.known",
+        "scrapy_rep.waiting",
+    },
+}
+"""A room, and the rooms that it and those below it may import; a room not named is the edge."""
+
+OUTSIDE = {"scrapy_rep.protocol": set(), "scrapy_rep.stores": OPTIONAL}
+"""A room, and what it may import from outside the standard library."""
+
+WORLD = {"time", "logging", "os", "socket", "random", "threading"}
+"""What gives a room a clock, a network or a memory of its own."""
+
+
+class Import(NamedTuple):
+    """One import of a module, or of a name from it; `late` if it happens in a function."""
+
+    room: str
+    target: str
+    name: str
+    line: int
+    late: bool
+
+    def __str__(self) -> str:
+        return f"{self.room} imports {self.target} in line {self.line}"
+
+
+def room_of(path: Path) -> str:
+    """The dotted name of a file."""
+    parts = [*path.relative_to(PACKAGE.parent).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+ROOMS = {room_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def tree_of(room: str) -> ast.Module:
+    """The syntax tree of a room."""
+    return ast.parse(ROOMS[room].read_text("utf-8"))
+
+
+@cache
+def imports() -> tuple[Import, ...]:
+    """Every import of the package."""
+    return tuple(found for room in ROOMS for found in imports_of(room, tree_of(room), late=False))
+
+
+def imports_of(room: str, node: ast.AST, *, late: bool) -> Iterator[Import]:
+    """The imports in a syntax tree."""
+    late = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield Import(room, alias.name, "", node.lineno, late)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"{room} line {node.lineno}: a relative import"
+        for alias in node.names:
+            module, inner = node.module or "", f"{node.module}.{alias.name}"
+            target = inner if inner in ROOMS or inner == REACTOR else module
+            yield Import(room, target, alias.name, node.lineno, late)
+    for child in ast.iter_child_nodes(node):
+        yield from imports_of(room, child, late=late)
+
+
+def within(room: str, other: str) -> bool:
+    """A room is another one, or lies in it."""
+    return room == other or room.startswith(other + ".")
+
+
+def rule_for(room: str) -> set[str] | None:
+    """The rooms that a room may import; None for the edge."""
+    names = [name for name in MAY_IMPORT if within(room, name)]
+    return MAY_IMPORT[max(names, key=len)] if names else None
+
+
+def top(module: str) -> str:
+    """The outermost package of a module."""
+    return module.partition(".")[0]
+
+
+def is_ours(module: str) -> bool:
+    """A module is of this package."""
+    return top(module) == "scrapy_rep"
+
+
+def test_rooms_import_only_rooms_they_may() -> None:
+    """The protocol knows itself alone, stores know entries, the cache knows no fetcher."""
+    for found in imports():
+        allowed = rule_for(found.room)
+        if is_ours(found.target) and allowed is not None:
+            assert any(within(found.target, other) for other in allowed), str(found)
+
+
+def test_every_room_of_the_protocol_has_a_rule() -> None:
+    """A new room of the protocol says whom it may import, in the table above."""
+    for room in ROOMS:
+        if within(room, "scrapy_rep.protocol") and room != "scrapy_rep.protocol":
+            assert rule_for(room) is not None, room
+
+
+def test_protocol_and_stores_know_the_standard_library_only() -> None:
+    """But for the optional dependencies of stores: no Scrapy, no Twisted."""
+    for found in imports():
+        for room, outside in OUTSIDE.items():
+            if within(found.room, room) and not is_ours(found.target):
+                known = sys.stdlib_module_names | outside
+                assert top(found.target) in known, str(found)
+
+
+def test_protocol_has_no_clock_network_or_log() -> None:
+    """Octets and numbers in, values out: `now` is an argument."""
+    for found in imports():
+        if within(found.room, "scrapy_rep.protocol"):
+            assert top(found.target) not in WORLD, str(found)
+
+
+def test_cache_gets_its_clock_handed_in() -> None:
+    """So that a test can let a day pass; it may measure how long things take."""
+    for found in imports():
+        if found.room == "scrapy_rep.cache" and found.target == "time":
+            assert found.name == "monotonic", str(found)
+
+
+def test_no_import_installs_a_reactor() -> None:
+    """A crawl may run under any, or under none."""
+    for found in imports():
+        assert found.late or found.target != REACTOR, str(found)
+
+
+def test_imports_have_no_cycle() -> None:
+    """Whoever reads a room can read the rooms below it first."""
+    graph: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for found in imports():
+        if found.target in graph and found.room != "scrapy_rep":
+            graph[found.room].add(found.target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"imports in a circle: {' <- '.join(error.args[1])}")
+
+
+def test_only_what_may_be_missing_is_imported_late() -> None:
+    """All imports stand on top, but for a reactor, an extra, and the rooms that need an extra."""
+    early = [f for f in imports() if not f.late]
+    needing = {found.room for found in early if top(found.target) in OPTIONAL}
+    for found in imports():
+        if found.late:
+            optional = top(found.target) in OPTIONAL or found.target in needing
+            assert optional or found.target == REACTOR, str(found)
+
+
+def test_public_names_are_few_and_there() -> None:
+    """At most fourteen, in order, and each can be imported."""
+    names = scrapy_rep.__all__
+    assert len(names) <= 14
+    assert names == sorted(set(names))
+    assert all(getattr(scrapy_rep, name).__doc__ for name in names)
+
+
+def test_only_one_room_touches_downloader_slots() -> None:
+    """Scrapy means to change them; then one room has to."""
+    for room in ROOMS:
+        used = {n.attr for n in ast.walk(tree_of(room)) if isinstance(n, ast.Attribute)}
+        if room != "scrapy_rep.throttling":
+            assert not used & {"slots", "per_slot_settings", "get_slot_key"}, room
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_room_is_readable_in_one_sitting(room: str) -> None:
+    """A file has fewer than 300 lines, better 250; a function at most 50."""
+    assert len(ROOMS[room].read_text("utf-8").splitlines()) < 300
+    for node in ast.walk(tree_of(room)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert lines <= 50, f"{node.name}: {lines} lines"
+
+
+NOT_THE_STANDARDS_WORDS = ("directive", "useragent", "netloc", "manager", "handler", "utils")
+NOT_A_PLACE = (*NOT_THE_STANDARDS_WORDS, "helpers", "core")
+
+
+def test_names_are_the_standards_words() -> None:
+    """Rooms, classes and functions are named as RFC 9309 names things."""
+    for room in ROOMS:
+        assert not [word for word in NOT_A_PLACE if word in room.split(".")], room
+        for node in ast.walk(tree_of(room)):
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                name = node.name.lower()
+                assert not [w for w in NOT_THE_STANDARDS_WORDS if w in name], f"{room}: {name}"
