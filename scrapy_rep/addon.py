@@ -27,9 +27,13 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if not settings.getbool("ROBOTSTXT_OBEY"):
             return
-        order = self._place(_configured(settings))
-        settings.set_in_component_priority_dict(_SETTING, RobotsTxtMiddleware, None)
-        settings.setdefault_in_component_priority_dict(_SETTING, RepDownloaderMiddleware, order)
+        configured = {_loaded(key): order for key, order in settings.getdict(_SETTING).items()}
+        order = self._place(configured)
+        configured.pop(RobotsTxtMiddleware, None)
+        # By its path: Scrapy 2.14 does not find a class among the paths of the default order.
+        configured[f"{RobotsTxtMiddleware.__module__}.{RobotsTxtMiddleware.__qualname__}"] = None
+        configured.setdefault(RepDownloaderMiddleware, order)
+        settings.set(_SETTING, configured, priority=settings.getpriority(_SETTING) or 0)
 
     def _place(self, configured: dict[Any, Any]) -> int:
         """Return the order to stand at; say what in the project's own choice is unusual."""
@@ -64,12 +68,8 @@ class Addon:
         return int(order)
 
 
-def _configured(settings: BaseSettings) -> dict[Any, Any]:
-    """Return the project's middlewares by class; by name those that cannot be loaded."""
-    return {_loaded(name): order for name, order in settings.getdict(_SETTING).items()}
-
-
 def _loaded(name: Any) -> Any:
+    """Return the class of that path, the path itself if it leads to none."""
     try:
         return load_object(name)
     except (ImportError, NameError, ValueError, TypeError):

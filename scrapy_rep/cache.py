@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats as names
 from scrapy_rep.known import Known
-from scrapy_rep.protocol.outcome import Cause, NotModified, Outcome, Success, Unreachable
+from scrapy_rep.protocol.outcome import Cause, Unreachable
 from scrapy_rep.protocol.policy import (
     Decision,
     Entry,
@@ -29,16 +29,12 @@ from scrapy_rep.protocol.policy import (
     good_until,
     learn,
 )
-from scrapy_rep.waiting import pause
 
 if TYPE_CHECKING:
+    from scrapy_rep.inquiry import Inquiry
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.rules import RobotsTxt
     from scrapy_rep.stats import RepStats
-
-_WORTH_RETRYING = frozenset(
-    {Cause.STATUS, Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT, Cause.ERROR}
-)
 
 
 class Flight:
@@ -76,30 +72,28 @@ class Flight:
 class RobotsCache:
     """Memory, fetcher and policy, for one crawl.
 
-    ``fetch(authority, page, entry)`` returns an outcome, ``clock()`` seconds since the epoch,
-    ``parse(body)`` the rules; ``announce(robots, page)`` is awaited whenever rules come into
-    force, before any request is judged by them.
+    ``inquiry`` finds out what is to be known, ``parse(body)`` returns the rules, ``clock()``
+    seconds since the epoch; ``announce(robots, page)`` is awaited whenever rules come into
+    force, before any request is judged by them. ``memory_limit`` is in octets.
     """
 
     def __init__(
         self,
         *,
-        fetch: Callable[[Authority, Any, Entry | None], Awaitable[Outcome]],
+        inquiry: Inquiry,
         parse: Callable[[bytes], RobotsTxt],
         announce: Callable[[RobotsTxt, Any], Awaitable[None]],
         clock: Callable[[], float],
         policy: Policy,
         stats: RepStats,
-        retry_delays: tuple[float, ...] = (),
         memory_limit: int = 64 * 1024 * 1024,
     ):
-        self._fetch = fetch
+        self._inquiry = inquiry
         self._parse = parse
         self._announce = announce
         self._clock = clock
         self._policy = policy
         self._stats = stats
-        self._retry_delays = retry_delays
         self._memory_limit = memory_limit
         self._known: OrderedDict[Authority, Known] = OrderedDict()
         self._flights: dict[Authority, Flight] = {}
@@ -194,34 +188,16 @@ class RobotsCache:
         flight.land(known)
 
     async def _learn(self, authority: Authority, page: Any, flight: Flight) -> Known:
-        resident = self._known.get(authority)
-        before = resident.entry if resident else None
-        outcome = await self._fetch(authority, page, before)
-        for delay in self._retry_delays:
-            if not self._again(before, outcome, delay, flight):
-                break
-            await pause(delay)
-            outcome = await self._fetch(authority, page, before)
-        now = self._clock()
-        known = self._known_by(authority, learn(before, outcome, now, self._policy))
-        if isinstance(outcome, NotModified):
-            self._stats.inc(names.REVALIDATED)
-        if isinstance(outcome, Unreachable):
-            retry_in = known.entry.retry_at - now
-            self._stats.fetch_failed(authority, outcome, retry_in, known.stale)
-        if isinstance(outcome, Success) and known.robots is not None:
+        old = self._known.get(authority)
+        before = old.entry if old else None
+        entry = await self._inquiry.ask(
+            authority, page, before, awaited=lambda: bool(flight.waiters)
+        )
+        known = self._known_by(authority, entry)
+        if known.robots is not None and (old is None or known.robots is not old.robots):
             await self._announce(known.robots, page)
         self._admit(authority, known)
         return known
-
-    def _again(self, before: Entry | None, outcome: Outcome, delay: float, flight: Flight) -> bool:
-        """Return whether another attempt, after ``delay``, is worth the waiting."""
-        if not isinstance(outcome, Unreachable) or outcome.cause not in _WORTH_RETRYING:
-            return False
-        if not flight.waiters or (outcome.retry_after or 0.0) > delay:
-            return False
-        then = learn(before, outcome, self._clock(), self._policy)
-        return decide(then, self._clock(), self._policy).decision is not Decision.FOLLOW
 
     def _known_by(self, authority: Authority, entry: Entry) -> Known:
         """Return what ``entry`` means now, with the rules already parsed where they still hold."""
@@ -230,8 +206,9 @@ class RobotsCache:
         decision = decide(entry, now, self._policy).decision
         robots = None
         if decision is Decision.FOLLOW and entry.body is not None:
-            same = old is not None and old.robots is not None and old.entry.body is entry.body
-            robots = old.robots if same and old else self._parse(entry.body)
+            same = old is not None and old.entry.body == entry.body
+            robots = old.robots if same and old else None
+            robots = robots or self._parse(entry.body)
         return Known(entry, decision, robots, good_until(entry, now, self._policy))
 
     def _failure(self, authority: Authority, cause: Cause) -> Known:

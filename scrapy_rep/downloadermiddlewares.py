@@ -14,11 +14,13 @@ from scrapy_rep.closing import Closing
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.fetcher import METER, RobotsFetcher
 from scrapy_rep.identity import Identity
+from scrapy_rep.inquiry import Inquiry
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import RobotsTxt, Verdict
 from scrapy_rep.robotparser import RepRobotParser
 from scrapy_rep.settings import RepSettings, product_tokens
+from scrapy_rep.shelf import KEPT_COMPRESSED, open_shelf
 from scrapy_rep.stats import RepStats
 from scrapy_rep.waiting import DeadlineError, Parking, within
 
@@ -50,15 +52,24 @@ class RepDownloaderMiddleware:
         self._identity = Identity(crawler, self._settings, self._stats)
         self._parking = Parking(crawler, self._settings.park_limit, self._stats)
         fetcher = RobotsFetcher(crawler, self._settings, self._stats, self._parking, time.time)
+        self._shelf = open_shelf(crawler, self._settings, self._stats)
         self._cache = RobotsCache(
-            fetch=fetcher.fetch,
+            inquiry=Inquiry(
+                fetch=fetcher.fetch,
+                shelf=self._shelf,
+                clock=time.time,
+                policy=self._settings.policy,
+                stats=self._stats,
+                timeout=self._settings.timeout,
+                retry_delays=self._settings.retry_delays,
+            ),
             parse=self._parse,
             announce=self._announce,
             clock=time.time,
             policy=self._settings.policy,
             stats=self._stats,
-            retry_delays=self._settings.retry_delays,
-            memory_limit=self._settings.memory_limit,
+            memory_limit=self._settings.memory_limit
+            - self._settings.memory_limit // KEPT_COMPRESSED,
         )
         self._closing = Closing(crawler, self._cache.interrupt, lambda: self._cache.flights > 0)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -188,3 +199,4 @@ class RepDownloaderMiddleware:
     def _spider_closed(self) -> None:
         self._closing.stop()
         self._cache.interrupt()
+        self._shelf.close()

@@ -43,8 +43,8 @@ class RepSettings:
         chosen: dict[str, Any] = {}
         for name, field, check in _CHECKS:
             value = settings.get(name)
-            if value is None:
-                continue
+            if value is None or (value == "" and name == "ROBOTSTXT_USER_AGENT"):
+                continue  # Scrapy takes an empty user agent for none
             try:
                 chosen[field] = check(value)
             except (ValueError, TypeError) as error:
@@ -89,14 +89,14 @@ def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...
     return tuple(t.strip() for t in tokens)
 
 
-def _number(least: float, most: float = math.inf, unit: str = "seconds") -> Callable[[Any], float]:
+def _number(least: float, unit: str = "seconds") -> Callable[[Any], float]:
     def check(value: Any) -> float:
         try:
             number = math.nan if isinstance(value, bool) else float(value)
         except (ValueError, TypeError):
             number = math.nan
-        if not least <= number <= most or math.isinf(number):
-            bound = f"at least {least:g}" if math.isinf(most) else f"{least:g} to {most:g}"
+        if not least <= number < math.inf:
+            bound = f"at least {least:,g}" if least < 1e6 else f"at least {least:,.0f}"
             raise ValueError(f"must be a number of {unit}, {bound}")
         return number
 

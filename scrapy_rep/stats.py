@@ -33,6 +33,7 @@ PARKED_MAX = "robotstxt/parked/max"
 STORE_ERROR = "robotstxt/store/error"
 
 _LONGEST = 200
+_MOST_SAID = 20
 
 
 class Collector(Protocol):
@@ -71,6 +72,7 @@ class RepStats:
     def __init__(self, collector: Collector):
         self.inc = collector.inc_value
         self.max = collector.max_value
+        self._said: set[str] = set()
 
     def forbidden(self, method: str, url: str, verdict: Verdict) -> None:
         """Count a forbidden request and say by which rule, line and group."""
@@ -118,14 +120,12 @@ class RepStats:
             printable(str(error)),
         )
 
-    def store_failed(self, error: BaseException, first: bool) -> None:
-        """Count a failed store; say it once."""
+    def store_failed(self, why: str) -> None:
+        """Count a failure of the store; say the first of a kind."""
         self.inc(STORE_ERROR)
-        if first:
-            logger.warning(
-                "The robots.txt store fails (%s); the crawl goes on without it",
-                printable(str(error)),
-            )
+        if why not in self._said and len(self._said) < _MOST_SAID:
+            self._said.add(why)
+            logger.warning("The robots.txt store: %s; the crawl goes on without", printable(why))
 
     def nameless(self, user_agent: str) -> None:
         """Say that a User-Agent names no crawler, and what to set."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
@@ -70,6 +71,30 @@ async def pause(seconds: float) -> None:
         await maybe_deferred_to_future(done)
     finally:
         timer.cancel()
+
+
+async def settled(future: Future[T]) -> T:
+    """Return the result of a future that another thread completes, or raise what it raises."""
+    done: Deferred[T] = Deferred()
+
+    def fire() -> None:
+        if done.called:
+            return
+        error = future.exception()
+        if error is None:
+            done.callback(future.result())
+        else:
+            done.errback(error)
+
+    if is_asyncio_available():
+        call = asyncio.get_running_loop().call_soon_threadsafe
+    else:
+        # Importing a reactor installs one, so that it must wait until one is running.
+        from twisted.internet import reactor
+
+        call = reactor.callFromThread
+    future.add_done_callback(lambda _: call(fire))
+    return await maybe_deferred_to_future(done)
 
 
 class Parking:
