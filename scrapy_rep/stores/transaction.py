@@ -32,10 +32,10 @@ class DamagedError(Exception):
 
 def trouble_of(error: sqlite3.Error) -> Exception:
     """Return what a SQLite error means: ``DamagedError`` unless circumstances are to blame."""
-    text = str(error)
-    if isinstance(error, sqlite3.ProgrammingError) or any(c in text.lower() for c in _CIRCUMSTANCES):
-        return StoreError(f"SQLite: {text}")
-    return DamagedError(text)
+    text = str(error).lower()
+    if isinstance(error, sqlite3.ProgrammingError) or any(c in text for c in _CIRCUMSTANCES):
+        return StoreError(f"SQLite: {error}")
+    return DamagedError(str(error))
 
 
 class Transaction:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Any
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.policy import Entry
-
-T = TypeVar("T")
 
 NOW = 1_790_000_000.0
 """A moment of the tests' own, seconds since the epoch."""
 
 
-def told(answer: T | Future[T]) -> T:
+def told(answer: Any) -> Any:
     """What a store says, now or in a while."""
     return answer.result(10) if isinstance(answer, Future) else answer
 

@@ -1,0 +1,262 @@
+"""A Redis server that is down, slow or wrong: nothing wrong is read, and nobody waits for long."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.breaker import Breaker
+from scrapy_rep.stores.codec import encode
+from scrapy_rep.stores.redis import RedisStore
+from tests.stores.contract import now
+from tests.stores.samples import authority, entry, told
+from tests.stores.servers import Handler, ScriptedServer, commands, free_port
+
+LONGEST = 0.3
+"""Seconds that a look-up may take, whatever the server does."""
+
+
+def saying(reply: bytes | Callable[[socket.socket], bytes | None]) -> Handler:
+    """A server that accepts everybody and answers each look-up and write in that way."""
+
+    def handle(sock: socket.socket) -> None:
+        def answer(words: list[bytes]) -> bytes | None:
+            if words[0] in (b"CLIENT", b"SELECT", b"HELLO"):
+                return b"+OK\r\n"
+            return reply if isinstance(reply, bytes) else reply(sock)
+
+        commands(sock, answer)
+
+    return handle
+
+
+def reset(sock: socket.socket) -> None:
+    """Half a reply, and the connection is reset."""
+    sock.sendall(b"$100\r\nabc")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def huge(sock: socket.socket) -> None:
+    """A reply of two gigabytes."""
+    sock.sendall(b"$2000000000\r\n")
+    while True:
+        sock.sendall(bytes(4096))
+        time.sleep(0.001)
+
+
+def dribble(sock: socket.socket) -> bytes:
+    """A reply that takes five seconds, an octet now and then, so that no read ever times out."""
+    sock.sendall(b"$50\r\n")
+    for _ in range(50):
+        sock.sendall(b"x")
+        time.sleep(0.1)
+    return b"\r\n"
+
+
+def silent(sock: socket.socket) -> bytes:
+    """Nothing is said until the other side hangs up."""
+    sock.recv(1)
+    return b""
+
+
+def half(sock: socket.socket) -> bytes:
+    """Half a line, and silence."""
+    sock.sendall(b"$5")
+    return silent(sock)
+
+
+def idle_close(sock: socket.socket) -> None:
+    """Each connection answers one look-up, rightly, and is closed."""
+    stored = encode(authority(), entry())
+
+    def answer(words: list[bytes]) -> bytes | None:
+        if words[0] != b"GET":
+            return b"+OK\r\n"
+        sock.sendall(b"$%d\r\n%s\r\n" % (len(stored), stored))
+        return None
+
+    commands(sock, answer)
+
+
+def wait(sock: socket.socket) -> None:
+    """All that comes is read and nothing answered."""
+    while sock.recv(1 << 16):
+        pass
+
+
+FAULTS: dict[str, Handler | None] = {
+    "refuse": None,
+    "hang": wait,
+    "reset in mid-reply": saying(reset),
+    "garbage": saying(b"\x00\xff\xfe garbage\r\n\r\n$-7\r\n*99999999\r\n"),
+    "wrong type": saying(b":5\r\n"),
+    "LOADING": saying(b"-LOADING Redis is loading the dataset in memory\r\n"),
+    "OOM": saying(b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"),
+    "READONLY": saying(b"-READONLY You can't write against a read only replica.\r\n"),
+    "NOAUTH": saying(b"-NOAUTH Authentication required.\r\n"),
+    "huge bulk": saying(huge),
+    "half a line": saying(half),
+    "5 s slow": saying(dribble),
+    "MOVED": saying(b"-MOVED 3999 127.0.0.1:6381\r\n"),
+    "idle close": idle_close,
+    "hang after the greeting": saying(silent),
+    "another's entry": saying(b"$3\r\nREP\r\n"),
+}
+
+
+@contextmanager
+def faulty(fault: str) -> Iterator[str]:
+    """The URI of a server with that fault."""
+    handler = FAULTS[fault]
+    if handler is None:
+        yield f"redis://127.0.0.1:{free_port()}/0"
+        return
+    with ScriptedServer(handler) as server:
+        yield server.uri
+
+
+def begin(store: RedisStore) -> Future[Entry | None]:
+    """A look-up, a refused one being a Future, too."""
+    try:
+        return store.get(authority())
+    except StoreError as error:
+        refused: Future[Entry | None] = Future()
+        refused.set_exception(error)
+        return refused
+
+
+def found(answer: Future[Entry | None]) -> Entry | None:
+    """What a look-up brought: a failed one is a miss, and says why in one line."""
+    error = answer.exception(10)
+    assert error is None or (isinstance(error, StoreError) and str(error).isprintable())
+    return None if error else answer.result()
+
+
+def ask(store: RedisStore) -> tuple[Entry | None, float]:
+    """One look-up, and the seconds it took."""
+    start = time.monotonic()
+    return found(begin(store)), time.monotonic() - start
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str) -> None:
+    """One after another: each is right or a miss, each within 300 ms, all within a second or so."""
+    with faulty(fault) as uri:
+        store = RedisStore(uri, clock=now)
+        start = time.monotonic()
+        answers = [ask(store) for _ in range(50)]
+        took = time.monotonic() - start
+        closing = time.monotonic()
+        store.close()
+        assert time.monotonic() - closing < 3
+    assert max(seconds for _, seconds in answers) <= LONGEST
+    assert took < 1.5
+    right = entry() if fault == "idle close" else None
+    assert {brought for brought, _ in answers} == {right}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fifty_lookups_at_once_are_short_too(fault: str) -> None:
+    """Asked all at once, each of them has ended within 300 ms; puts in between do no harm."""
+    with faulty(fault) as uri:
+        store = RedisStore(uri, clock=now)
+        start = time.monotonic()
+        answers = []
+        for _ in range(50):
+            with suppress(StoreError):
+                store.put(authority(1), entry(1))
+            answers.append(begin(store))
+        assert {found(answer) for answer in answers} <= {None, entry()}
+        assert time.monotonic() - start <= LONGEST
+        store.close()
+
+
+@pytest.mark.parametrize("fault", ["refuse", "hang", "huge bulk", "5 s slow", "half a line"])
+def test_a_lease_of_a_faulty_server_is_a_store_error(fault: str) -> None:
+    """Whoever asks for a lease knows within 300 ms that it has to do without."""
+    with faulty(fault) as uri:
+        store = RedisStore(uri, clock=now)
+        start = time.monotonic()
+        with pytest.raises(StoreError):
+            told(store.lease(authority(), 15.0))
+        assert time.monotonic() - start <= LONGEST
+        store.close()
+
+
+def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
+    """Of 50 look-ups three wait; the others are refused at once, until the pause is over."""
+    moment = [0.0]
+    with ScriptedServer(saying(silent)) as server:
+        store = RedisStore(server.uri, breaker=Breaker(clock=lambda: moment[0]))
+        waits = [ask(store)[1] for _ in range(50)]
+        assert sum(wait > 0.01 for wait in waits) == 3
+        moment[0] += 30.0
+        assert [ask(store)[1] > 0.01 for _ in range(3)] == [True, False, False]
+        store.close()
+
+
+def test_a_server_that_mends_is_found_out_by_one_lookup() -> None:
+    """After the pause one look-up is let through, and if it is answered all are."""
+    moment = [0.0]
+    broken = [True]
+    stored = encode(authority(), entry())
+
+    def reply(sock: socket.socket) -> bytes:
+        return silent(sock) if broken[0] else b"$%d\r\n%s\r\n" % (len(stored), stored)
+
+    with ScriptedServer(saying(reply)) as server:
+        store = RedisStore(server.uri, breaker=Breaker(clock=lambda: moment[0]))
+        assert [ask(store)[0] for _ in range(5)] == [None] * 5
+        broken[0] = False
+        assert ask(store)[0] is None
+        moment[0] += 30.0
+        assert [ask(store)[0] for _ in range(5)] == [entry()] * 5
+        store.close()
+
+
+def test_a_server_whose_greeting_takes_a_while_is_reached_all_the_same() -> None:
+    """A connection takes several round trips: look-ups fail meanwhile, and then no more."""
+    stored = encode(authority(), entry())
+
+    def far(sock: socket.socket) -> None:
+        def answer(words: list[bytes]) -> bytes:
+            if words[0] != b"GET":
+                time.sleep(0.2)
+                return b"+OK\r\n"
+            return b"$%d\r\n%s\r\n" % (len(stored), stored)
+
+        commands(sock, answer)
+
+    with ScriptedServer(far) as server:
+        store = RedisStore(server.uri, clock=now)
+        end = time.monotonic() + 2
+        while ask(store)[0] is None:
+            assert time.monotonic() < end
+        assert server.connections == 1
+        store.close()
+
+
+def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server's name is looked up in the store's own thread, and a close does not wait."""
+
+    def slow(*_: object, **__: object) -> None:
+        time.sleep(3)
+        raise OSError("no such host")
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    store = RedisStore("redis://slow.example/0")
+    assert max(ask(store)[1] for _ in range(10)) <= LONGEST
+    start = time.monotonic()
+    store.close()
+    assert time.monotonic() - start < 2.5
+    time.sleep(1)  # the thread ends before the patch does

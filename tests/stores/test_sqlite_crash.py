@@ -1,0 +1,90 @@
+"""Processes that are killed, and processes that share a file."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.stores.contract import now
+from tests.stores.crash import date
+from tests.stores.samples import authority, entry
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def child(*arguments: object) -> subprocess.Popen[str]:
+    """A process of `tests.stores.crash`."""
+    command = [sys.executable, "-W", "error", "-m", "tests.stores.crash", *map(str, arguments)]
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def kill_at_random(path: Path, rng: random.Random) -> int:
+    """A child is killed at a random moment of its puts; how many it knew to be written."""
+    process = child("killed", path, rng.randrange(1 << 30))
+    assert process.stdout
+    process.stdout.readline()
+    time.sleep(rng.uniform(0, 0.25))
+    process.kill()
+    out, err = process.communicate(timeout=10)
+    assert not err, err
+    return int(out.split()[-1]) if out.split() else 0
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("times", [8, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_killed_process_loses_nothing_that_was_flushed(tmp_path: Path, times: int) -> None:
+    """SIGKILL at any moment leaves a sound file with all that was acknowledged."""
+    rng = random.Random(9309)
+    acknowledged = []
+    for turn in range(times):
+        path = tmp_path / f"{turn}.db"
+        flushed = kill_at_random(path, rng)
+        acknowledged.append(flushed)
+        connection = sqlite3.connect(path)
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        connection.close()
+        store = SqliteStore(path, clock=now)
+        lost = [n for n in range(flushed) if store.get(authority(n)) != entry(n)]
+        store.close()
+        assert lost == []
+        path.unlink()
+    assert len(set(acknowledged)) > times // 4, "the moments were not random"
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("workers", "puts", "keys"),
+    [(4, 500, 100), pytest.param(8, 5_000, 500, marks=pytest.mark.slow)],
+)
+def test_of_many_processes_on_one_file_the_newest_entry_wins(
+    tmp_path: Path, workers: int, puts: int, keys: int
+) -> None:
+    """No lock ever shows, the newest entry of each key is kept, and reading does not wait."""
+    path = tmp_path / "robots.db"
+    children = [child("worker", path, number, puts, keys) for number in range(workers)]
+    slowest = []
+    for process in children:
+        out, err = process.communicate(timeout=600)
+        assert process.returncode == 0, err
+        assert not err, err
+        slowest.append(float(out))
+    store = SqliteStore(path, clock=now)
+    for key in range(keys):
+        expected = max(
+            (date(worker, number, puts), number)
+            for worker in range(workers)
+            for number in range(key, puts, keys)
+        )
+        assert store.get(authority(key)) == entry(expected[1], at=expected[0])
+    store.close()
+    print(f"p99 of get in each process, ms: {[round(1000 * s, 2) for s in slowest]}")  # noqa: T201
+    assert max(slowest) <= 0.02

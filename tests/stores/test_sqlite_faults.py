@@ -1,0 +1,291 @@
+"""A SQLite file that is damaged, deleted, or may not be written: no wrong entry, no crash."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import resource
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.stores.contract import now
+from tests.stores.samples import authority, entry, full_entry, gone, rules
+
+ENTRIES: dict[int, Entry] = {
+    **{number: entry(number) for number in range(40)},
+    40: full_entry(),
+    41: gone(),
+    42: entry(42, body=b"".join(rules(n) for n in range(60))),
+}
+
+
+@pytest.fixture(scope="module")
+def sound() -> bytes:
+    """The octets of a sound file."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "robots.db")
+        store = SqliteStore(path, clock=now)
+        for number, kept in ENTRIES.items():
+            store.put(authority(number), kept)
+        store.close()
+        return path.read_bytes()
+
+
+def survey(path: Path) -> tuple[int, int]:
+    """How many entries come back, and how many are missed; a wrong one fails the test.
+
+    Then the store takes an entry and gives it back, unless the file cannot be opened at all.
+    """
+    store = SqliteStore(path, clock=now)
+    try:
+        brought = {number: store.get(authority(number)) for number in ENTRIES}
+        dict(store)
+    except StoreError:
+        return 0, len(ENTRIES)
+    else:
+        wrong = [n for n, found in brought.items() if found not in (None, ENTRIES[n])]
+        assert wrong == []
+        store.put(authority(99), entry(99))
+        assert store.get(authority(99)) == entry(99)
+        hits = sum(found is not None for found in brought.values())
+        return hits, len(ENTRIES) - hits
+    finally:
+        store.close()
+
+
+def clear(directory: Path) -> None:
+    """The directory is empty."""
+    for file in directory.iterdir():
+        file.unlink()
+
+
+def damage_and_survey(sound: bytes, directory: Path, times: int, *, cut: bool) -> list[int]:
+    """The file is damaged again and again; how many entries came back each time."""
+    rng = random.Random(f"{times} {cut}")
+    hits = []
+    for _ in range(times):
+        octets = bytearray(sound)
+        place = rng.randrange(len(octets))
+        if cut:
+            del octets[place:]
+        else:
+            octets[place] ^= rng.randint(1, 255)
+        clear(directory)
+        (directory / "robots.db").write_bytes(octets)
+        hits.append(survey(directory / "robots.db")[0])
+    return hits
+
+
+def test_a_sound_file_brings_all_entries(sound: bytes, tmp_path: Path) -> None:
+    """Without damage nothing is missed: the survey is worth something."""
+    (tmp_path / "robots.db").write_bytes(sound)
+    assert survey(tmp_path / "robots.db") == (len(ENTRIES), 0)
+
+
+@pytest.mark.parametrize("times", [150, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_flipped_octets_never_give_a_wrong_entry(sound: bytes, tmp_path: Path, times: int) -> None:
+    """One octet of the file is wrong: what comes back is right or a miss, and nothing raises."""
+    hits = damage_and_survey(sound, tmp_path, times, cut=False)
+    assert sum(hits) > 0.5 * times * len(ENTRIES)
+
+
+@pytest.mark.parametrize("times", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_truncations_never_give_a_wrong_entry(sound: bytes, tmp_path: Path, times: int) -> None:
+    """The file ends early: what comes back is right or a miss, and nothing raises."""
+    damage_and_survey(sound, tmp_path, times, cut=True)
+
+
+def test_a_corrupt_file_is_set_aside_with_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is no SQLite file is renamed, said once, and a new file takes its place."""
+    path = tmp_path / "robots.db"
+    path.write_bytes(b"this is not a database" * 500)
+    store = SqliteStore(path, clock=now)
+    assert store.get(authority()) is None
+    store.put(authority(), entry())
+    store.close()
+    assert (tmp_path / "robots.db.corrupt").read_bytes().startswith(b"this is not")
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert "robots.db' is damaged (file is not a database): set aside as" in record.getMessage()
+    again = SqliteStore(path, clock=now)
+    assert again.get(authority()) == entry()
+    again.close()
+
+
+def test_a_file_that_is_damaged_in_use_is_set_aside(
+    sound: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A damage that shows at a look-up is a miss; then the file is set aside and filled anew."""
+    path = tmp_path / "robots.db"
+    path.write_bytes(sound)
+    store = SqliteStore(path, clock=now)
+    assert store.get(authority(1)) == entry(1)
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xee" * (len(sound) - 4096))
+    store._database._reader.execute("PRAGMA shrink_memory")  # type: ignore[union-attr]
+    found = [store.get(authority(number)) for number in ENTRIES]
+    assert all(got in (None, ENTRIES[number]) for number, got in enumerate(found))
+    store.put(authority(1), entry(1))
+    store.flush()
+    assert store.get(authority(1)) == entry(1)
+    store.close()
+    assert len(caplog.records) == 1
+    assert (tmp_path / "robots.db.corrupt").exists()
+
+
+def test_a_deleted_file_is_begun_anew_with_one_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Deleted under us, with its log or without, the file is made again, and two stores go on."""
+    path = tmp_path / "robots.db"
+    stores = [SqliteStore(path, clock=now) for _ in range(2)]
+    stores[0].put(authority(1), entry(1))
+    stores[0].flush()
+    path.unlink()
+    for number, store in enumerate(stores, 2):
+        store.put(authority(number), entry(number))
+        store.flush()
+    assert [store.get(authority(2)) for store in stores] == [entry(2)] * 2
+    assert [store.get(authority(3)) for store in stores] == [entry(3)] * 2
+    for store in stores:
+        store.close()
+    assert len(caplog.records) == 2  # one of each store
+    again = SqliteStore(path, clock=now)
+    assert again.get(authority(2)) == entry(2)
+    again.close()
+
+
+def test_two_stores_on_a_damaged_file_end_up_on_one_new_file(tmp_path: Path) -> None:
+    """Whichever finds the damage first sets the file aside; the other follows, and both share."""
+    path = tmp_path / "robots.db"
+    stores = [SqliteStore(path, clock=now) for _ in range(2)]
+    stores[0].put(authority(0), entry(0))
+    stores[0].flush()
+    for suffix in ("", "-wal"):
+        with Path(f"{path}{suffix}").open("r+b") as file:
+            file.write(b"\xee" * 8192)
+    for number, store in enumerate(stores, 1):
+        store.get(authority(number))
+        store.put(authority(number), entry(number))
+        store.flush()
+    for store in stores:
+        store.put(authority(5), entry(5))
+        store.flush()
+    for store in stores:
+        store.close()
+    again = SqliteStore(path, clock=now)
+    assert again.get(authority(2)) == entry(2)
+    assert again.get(authority(5)) == entry(5)
+    again.close()
+
+
+@contextmanager
+def no_file_beyond(octets: int) -> Iterator[None]:
+    """The operating system refuses to let a file grow further: a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (octets, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_a_store_error_and_reading_goes_on(tmp_path: Path) -> None:
+    """Puts that cannot be written are told of; what was written is read; space brings it back."""
+    store = SqliteStore(tmp_path / "robots.db", clock=now)
+    store.put(authority(0), entry(0))
+    store.flush()
+    with no_file_beyond(100_000):
+        with pytest.raises(StoreError, match="SQLite: "):  # noqa: PT012 (which put is no matter)
+            for number in range(1, 1_000):
+                store.put(authority(number), entry(number))
+            store.flush()
+        assert store.get(authority(0)) == entry(0)
+        assert store.get(authority(999)) is None
+    store.put(authority(1), entry(1))
+    store.flush()
+    assert store.get(authority(1)) == entry(1)
+    store.close()
+
+
+def test_a_full_database_is_a_store_error(tmp_path: Path) -> None:
+    """SQLite's own word for a full disk is not taken for a damage."""
+    store = SqliteStore(tmp_path / "robots.db", clock=now)
+    writer = store._database._writer
+    assert writer is not None
+    writer.execute("PRAGMA max_page_count = 10")
+    for number in range(500):
+        store.put(authority(number), entry(number))
+    with pytest.raises(StoreError, match="full"):
+        store.flush()
+    assert store.get(authority(1)) is None
+    store.close()
+    assert not (tmp_path / "robots.db.corrupt").exists()
+
+
+@contextmanager
+def read_only_directory() -> Iterator[Path]:
+    """A directory that this process may read but not write, even if it is root's."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o555)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65_534)
+        try:
+            yield Path(name)
+        finally:
+            os.seteuid(user)
+
+
+def test_a_read_only_directory_is_a_store_error_at_each_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A file that cannot be made raises nothing at the start, and StoreError on use."""
+    with read_only_directory() as directory:
+        store = SqliteStore(directory / "robots.db", clock=now)
+        for _ in range(3):
+            with pytest.raises(StoreError, match="not open: SQLite: unable to open"):
+                store.get(authority())
+        store.put(authority(), entry())
+        with pytest.raises(StoreError, match="not open"):
+            store.flush()
+        with pytest.raises(StoreError, match="not open"):
+            store.lease(authority(), 1.0).result(10)
+        store.close()
+    assert caplog.records == []  # it is the cache that tells
+
+
+def test_a_directory_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:
+    """A file where a directory should be is told of as anything else is."""
+    (tmp_path / "file").write_text("")
+    store = SqliteStore(tmp_path / "file" / "robots.db", clock=now)
+    with pytest.raises(StoreError, match="not open"):
+        store.get(authority())
+    store.close()
+
+
+def test_a_file_that_can_be_opened_later_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What kept the file from being opened may pass; then it is opened at the next put."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.REOPEN_DELAY", 0.0)
+    (tmp_path / "file").write_text("")
+    store = SqliteStore(tmp_path / "file" / "robots.db", clock=now)
+    with pytest.raises(StoreError):
+        store.get(authority())
+    (tmp_path / "file").unlink()
+    store.put(authority(), entry())
+    store.flush()
+    assert store.get(authority()) == entry()
+    store.close()
