@@ -9,6 +9,7 @@ from urllib.parse import urljoin, urlsplit
 
 import scrapy
 from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
@@ -71,7 +72,8 @@ class ReportingSpider(scrapy.Spider):
         elif isinstance(error, HttpError):
             self.note(failure.request, "failed", f"status {error.response.status}")
         else:
-            self.note(failure.request, "failed", str(error) or type(error).__name__)
+            how = "dropped" if isinstance(error, IgnoreRequest) else "failed"
+            self.note(failure.request, how, str(error) or type(error).__name__)
 
     def note(self, request: Request, *how: str) -> None:
         url = urlsplit(request.url)

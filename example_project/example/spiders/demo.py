@@ -14,7 +14,7 @@ from example.report import ReportingSpider
 
 
 class DemoSpider(ReportingSpider):
-    """Starts the demo web, follows all links from each site's home page, and stops the web."""
+    """Starts the demo web, crawls it by its links, and stops it."""
 
     name = "demo"
     # By default an unreachable robots.txt is asked for again after 1 and after 5 seconds, while
@@ -30,8 +30,10 @@ class DemoSpider(ReportingSpider):
         self.allowed_domains = [urlsplit(origin).hostname for origin in self.origins]
 
     async def start(self) -> AsyncIterator[Request]:
+        # Several requests to each site at once: they share one robots.txt, and wait for it.
         for origin in self.origins:
-            yield self.ask(f"{origin}/")
+            for page in ("/", "/shop", "/private/"):
+                yield self.ask(origin + page)
         # One request may go by another name than the rest of the crawl.
         for page in ("/shop", "/private/"):
             url = self.web.origins["groups"] + page
