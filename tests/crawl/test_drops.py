@@ -1,0 +1,238 @@
+"""What a dropped request tells: the errback, the log, the stats, and the components of Scrapy."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
+from tests.crawl.harness import MODES, ROOT, crawl, crawl_in_child
+from tests.crawl.pipelines import FilesSpider
+from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.replies import Hang, Reply, Reset
+from tests.site import Site
+
+GROUPS = """\
+User-agent: *
+Disallow: /star
+
+User-agent: mybot
+Allow: /
+Disallow: /private  # why not
+"""
+BUILT_IN = {"ROBOTSTXT_OBEY": True}
+
+
+@ensureDeferred
+async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
+    """The errback gets RobotsForbidden with the verdict: rule, line, group; and the authority."""
+    shop = site.authority(GROUPS)
+    url = shop.url("/private/page")
+    result = (await crawl(settings=obey(ROBOTSTXT_USER_AGENT="mybot"), plans=[url])).check()
+    problem = result.ending(url).problem
+    assert problem is not None
+    error = problem.exception
+    assert isinstance(error, RobotsForbidden)
+    assert isinstance(error, IgnoreRequest)
+    assert str(error).startswith("Forbidden by robots.txt")
+    verdict = error.verdict
+    assert (verdict.allowed, verdict.line, verdict.group) == (False, 6, "mybot")
+    assert isinstance(verdict.rule, Rule)
+    assert "/private" in str(verdict.rule)
+    assert str(error.authority) == shop.url("")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@ensureDeferred
+async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> None:
+    """The errback gets RobotsUnreachable with the cause and the time of the next attempt."""
+    dark = site.authority(Reply(503, RULES, {"Retry-After": "120"}))
+    silent = site.authority(Hang())
+    now = time.time()
+    urls = [dark.url("/a"), silent.url("/a")]
+    result = (await crawl(settings=obey(REP_TIMEOUT=0.5), plans=urls)).check()
+    errors = []
+    for url in urls:
+        problem = result.ending(url).problem
+        assert problem is not None
+        assert isinstance(problem.exception, RobotsUnreachable)
+        assert isinstance(problem.exception, IgnoreRequest)
+        errors.append(problem.exception)
+    assert [str(error.authority) for error in errors] == [dark.url(""), silent.url("")]
+    assert [error.verdict.allowed for error in errors] == [False, False]
+    assert errors[0].cause != errors[1].cause
+    assert errors[0].retry_at is not None
+    assert 119 <= errors[0].retry_at - now <= 130
+    assert errors[1].retry_at is not None
+    assert 59 <= errors[1].retry_at - now <= 70
+    assert str(pickle.loads(pickle.dumps(errors[0]))) == str(errors[0])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_one_debug_line_says_why_a_request_is_forbidden(site: Site, mode: str) -> None:
+    """The URL, the rule, its line number and the group: one line for each request."""
+    shop = site.authority(GROUPS)
+    urls = [shop.url("/private/1"), shop.url("/private/2"), shop.url("/star")]
+    settings = obey(ROBOTSTXT_USER_AGENT="mybot")
+    result = crawl_in_child(mode=mode, settings=settings, plans=urls).check()
+    assert result.forbidden == urls[:2]
+    for url in urls[:2]:
+        (line,) = result.lines(f"Forbidden by robots.txt: <GET {url}>", "DEBUG")
+        for word in ("/private", "line 6", "mybot"):
+            assert word in line.replace(url, "")
+    assert len([line for line in result.log if line.logger.startswith("scrapy_rep")]) == 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
+    """Whatever the failure: one warning per authority, no traceback, however many requests."""
+    robots = [Reply(503), Reply(429), Reset(), Hang()]
+    dark = [*(site.authority(answer) for answer in robots), site.refusing()]
+    urls = [authority.url(f"/{number}") for authority in dark for number in range(5)]
+    settings = obey(REP_TIMEOUT=1)
+    result = crawl_in_child(mode=mode, settings=settings, plans=urls).check()
+    assert result.unreachable == urls
+    for authority in dark:
+        name = authority.url("")
+        assert len([text for text in result.lines("", "WARNING") if f"{name} " in text]) == 1
+    ours = [line for line in result.log if line.logger.startswith("scrapy_rep")]
+    assert len([line for line in ours if line.level != "DEBUG"]) == len(dark)
+
+
+@ensureDeferred
+async def test_hostile_text_reaches_the_log_harmless(site: Site) -> None:
+    """Neither a rule nor an agent name writes a control character or a new line into the log."""
+    robots = b"User-agent: *\nDisallow: /\x1b[31m\x07*\x85x\xe2\x80\xa8\n"
+    shop = site.authority(Reply(200, robots))
+    url = shop.url("/%1B[31m%07*%85x%E2%80%A8")
+    result = (await crawl(settings=obey(), plans=[url, shop.url("/open")])).check()
+    for line in result.log:
+        assert not any(ord(c) < 32 and c not in "\n\t" for c in line.text), line
+        if line.logger.startswith("scrapy_rep"):
+            assert line.text.isprintable(), line
+
+
+@ensureDeferred
+async def test_the_stats_tell_what_was_decided(site: Site) -> None:
+    """Scrapy's names for what Scrapy counts, and the family goes on; no name of a host."""
+    shop, closed, dark = site.authority(RULES), site.authority(NOTHING), site.authority(Reply(503))
+    moved, none = site.authority(Reply(301, "", {"Location": "/r"}), {"/r": RULES}), site.refusing()
+    plans = [
+        *[shop.url(f"/{n}") for n in range(3)],
+        shop.url("/private"),
+        closed.url("/"),
+        dark.url("/"),
+        moved.url("/private"),
+        none.url("/"),
+        {"url": closed.url("/by"), "meta": {"dont_obey_robotstxt": True}},
+    ]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    stats = {k.removeprefix("robotstxt/"): v for k, v in result.stats.items() if "robotstxt/" in k}
+    expected = {
+        "request_count": 5,
+        "response_count": 4,
+        "response_status_count/200": 3,
+        "response_status_count/503": 1,
+        "allowed": 3,
+        "forbidden": 3,
+        "unreachable": 2,
+        "bypassed": 1,
+        "redirect_count": 1,
+        "cache/miss": 8,
+    }
+    exceptions = {key: stats.pop(key) for key in list(stats) if key.startswith("exception_count/")}
+    assert sum(exceptions.values()) == 1
+    assert {key: stats.get(key) for key in expected if key != "cache/miss"} == {
+        key: value for key, value in expected.items() if key != "cache/miss"
+    }
+    assert stats["cache/miss"] + stats.get("cache/hit", 0) == 8
+    hosts = [shop.host, closed.host, dark.host, moved.host, none.host]
+    assert not any(host in key for key in result.stats for host in hosts)
+
+
+async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tuple[object, ...]:
+    """What a FilesPipeline brings, and says, of two files of which one is forbidden."""
+    shop = site.authority(RULES, {"/file": "a file", "/page": "a page"})
+    wanted = [shop.url("/file"), shop.url("/private/file")]
+    pipelines = {"scrapy.pipelines.files.FilesPipeline": 1}
+    settings = {**settings, "ITEM_PIPELINES": pipelines, "FILES_STORE": str(files)}
+    result = await crawl(FilesSpider, settings, plans=[shop.url("/page")], files=wanted)
+    result.check(expected=["FileException"])
+    assert [hit.path for hit in shop.page_hits] == ["/page", "/file"]
+    assert result.stats["robotstxt/forbidden"] == 1
+    (item,) = result.crawler.spider.items
+    said = [(line.level, line.logger) for line in result.log if "pipelines" in line.logger]
+    return [file["url"] == wanted[0] for file in item["files"]], said
+
+
+@ensureDeferred
+async def test_a_media_pipeline_takes_a_drop_as_it_takes_the_built_ins(
+    site: Site, tmp_path: Path
+) -> None:
+    """The forbidden file is left out, and the pipeline logs what it logs of Scrapy's refusal."""
+    ours = await gathered(site, tmp_path / "ours", obey())
+    assert ours[0] == [True]
+    assert ours == await gathered(site, tmp_path / "theirs", BUILT_IN)
+
+
+PROJECTS = {
+    "built-in": "ROBOTSTXT_OBEY = True\n",
+    "scrapy_rep": 'ADDONS = {"scrapy_rep.Addon": 100}\nREP_RETRY_DELAYS = []\n',
+}
+
+
+@pytest.fixture(params=PROJECTS)
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A Scrapy project that obeys robots.txt, in each of the two ways."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").touch()
+    settings = 'SPIDER_MODULES = ["shop"]\nTELNETCONSOLE_ENABLED = False\n'
+    (tmp_path / "shop" / "settings.py").write_text(settings + PROJECTS[request.param])
+    return tmp_path
+
+
+def scrapy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`scrapy ...` in that project."""
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def test_scrapy_fetch_prints_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:
+    """`scrapy fetch` of a forbidden page prints nothing and asks for nothing but robots.txt."""
+    shop = site.authority(RULES, {"/open": "an open page"})
+    allowed = scrapy(project, "fetch", "--nolog", shop.url("/open"))
+    assert (allowed.returncode, allowed.stdout.strip()) == (0, "an open page")
+    forbidden = scrapy(project, "fetch", shop.url("/private"))
+    assert (forbidden.returncode, forbidden.stdout) == (0, "")
+    assert "Forbidden by robots.txt" in forbidden.stderr
+    assert "Traceback" not in forbidden.stderr
+    assert [hit.path for hit in shop.page_hits] == ["/open"]
+
+
+def test_scrapy_shell_has_no_response_of_a_forbidden_page(site: Site, project: Path) -> None:
+    """`scrapy shell` opens all the same; `response` is None."""
+    shop = site.authority(RULES, {"/open": "an open page"})
+    code = "response and response.text"
+    allowed = scrapy(project, "shell", "--nolog", "-c", code, shop.url("/open"))
+    assert allowed.stdout.strip() == "an open page", allowed.stderr
+    forbidden = scrapy(project, "shell", "--nolog", "-c", code, shop.url("/private"))
+    assert [hit.path for hit in shop.page_hits] == ["/open"]
+    assert forbidden.stdout.strip() == "None"

@@ -1,0 +1,154 @@
+"""By which name the crawler looks for its group (RFC 9309 section 2.2.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import obey
+from tests.crawl.spiders import RequestsSpider
+from tests.site import Site
+
+# From the strongest to the weakest: each name has a group that forbids a page of that name.
+SOURCES = ["meta", "spider", "setting", "header", "default-headers", "user-agent"]
+NAMES = {source: f"{source}-bot" for source in SOURCES}
+ROBOTS = "".join(f"User-agent: {NAMES[s]}\nDisallow: /{s}\n\n" for s in SOURCES)
+ROBOTS += "User-agent: *\nDisallow: /star\n"
+
+
+def plan(url: str, sources: list[str]) -> dict[str, Any]:
+    """A request that names the crawler in its meta and its header, if those are sources."""
+    meta = {"robotstxt_user_agent": NAMES["meta"]} if "meta" in sources else {}
+    headers = {"User-Agent": f"{NAMES['header']}/1.0"} if "header" in sources else {}
+    return {"url": url, "meta": meta, "headers": headers}
+
+
+def configured(sources: list[str]) -> dict[str, Any]:
+    """Settings that name the crawler where the sources say."""
+    settings = obey()
+    if "setting" in sources:
+        settings["ROBOTSTXT_USER_AGENT"] = NAMES["setting"]
+    if "default-headers" in sources:
+        settings["DEFAULT_REQUEST_HEADERS"] = {"User-Agent": f"{NAMES['default-headers']}/2.0"}
+    if "user-agent" in sources:
+        settings["USER_AGENT"] = f"Mozilla/5.0 (compatible; {NAMES['user-agent']}/3.0; +http://x)"
+    return settings
+
+
+@pytest.mark.parametrize("strongest", range(len(SOURCES)), ids=SOURCES)
+@ensureDeferred
+async def test_the_strongest_name_counts(site: Site, strongest: int) -> None:
+    """Meta, spider attribute, setting, then the User-Agent that the request really carries."""
+    sources = SOURCES[strongest:]
+    shop = site.authority(ROBOTS)
+    plans = [plan(shop.url(f"/{source}"), sources) for source in [*SOURCES, "star"]]
+    arguments = {"robotstxt_user_agent": NAMES["spider"]} if "spider" in sources else {}
+    result = (await crawl(settings=configured(sources), plans=plans, **arguments)).check()
+    assert result.forbidden == [shop.url(f"/{sources[0]}")]
+    if strongest >= SOURCES.index("header"):
+        assert all(NAMES[sources[0]] in str(hit.header("User-Agent")) for hit in shop.page_hits)
+
+
+@pytest.mark.parametrize("place", ["meta", "spider", "setting"])
+@pytest.mark.parametrize(
+    ("tokens", "forbidden"),
+    [
+        (["mybot-news", "mybot"], "/news"),
+        (["mybot-images", "mybot"], "/mybot"),
+        (["other", "another"], "/star"),
+        (("mybot",), "/mybot"),
+        ("MyBot", "/mybot"),
+    ],
+)
+@ensureDeferred
+async def test_a_list_is_in_falling_preference(
+    site: Site, place: str, tokens: Any, forbidden: str
+) -> None:
+    """The first token that has a group wins; without any, the group of `*`."""
+    shop = site.authority(
+        "User-agent: mybot\nDisallow: /mybot\n\nUser-agent: mybot-news\nDisallow: /news\n\n"
+        "User-agent: *\nDisallow: /star\n"
+    )
+    meta = {"robotstxt_user_agent": tokens} if place == "meta" else {}
+    plans = [{"url": shop.url(path), "meta": meta} for path in ("/mybot", "/news", "/star")]
+    settings = obey(ROBOTSTXT_USER_AGENT=tokens if place == "setting" else "unknown")
+    arguments = {"robotstxt_user_agent": tokens} if place == "spider" else {}
+    result = (await crawl(settings=settings, plans=plans, **arguments)).check()
+    assert result.forbidden == [shop.url(forbidden)]
+
+
+class GoodSpider(RequestsSpider):
+    """A welcome guest."""
+
+    name = "good"
+    robotstxt_user_agent = "goodbot"
+
+
+class BadSpider(RequestsSpider):
+    """An unwelcome one of the same project."""
+
+    name = "bad"
+    robotstxt_user_agent = "badbot"
+
+
+@ensureDeferred
+async def test_two_spiders_get_two_verdicts_from_one_robots_txt(site: Site) -> None:
+    """Each spider of a project may have a name of its own."""
+    shop = site.authority("User-agent: badbot\nDisallow: /\n\nUser-agent: goodbot\nAllow: /\n")
+    good = (await crawl(GoodSpider, obey(), plans=[shop.url("/a")])).check()
+    bad = (await crawl(BadSpider, obey(), plans=[shop.url("/a")])).check()
+    assert (good.downloaded, bad.forbidden) == ([shop.url("/a")], [shop.url("/a")])
+
+
+@ensureDeferred
+async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
+    """Requests of one crawl may go by different names; the robots.txt is fetched once."""
+    shop = site.authority("User-agent: badbot\nDisallow: /\n\nUser-agent: goodbot\nAllow: /\n")
+    plans = [
+        {"url": shop.url(f"/{name}"), "meta": {"robotstxt_user_agent": name}}
+        for name in ("goodbot", "badbot", "goodbot/2.0", "nobot")
+    ]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert result.forbidden == [shop.url("/badbot")]
+    assert len(shop.robots_hits) == 1
+
+
+@ensureDeferred
+async def test_a_spiders_own_user_agent_setting_counts(site: Site) -> None:
+    """custom_settings are the settings of that crawl."""
+
+    class OwnSpider(RequestsSpider):
+        custom_settings = {"USER_AGENT": "badbot (+http://x)"}  # noqa: RUF012
+
+    shop = site.authority("User-agent: badbot\nDisallow: /\n")
+    result = (await crawl(OwnSpider, obey(USER_AGENT="goodbot"), plans=[shop.url("/a")])).check()
+    assert result.forbidden == [shop.url("/a")]
+
+
+@ensureDeferred
+async def test_a_browser_names_no_crawler_and_one_warning_says_so(site: Site) -> None:
+    """Chrome's User-Agent follows the group of `*`; the warning says what to set, once."""
+    shop = site.authority(
+        "User-agent: Mozilla\nDisallow: /a\n\nUser-agent: Chrome\nDisallow: /a\n\n"
+        "User-agent: *\nDisallow: /b\n"
+    )
+    browser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0"
+    urls = [shop.url("/a"), shop.url("/b")]
+    result = (await crawl(settings=obey(USER_AGENT=browser), plans=urls)).check()
+    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+    (warning,) = result.lines("names no crawler", "WARNING")
+    assert "ROBOTSTXT_USER_AGENT" in warning
+
+
+@pytest.mark.parametrize("value", ["", [], 7, [""]])
+@ensureDeferred
+async def test_a_name_that_is_none_is_no_permission(site: Site, value: Any) -> None:
+    """A meta value that names nobody either counts as absent or stops the request."""
+    shop = site.authority("User-agent: *\nDisallow: /\n")
+    plans = [{"url": shop.url("/a"), "meta": {"robotstxt_user_agent": value}}]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert result.downloaded == []
+    assert shop.page_hits == []

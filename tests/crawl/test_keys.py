@@ -1,0 +1,161 @@
+"""Which robots.txt governs a URL: that of its scheme, host and port (RFC 9309 section 2.3)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.settings import default_settings as defaults
+
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.result import Result
+from tests.proxy import Proxy
+from tests.site import Site
+
+# Without it, Scrapy under Twisted looks up no IPv6 address, not even a literal one.
+RESOLVER = "TWISTED_DNS_RESOLVER" if hasattr(defaults, "TWISTED_DNS_RESOLVER") else "DNS_RESOLVER"
+SIX = {RESOLVER: "scrapy.resolver.CachingHostnameResolver"}
+PASSWORD = "s3cret-pa55"
+
+
+def through(proxy: Proxy, urls: list[str]) -> list[dict[str, Any]]:
+    """Plans for those URLs by way of the proxy."""
+    return [{"url": url, "meta": {"proxy": proxy.url}} for url in urls]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_schemes_and_ports_have_rules_of_their_own(site: Site, mode: str) -> None:
+    """Http and https, port 80 and port 8080: four authorities, each with its own rules."""
+    proxy = Proxy(site)
+    origins = [
+        "http://example.org",
+        "https://example.org",
+        "http://example.org:8080",
+        "https://example.org:8443",
+    ]
+    there = {
+        origin: proxy.authority(origin, f"User-agent: *\nDisallow: /{number}\n")
+        for number, origin in enumerate(origins)
+    }
+    urls = [f"{origin}/{number}" for origin in origins for number in range(4)]
+    result = crawl_in_child(mode=mode, settings=obey(), plans=through(proxy, urls)).check()
+    assert result.forbidden == [f"{origin}/{number}" for number, origin in enumerate(origins)]
+    assert len(result.downloaded) == 12
+    assert [len(authority.robots_hits) for authority in there.values()] == [1, 1, 1, 1]
+    assert proxy.strays == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_spellings_of_one_authority_share_its_rules(site: Site, mode: str) -> None:
+    """Case, a trailing dot, a default port and user information make no other authority."""
+    proxy = Proxy(site)
+    shop = proxy.authority("http://example.org", RULES)
+    safe = proxy.authority("https://example.org", RULES)
+    starts = [
+        "http://example.org",
+        "http://EXAMPLE.org",
+        "http://example.org.",
+        "http://EXAMPLE.org.:80",
+        "https://example.org:443",
+        "HTTPS://Example.Org.",
+    ]
+    urls = [f"{start}/{page}?{n}" for n, start in enumerate(starts) for page in ("open", "private")]
+    result = crawl_in_child(mode=mode, settings=obey(), plans=through(proxy, urls)).check()
+    assert result.downloaded == urls[::2]
+    assert result.forbidden == urls[1::2]
+    assert (len(shop.robots_hits), len(safe.robots_hits)) == (1, 1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_idn_host_is_its_ascii_form(site: Site, mode: str) -> None:
+    """`münchen.example` and `xn--mnchen-3ya.example` are one authority."""
+    proxy = Proxy(site)
+    city = proxy.authority("http://xn--mnchen-3ya.example", RULES)
+    starts = ["http://münchen.example", "http://MÜNCHEN.example", "http://xn--mnchen-3ya.example"]
+    urls = [f"{start}/private?{number}" for number, start in enumerate(starts)]
+    result = crawl_in_child(mode=mode, settings=obey(), plans=through(proxy, urls)).check()
+    assert result.forbidden == urls
+    assert (len(city.robots_hits), city.page_hits) == (1, [])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
+    """The brackets stay in the URL of the robots.txt, and a longer spelling is the same host."""
+    six = site.authority(RULES, host="::1")
+    long = six.url("/private?long").replace("[::1]", "[0:0:0:0:0:0:0:1]")
+    urls = [six.url("/open"), six.url("/private"), long]
+    result = crawl_in_child(mode=mode, settings=obey(**SIX), plans=urls).check()
+    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+    assert [hit.header("Host") for hit in six.robots_hits] == [f"[::1]:{six.port}"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_two_ports_of_one_address_are_two_authorities(site: Site, mode: str) -> None:
+    """One host may hold a closed and an open server."""
+    one, two = site.authority(NOTHING, host="127.3.0.1"), site.authority("", host="127.3.0.1")
+    urls = [one.url("/a"), two.url("/a")]
+    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    assert (result.forbidden, result.downloaded) == ([one.url("/a")], [two.url("/a")])
+
+
+def told(result: Result) -> str:
+    """All that was logged and counted."""
+    lines = [f"{line.text}\n{line.traceback}" for line in result.log]
+    return "\n".join([*lines, json.dumps(result.stats, default=str)])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_credentials_in_a_url_are_never_shown(site: Site, mode: str) -> None:
+    """No robots.txt request, log line or stat holds the user information of a page's URL."""
+    shop, dark = site.authority(RULES), site.refusing()
+    user = f"me:{PASSWORD}"
+    urls = [shop.url("/private", user=user), dark.url("/", user=user), shop.url("/private?2")]
+    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    assert [result.kind(url) for url in urls] == ["forbidden", "unreachable", "forbidden"]
+    (robots,) = shop.robots_hits
+    assert robots.header("Authorization") is None
+    assert robots.target == "/robots.txt"
+    assert PASSWORD not in told(result)
+    problems = [ending.problem for ending in result.endings]
+    assert not any(PASSWORD in f"{p.text} {p.data}" for p in problems if p)
+
+
+@ensureDeferred
+async def test_credentials_do_not_open_a_forbidden_door(site: Site) -> None:
+    """A page with user information that the rules allow gets as far as the downloader."""
+    shop = site.authority(RULES)
+    urls = [shop.url("/open", user="me:pw"), shop.url("/private", user="me:pw")]
+    result = await crawl(settings=obey(), plans=urls)
+    result.check()
+    assert result.kind(urls[0]) in ("downloaded", "error")
+    assert result.kind(urls[1]) == "forbidden"
+
+
+@ensureDeferred
+async def test_other_schemes_are_not_gated(site: Site, tmp_path: Path) -> None:
+    """data:, file:, ftp: and s3: have no robots.txt; each goes on to its download handler."""
+    page = tmp_path / "page.html"
+    page.write_text("a page")
+    dark = site.refusing()
+    ftp = f"ftp://{dark.host}:{dark.port}/file"
+    urls = ["data:,hello", page.as_uri(), ftp, "s3://bucket/key"]
+    result = await crawl(settings=obey(RETRY_ENABLED=False), plans=urls)
+    result.check(expected=["s3", "S3"])
+    assert result.downloaded == urls[:2]
+    assert {url for url, _ in result.errors} == set(urls[2:])
+    assert "robotstxt/request_count" not in result.stats
+
+
+@pytest.mark.parametrize("url", ["http:///a", "http://me@/", "http://."])
+@ensureDeferred
+async def test_a_url_without_a_usable_authority_is_refused(site: Site, url: str) -> None:
+    """No authority, no rules, no permission: the request ends, and the crawl goes on."""
+    shop = site.authority(RULES)
+    result = (await crawl(settings=obey(), plans=[url, shop.url("/open")])).check()
+    assert result.kind(url) in ("unreachable", "error")
+    assert result.downloaded == [shop.url("/open")]
+    assert result.stats["robotstxt/request_count"] == 1

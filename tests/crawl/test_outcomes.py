@@ -1,0 +1,146 @@
+"""What an authority says when it is asked for robots.txt, and what is then downloaded from it.
+
+RFC 9309 section 2.3.1: success, redirects, unavailable, unreachable. All authorities are visited
+in one crawl; each has a page that the usual rules allow and one that they forbid.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+
+import pytest
+
+from tests.crawl.harness import MODES, crawl_in_child
+from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.result import Result
+from tests.replies import (
+    Bomb,
+    Empty,
+    Endless,
+    HalfHead,
+    Hang,
+    Raw,
+    Reply,
+    Reset,
+    ShortBody,
+    Stall,
+    Trickle,
+    html,
+    redirect,
+)
+from tests.site import Authority, Script, Site
+
+# what becomes of /open and of /private
+RULED = ("downloaded", "forbidden")
+CLOSED = ("forbidden", "forbidden")
+FREE = ("downloaded", "downloaded")
+DARK = ("unreachable", "unreachable")
+
+Maker = Callable[[Site], Authority]
+
+
+def says(robots: Script, **pages: Script) -> Maker:
+    """An authority that says this about its robots.txt."""
+    return lambda site: site.authority(robots, pages or None)
+
+
+def chain(hops: int, end: Script) -> Maker:
+    """An authority whose robots.txt is found after so many redirects."""
+    pages: dict[str, Script] = {f"/hop{n}": redirect(f"/hop{n + 1}") for n in range(1, hops)}
+    return lambda site: site.authority(redirect("/hop1"), {**pages, f"/hop{hops}": end})
+
+
+def elsewhere(site: Site) -> Authority:
+    """A redirect to the robots.txt of an authority that the spider may not visit."""
+    return site.authority(redirect(site.authority(NOTHING, host="127.2.0.1").url("/robots.txt")))
+
+
+def into_the_dark(robots: Script) -> Maker:
+    """A redirect to an authority that says this about its robots.txt."""
+    return lambda site: site.authority(redirect(site.authority(robots).url("/robots.txt")))
+
+
+def long_rules(site: Site) -> Authority:
+    """Three megabytes, in which /private comes first and /open last."""
+    filler = "# nothing to see in this line\n" * 110_000
+    return site.authority(f"{RULES}{filler}Disallow: /open\n")
+
+
+CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
+    "200": (says(RULES), RULED),
+    "200 without a length": (says(Reply(200, RULES, framing="close")), RULED),
+    "200 chunked": (says(Reply(200, RULES, framing="chunked")), RULED),
+    "200 gzip": (says(Reply(200, RULES, gzip=True)), RULED),
+    "200 gzip unannounced": (says(Reply(200, gzip.compress(RULES.encode()))), RULED),
+    "200 empty": (says(""), FREE),
+    "200 HTML": (says(html("<html><body>Not found.</body></html>")), FREE),
+    "200 HTML refreshing": (
+        says(
+            html('<html><meta http-equiv="refresh" content="0;url=/x"></html>'), **{"/x": NOTHING}
+        ),
+        FREE,
+    ),
+    "200 of 3 MB": (long_rules, RULED),
+    "gzip bomb": (says(Bomb(200, RULES)), DARK),
+    "gzip bomb unannounced": (says(Reply(200, Bomb(200, RULES)._octets())), RULED),
+    "200 without an end": (says(Endless(200, RULES)), RULED),
+    "203": (says(Reply(203, RULES)), RULED),
+    "204": (says(Reply(204)), FREE),
+    "301 to another path": (says(redirect("/rules", 301), **{"/rules": RULES}), RULED),
+    "302 to another authority": (elsewhere, CLOSED),
+    "302 to a 404": (into_the_dark(Reply(404)), FREE),
+    "302 to a 503": (into_the_dark(Reply(503)), DARK),
+    "302 to a reset": (into_the_dark(Reset()), DARK),
+    "307 to another path": (says(redirect("/rules", 307), **{"/rules": RULES}), RULED),
+    "308 to another path": (says(redirect("/rules", 308), **{"/rules": RULES}), RULED),
+    "five redirects": (chain(5, RULES), RULED),
+    "six redirects": (chain(6, RULES), FREE),
+    "a loop": (says(redirect("/robots.txt")), FREE),
+    "400": (says(Reply(400, NOTHING)), FREE),
+    "401": (says(Reply(401, NOTHING, {"WWW-Authenticate": 'Basic realm="x"'})), FREE),
+    "403": (says(Reply(403, NOTHING)), FREE),
+    "404": (says(Reply(404)), FREE),
+    "404 with rules": (says(Reply(404, f"<html>\n{NOTHING}</html>")), FREE),
+    "410": (says(Reply(410, NOTHING)), FREE),
+    "429": (says(Reply(429, "User-agent: *\nDisallow:\n")), DARK),
+    "451": (says(Reply(451, NOTHING)), FREE),
+    "499": (says(Reply(499, NOTHING)), FREE),
+    "500": (says(Reply(500)), DARK),
+    "503 with rules": (says(Reply(503, RULES)), DARK),
+    "599": (says(Reply(599, RULES)), DARK),
+    "600": (says(Reply(600, RULES)), DARK),
+    "connection refused": (lambda site: site.refusing(), DARK),
+    "reset": (says(Reset()), DARK),
+    "empty reply": (says(Empty()), DARK),
+    "half a header": (says(HalfHead(200, RULES)), DARK),
+    "not HTTP": (says(Raw(body="Disallow: /private\r\n\r\n")), DARK),
+    "body too short": (says(ShortBody(200, RULES)), DARK),
+    "hang": (says(Hang()), DARK),
+    "stall": (says(Stall(200, RULES)), DARK),
+    "trickle": (says(Trickle(200, RULES, interval=0.2)), DARK),
+    "late": (says(Reply(200, RULES, delay=60)), DARK),
+}
+
+
+def ends(result: Result, authority: Authority) -> tuple[str, str]:
+    """What became of the two pages."""
+    return result.kind(authority.url("/open")), result.kind(authority.url("/private"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_each_answer_has_its_outcome(site: Site, mode: str) -> None:
+    """RFC 9309 2.3.1: every page of one crawl over all kinds of authority is as it must be."""
+    there = {name: make(site) for name, (make, _) in CASES.items()}
+    urls = [a.url(path) for a in there.values() for path in ("/open", "/private")]
+    hosts = [authority.host for authority in there.values()]
+    settings = obey(REP_TIMEOUT=1.5, CONCURRENT_REQUESTS=32)
+    result = crawl_in_child(mode=mode, settings=settings, plans=urls, allowed_domains=hosts)
+    result.check()
+    expected = {name: kinds for name, (_, kinds) in CASES.items()}
+    assert {name: ends(result, authority) for name, authority in there.items()} == expected
+    asked = {a.url(hit.path) for a in there.values() for hit in a.page_hits}
+    assert asked & set(urls) == set(result.downloaded)
+    kinds = [kind for pair in expected.values() for kind in pair]
+    assert result.stats["robotstxt/forbidden"] == kinds.count("forbidden")
+    assert result.stats["robotstxt/unreachable"] == kinds.count("unreachable")
