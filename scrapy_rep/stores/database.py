@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.transaction import DamagedError, Transaction, number, trouble_of
+from scrapy_rep.stores.transaction import TROUBLES, DamagedError, Transaction, number, trouble_of
 
 logger = logging.getLogger(__name__)
 
@@ -61,9 +61,9 @@ class Database:
         for attempt in ("as it is", "anew"):
             try:
                 return self._connect()
-            except (sqlite3.Error, OSError, StoreError) as error:  # noqa: PERF203 (runs twice)
+            except (*TROUBLES, OSError, StoreError) as error:  # noqa: PERF203 (runs twice)
                 self.close()
-                trouble = trouble_of(error) if isinstance(error, sqlite3.Error) else error
+                trouble = trouble_of(error) if isinstance(error, TROUBLES) else error
                 if attempt == "anew" or not isinstance(trouble, DamagedError):
                     self._obstacle = str(trouble)
                     raise self._shut() from None
@@ -172,7 +172,7 @@ class Database:
                 row = self._reader.execute(
                     "SELECT octets FROM entries WHERE authority = ?", (authority,)
                 ).fetchone()
-            except sqlite3.Error as error:
+            except TROUBLES as error:
                 raise trouble_of(error) from None
         return row[0] if row is not None and isinstance(row[0], bytes) else None
 
@@ -183,7 +183,7 @@ class Database:
             for key, octets in connection.execute("SELECT authority, octets FROM entries"):
                 if isinstance(key, bytes) and isinstance(octets, bytes):
                     yield key.decode("utf-8", "replace"), octets
-        except sqlite3.Error as error:
+        except TROUBLES as error:
             raise StoreError(f"SQLite: {error}") from None
         finally:
             connection.close()

@@ -26,11 +26,15 @@ _CIRCUMSTANCES = (
 )
 
 
+TROUBLES = (sqlite3.Error, UnicodeDecodeError)
+"""What the sqlite3 module raises: it trips over messages that repeat what a damaged file says."""
+
+
 class DamagedError(Exception):
     """The file is not a sound SQLite file."""
 
 
-def trouble_of(error: sqlite3.Error) -> Exception:
+def trouble_of(error: Exception) -> Exception:
     """Return what a SQLite error means: ``DamagedError`` unless circumstances are to blame."""
     text = str(error).lower()
     if isinstance(error, sqlite3.ProgrammingError) or any(c in text for c in _CIRCUMSTANCES):
@@ -66,7 +70,7 @@ class Transaction:
         """Return how many rows the statement changed."""
         try:
             return self._connection.execute(statement, values).rowcount
-        except sqlite3.Error as error:
+        except TROUBLES as error:
             raise trouble_of(error) from None
 
     def _prune(self) -> None:
@@ -74,7 +78,7 @@ class Transaction:
         try:
             while self._size() > self._limit and self.run(_PRUNE, 64):
                 pass
-        except sqlite3.Error as error:
+        except TROUBLES as error:
             raise trouble_of(error) from None
 
     def _size(self) -> int:

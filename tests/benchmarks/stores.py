@@ -1,0 +1,186 @@
+"""What a store costs: microseconds of a put and a get, octets of an entry, side by side.
+
+``python -m tests.benchmarks.stores [entries]`` starts a redis-server of its own, and needs
+redis-py. The robots.txt files are made from a seed, as large as real ones are: a median of 350
+octets, a 90th percentile of 2.6 KB.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.codec import decode, encode
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.stores.samples import told
+from tests.stores.servers import RedisServer
+
+WORDS = re.findall(
+    r"\w+",
+    "admin account basket blog cart catalog category checkout comments contact css download feed"
+    " files images includes js login media modules news order page pdf print private products"
+    " profile register review scripts search shop static tag templates tmp user wishlist",
+)
+AGENTS = ("*", "*", "*", "Googlebot", "bingbot", "AhrefsBot", "GPTBot", "MJ12bot")
+
+
+@dataclass
+class Row:
+    """The figures of one store: microseconds, and octets per entry."""
+
+    store: str
+    put: float
+    written: float
+    get: float
+    get_p99: float
+    miss: float
+    octets: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.store:22}{self.put:9.1f}{self.written:9.1f}{self.get:9.1f}{self.get_p99:9.1f}"
+            f"{self.miss:9.1f}{self.octets:9.0f}"
+        )
+
+
+def robots_txt(rng: random.Random, host: str) -> bytes:
+    """A file of a size that real ones have, of words that real ones use."""
+    size = int(math.exp(rng.gauss(math.log(350), 1.55)))
+    lines: list[str] = []
+    length = 0
+    while length < min(size, 200_000):
+        kind = rng.random()
+        if not lines or kind < 0.06:
+            line = f"User-agent: {rng.choice(AGENTS)}"
+        elif kind < 0.12:
+            line = f"Sitemap: https://{host}/sitemap-{rng.choice(WORDS)}.xml"
+        else:
+            path = "/".join(rng.choice(WORDS) for _ in range(rng.randint(1, 3)))
+            number = rng.choice(("", "", "", str(rng.randint(1, 9_999))))
+            line = f"{rng.choice(('Disallow', 'Disallow', 'Allow'))}: /{path}{number}"
+        lines.append(line)
+        length += len(line) + 1
+    return ("\n".join(lines) + "\n").encode()
+
+
+def samples(count: int) -> list[tuple[Authority, Entry]]:
+    """Entries of so many authorities."""
+    rng, now = random.Random(9309), time.time()
+    made = []
+    for number in range(count):
+        host = f"www.{rng.choice(WORDS)}-{rng.choice(WORDS)}{number}.example"
+        authority = Authority("https", host, 443)
+        body = robots_txt(rng, host) if rng.random() < 0.75 else None
+        entry = Entry(
+            status=404 if body is None else 200,
+            body=body,
+            uri=authority.robots_uri,
+            etag=b'"%x"' % rng.getrandbits(48) if body and rng.random() < 0.5 else None,
+            fetched_at=now - rng.uniform(0, 86_400),
+            expires_at=now + rng.uniform(0, 86_400),
+        )
+        made.append((authority, entry))
+    return made
+
+
+def times(step: Callable[[Any], Any], over: list[Any]) -> list[float]:
+    """The microseconds of each step."""
+    taken = []
+    for item in over:
+        start = time.perf_counter()
+        step(item)
+        taken.append((time.perf_counter() - start) * 1e6)
+    return taken
+
+
+def measure(
+    name: str, store: Store, kept: list[tuple[Authority, Entry]], size: Callable[[], float]
+) -> Row:
+    """One row; the store is closed."""
+    empty = size()
+    start = time.perf_counter()
+    puts: list[float] = []
+    for first in range(0, len(kept), 2_000):  # no more than may wait
+        puts += times(lambda pair: store.put(*pair), kept[first : first + 2_000])
+        store.flush()
+    written = (time.perf_counter() - start) / len(kept) * 1e6
+    order = random.Random(1).sample(kept, min(len(kept), 5_000))
+    for authority, entry in order[:500]:
+        assert told(store.get(authority)) == entry
+    gets = sorted(times(lambda pair: told(store.get(pair[0])), order))
+    misses = times(lambda pair: told(store.get(pair[0]._replace(port=1))), order)
+    row = Row(
+        name,
+        statistics.median(puts),
+        written,
+        statistics.median(gets),
+        gets[int(0.99 * len(gets))],
+        statistics.median(misses),
+        (size() - empty) / len(kept),
+    )
+    store.close()
+    return row
+
+
+def rows(kept: list[tuple[Authority, Entry]], directory: Path) -> list[Row]:
+    """The figures of all stores."""
+    memory = MemoryStore(1 << 40)
+    found = [measure("memory", memory, kept, lambda: memory._size)]
+    path = directory / "robots.db"
+    pages = lambda: sum(f.stat().st_size for f in directory.glob("robots.db"))  # noqa: E731
+    found.append(measure("SQLite", SqliteStore(path, limit=1 << 40), kept, pages))
+    server = RedisServer(directory).start()
+    try:
+        for name, uri in (
+            ("Redis, TCP", server.uri),
+            ("Redis, Unix socket", f"unix://{server.socket}"),
+        ):
+            with redis.Redis(port=server.port) as client:
+                client.flushall()
+                used = lambda: float(client.info("memory")["used_memory"])  # noqa: E731
+                found.append(measure(name, RedisStore(uri), kept, used))
+    finally:
+        server.stop()
+    return found
+
+
+def main(count: int) -> None:
+    """Print the table."""
+    kept = samples(count)
+    bodies = [len(entry.body) for _, entry in kept if entry.body is not None]
+    codec = times(lambda pair: encode(*pair), kept[:5_000])
+    encoded = [(authority, encode(authority, entry)) for authority, entry in kept[:5_000]]
+    print(
+        f"{count} entries; bodies: mean {statistics.mean(bodies):.0f}, median"
+        f" {statistics.median(bodies):.0f} octets; encoded: mean"
+        f" {statistics.mean(len(octets) for _, octets in encoded):.0f} octets, encode"
+        f" {statistics.mean(codec):.1f} us, decode"
+        f" {statistics.mean(times(lambda pair: decode(*pair), encoded)):.1f} us"
+    )
+    print(
+        f"{'':22}{'put':>9}{'written':>9}{'get':>9}{'get p99':>9}{'miss':>9}{'octets':>9}"
+        "\n(us, medians; written: mean of put and flush; octets per entry)"
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        for row in rows(kept, Path(directory)):
+            print(row)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)
