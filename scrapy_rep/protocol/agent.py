@@ -84,9 +84,13 @@ def names_of(value: str, profile: Profile) -> tuple[str, ...]:
 
 
 def _star_is_alone(value: str, profile: Profile) -> bool:
-    if not profile.name_alphabet:
-        return len(value) == 1
-    return not profile.star_ends_at_whitespace or value[1:2].strip(profile.whitespace) == ""
+    """What follows the ``*`` tells whether all crawlers are meant, or those of a pattern."""
+    following = value[1:2]
+    if not following or not profile.name_alphabet:
+        return not following
+    if profile.star_ends_at_whitespace:
+        return following in profile.whitespace
+    return following not in profile.name_alphabet
 
 
 def _length_of_name(value: str, alphabet: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import syntax
@@ -26,6 +27,7 @@ _RATE: Final = re.compile(
 _WINDOW: Final = re.compile(r"([0-9]{2}):?([0-9]{2})[ \t]*-[ \t]*([0-9]{2}):?([0-9]{2})")
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DAY: Final = 24 * 60
+_MOST_RATES: Final = 24
 
 
 class VisitTime(NamedTuple):
@@ -38,6 +40,17 @@ class VisitTime(NamedTuple):
     def minutes(self) -> int:
         """The length of the window in minutes."""
         return (self.end - self.start) % _DAY or _DAY
+
+    def covers(self, now: float) -> bool:
+        """A time, in seconds since the epoch, is within the window."""
+        return (now / 60 - self.start) % _DAY < self.minutes
+
+    def opening(self, now: float) -> float:
+        """The time at which the window next opens, in seconds since the epoch."""
+        return now + (self.start - now / 60) % _DAY * 60
+
+    def __str__(self) -> str:
+        return "{:02}{:02}-{:02}{:02} UTC".format(*divmod(self.start, 60), *divmod(self.end, 60))
 
 
 class RequestRate(NamedTuple):
@@ -54,6 +67,8 @@ class Pace(NamedTuple):
     crawl_delay: float | None = None
     request_rate: RequestRate | None = None
     visit_time: VisitTime | None = None
+    request_rates: tuple[RequestRate, ...] = ()
+    """The slowest of each window, for a group may have one rate by day and another by night."""
 
 
 def pace_of(records: Iterable[Record]) -> Pace:
@@ -67,26 +82,31 @@ def pace_of(records: Iterable[Record]) -> Pace:
         elif record.key == syntax.VISIT_TIME:
             windows.append(visit_time(record.value))
     return politest(
-        Pace(delay, rate, window)
-        for delay, rate, window in (
-            *((delay, None, None) for delay in delays),
-            *((None, rate, None) for rate in rates),
-            *((None, None, window) for window in windows),
-        )
+        Pace(delay, None, window, (rate,) if rate is not None else ())
+        for delay, rate, window in zip_longest(delays, rates, windows)
     )
 
 
 def politest(paces: Iterable[Pace]) -> Pace:
-    """The longest delay, the slowest rate and the shortest window are the politest."""
+    """The longest delay, the slowest rates and the shortest window are the politest."""
     found = list(paces)
     delays = [pace.crawl_delay for pace in found if pace.crawl_delay is not None]
-    rates = [pace.request_rate for pace in found if pace.request_rate is not None]
     windows = [pace.visit_time for pace in found if pace.visit_time is not None]
+    slowest: dict[VisitTime | None, RequestRate] = {}
+    for rate in (rate for pace in found for rate in pace.request_rates):
+        other = slowest.get(rate.window, rate)
+        slowest[rate.window] = max(rate, other, key=_interval)
+    rates = sorted(slowest.values(), key=_interval, reverse=True)[:_MOST_RATES]
     return Pace(
         max(delays, default=None),
-        max(rates, key=lambda rate: rate.seconds / rate.requests, default=None),
+        rates[0] if rates else None,
         min(windows, key=lambda window: window.minutes, default=None),
+        tuple(rates),
     )
+
+
+def _interval(rate: RequestRate) -> float:
+    return rate.seconds / rate.requests
 
 
 def crawl_delay(value: str) -> float | None:

@@ -21,7 +21,7 @@ _AGENT_LINE: Final = b"\nuser-agent:"
 _FIRST_RULES: Final = (b"\ndisallow:", b"\nallow:")
 _COMMENT: Final = re.compile(rb"#[^\n]*")
 _COMMENT_TEXT: Final = re.compile(r"#[^\n]*")
-_NAME: Final = re.compile(rb"[a-z0-9_-]*")
+_NAME: Final = re.compile(rb"[a-z0-9_-]+|\*(?![a-z0-9_-])")
 
 
 class Group(NamedTuple):
@@ -122,7 +122,7 @@ def _found(
             mine = []
         value = chunk[:end].strip(b" \t")
         if value.startswith(sought):
-            name = b"*" if value.startswith(b"*") else _name_of(value)
+            name = _name_of(value)
             if name in sought and name not in mine:
                 mine.append(name)
         if end == len(chunk):
@@ -137,6 +137,7 @@ def _found(
 
 
 def _name_of(value: bytes) -> bytes:
+    """The name that a value in lower case begins with, or ``*``; empty if there is none."""
     named = _NAME.match(value)
     return named.group() if named else b""
 

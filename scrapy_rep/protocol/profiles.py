@@ -42,7 +42,8 @@ class Profile:
     name_alphabet: str = LETTERS + DIGITS + "-_"
     """A name ends before the first other character; empty: the whole value is the name."""
     star_ends_at_whitespace: bool = False
-    """``*;`` is not the default group, ``* foo`` is."""
+    """``*;`` is not the default group, ``* foo`` is. Elsewhere ``*`` is the default group unless
+    a character of a name follows at once: sites that write ``*MJ12bot*`` mean that crawler."""
     agent_rule: AgentRule = "equal to the token"
     all_groups_are_merged: bool = True
 

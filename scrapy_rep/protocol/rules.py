@@ -34,7 +34,8 @@ class Rule:
 
     allow: bool
     pattern: str
-    """The path pattern as written, without the white space around it; one character an octet."""
+    """The path pattern as written, without the white space around it; what is not UTF-8 in it
+    is shown as ``\\xff``."""
     line: int
 
     @property
@@ -162,6 +163,10 @@ class RobotsTxt:
         """Requests in a number of seconds that the group of a crawler asks for."""
         return self._pace(agent).request_rate
 
+    def request_rates(self, agent: str | Sequence[str]) -> tuple[RequestRate, ...]:
+        """All rates that the group asks for in one window of the day or another, slowest first."""
+        return self._pace(agent).request_rates
+
     def visit_time(self, agent: str | Sequence[str]) -> VisitTime | None:
         """The window of the day, UTC, in which the group of a crawler wants to be visited."""
         return self._pace(agent).visit_time
@@ -224,7 +229,8 @@ class RobotsTxt:
             for record in groups.records_for(self._text(), compiled.wanted, self._profile)[1]:
                 for written in groups.patterns_of(record, self._profile):
                     compiled.lines.setdefault((record.key == syntax.ALLOW, written), record.line)
-        return Rule(allow, pattern, compiled.lines[allow, pattern])
+        shown = pattern.encode("latin-1").decode("utf-8", "backslashreplace")
+        return Rule(allow, shown, compiled.lines[allow, pattern])
 
     def _lost(self, compiled: _Compiled, decisive: Decisive) -> Rule | None:
         if decisive.overruled is None:

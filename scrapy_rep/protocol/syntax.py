@@ -84,13 +84,12 @@ def truncate(body: bytes, limit: int) -> bytes:
 
 def _truncate_utf16(body: bytes, limit: int, coding: str) -> bytes:
     """A line end of UTF-16 is two octets that begin at an even place."""
-    room = (limit - 2) // 2
-    text = body[2 : 2 + 2 * (room + 1)].decode(coding, "surrogatepass")
-    if text[room : room + 1] in ("\n", "\r"):
-        kept = text[:room]
-    else:
-        kept = text[: max(text.rfind("\n", 0, room), text.rfind("\r", 0, room)) + 1]
-    return body[: 2 + len(kept.encode(coding, "surrogatepass"))]
+    end = limit & ~1
+    if body[end : end + 2] in ("\n".encode(coding), "\r".encode(coding)):
+        return body[:end]
+    text = body[2:end].decode(coding, "surrogatepass")
+    whole = text[: max(text.rfind("\n"), text.rfind("\r")) + 1]
+    return body[: 2 + len(whole.encode(coding, "surrogatepass"))] if whole else b""
 
 
 def text_of(body: bytes, profile: Profile) -> bytes:

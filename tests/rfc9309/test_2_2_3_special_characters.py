@@ -1,0 +1,118 @@
+"""RFC 9309 section 2.2.3: the characters ``#``, ``$`` and ``*``."""
+
+import pytest
+
+from scrapy_rep.protocol.rules import RobotsTxt
+
+
+def matches(pattern: str, uri: str) -> bool:
+    """A pattern forbids a URI."""
+    body = f"user-agent: *\ndisallow: {pattern}\n".encode()
+    return not RobotsTxt.parse(body).allowed(f"https://www.example.com{uri}", "a")
+
+
+def test_a_number_sign_designates_a_comment() -> None:
+    """RFC 9309 section 2.2.3, figure 5: ``allow: / # comment in line`` and on its own line."""
+    robots = RobotsTxt.parse(
+        b"user-agent: *\ndisallow: /\n# comment on its own line\nallow: / # comment in line\n"
+    )
+    assert robots.allowed("https://e.org/x", "a")
+
+
+def test_a_dollar_sign_designates_the_end() -> None:
+    """RFC 9309 section 2.2.3, figure 5: ``/this/path/exactly$``."""
+    assert matches("/this/path/exactly$", "/this/path/exactly")
+    assert not matches("/this/path/exactly$", "/this/path/exactly/")
+    assert not matches("/this/path/exactly$", "/this/path/exactly?x")
+    assert not matches("/this/path/exactly$", "/this/path/exactl")
+
+
+def test_a_star_designates_any_characters() -> None:
+    """RFC 9309 section 2.2.3, figure 5: ``/this/*/exactly`` is 0 or more of any character."""
+    assert matches("/this/*/exactly", "/this//exactly")
+    assert matches("/this/*/exactly", "/this/path/and/more/exactly/x")
+    assert matches("/this/*/exactly", "/this/?q=/exactly")
+    assert not matches("/this/*/exactly", "/this/exactly")
+
+
+FIGURE_6 = [
+    ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html"),
+    ("/path/foo-%24", "/path/foo-$"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "uri"), FIGURE_6)
+def test_special_characters_match_verbatim_when_encoded(pattern: str, uri: str) -> None:
+    """RFC 9309 section 2.2.3, figure 6: percent-encoded pattern and URI."""
+    assert matches(pattern, uri)
+    assert matches(pattern, pattern)
+    assert matches(pattern.lower(), uri)
+    assert not matches(pattern, "/path/file-with-a-b.html")
+    assert not matches(pattern, "/path/foo-")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "uri", "expected"),
+    [
+        ("*.gif$", "/a/b.gif", True),
+        ("*.gif$", "/a/b.gifs", False),
+        ("*", "/", True),
+        ("*$", "/x", True),
+        ("/*", "/", True),
+        ("$", "/", False),
+        ("/$", "/", True),
+        ("/$", "/x", False),
+        ("/*.php$", "/a.php.php", True),
+        ("/*.php$", "/a.php?x=.php", True),
+        ("/*ab*cd$", "/xabxabxcdxcd", True),
+        ("/*ab*cd$", "/xabxcdx", False),
+        ("/*abc*bcd$", "/abcd", False),
+        ("/*aa$", "/a", False),
+        ("/a*a$", "/a", False),
+        ("/a*$", "/abc", True),
+        ("/a**b***c", "/a-b-c", True),
+        ("/a$b", "/a$bc", True),
+        ("/a$b", "/a%24bc", True),
+        ("/a$$", "/a$", True),
+        ("/a$$", "/a", False),
+        ("/a$*", "/a$x", True),
+        ("/a$*", "/ax", False),
+        ("/a*$b", "/axx$b", True),
+        ("/*%2Ab", "/x*b", True),
+        ("/*%2Ab", "/xb", False),
+        ("*/x", "/x", True),
+        ("/*/x", "/x", False),
+        ("/*/x", "/a/x", True),
+        ("/*?", "/a?", True),
+        ("/*?", "/a", False),
+        ("/*?*=", "/a?b=c", True),
+        ("/*?*=", "/a=?b", False),
+        ("/*/*/c", "/a/c", False),
+        ("/*/*/c", "/a/b/c", True),
+    ],
+)
+def test_wildcards_match_as_they_are_written(pattern: str, uri: str, expected: bool) -> None:
+    """RFC 9309 section 2.2.3: ``*`` anywhere, ``$`` at the end and nowhere else."""
+    assert matches(pattern, uri) is expected
+
+
+@pytest.mark.parametrize(
+    ("allow", "disallow", "uri", "expected"),
+    [
+        ("/p", "/*.htm", "/page.htm", False),
+        ("/page", "/*.htm", "/page.htm", False),
+        ("/page", "/*.ht", "/page.htm", True),
+        ("/$", "/", "/", True),
+        ("/a*", "/ab", "/abc", True),
+        ("/a**", "/ab", "/abc", True),
+        ("/a", "/a*", "/abc", False),
+        ("/a$", "/a", "/a", True),
+        ("/a", "/a$", "/a", False),
+        ("/a*$", "/abc", "/abc", True),
+        ("/abc", "/*", "/abc", True),
+    ],
+)
+def test_wildcards_count_as_octets(allow: str, disallow: str, uri: str, expected: bool) -> None:
+    """RFC 9309 section 2.2.2: the match with the most octets; each special character is one."""
+    body = f"user-agent: *\nallow: {allow}\ndisallow: {disallow}\n".encode()
+    assert RobotsTxt.parse(body).allowed(f"https://e.org{uri}", "a") is expected
