@@ -1,0 +1,156 @@
+"""A `RobotsCache` whose fetches and clock are scripted: those two are the only fakes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.cache import RobotsCache
+from scrapy_rep.inquiry import Inquiry
+from scrapy_rep.known import Known
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.outcome import Cause, Outcome, Success, Unreachable
+from scrapy_rep.protocol.policy import Entry, Policy
+from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.shelf import Shelf
+from scrapy_rep.stats import RepStats
+from scrapy_rep.stores import Store
+from scrapy_rep.stores.memory import MemoryStore
+from tests.crawl.leftovers import turn
+
+RULES = Success(b"User-agent: *\nDisallow: /private\n")
+DOWN = Unreachable(Cause.STATUS, 503)
+
+Step = Outcome | BaseException | Deferred[Any]
+
+
+class Clock:
+    """Seconds since the epoch, moved by hand."""
+
+    def __init__(self, now: float = 1_700_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+class Script:
+    """A fetch that comes to one outcome after another, the last again and again.
+
+    A step is an outcome, an exception, or a Deferred to wait for; what that brings is a step too.
+    """
+
+    def __init__(self, *steps: Step) -> None:
+        self.steps = list(steps)
+        self.calls: list[tuple[Authority, Any, Entry | None]] = []
+        self.under_way = 0
+        self.most_under_way: Counter[Authority] = Counter()
+        self._under_way: Counter[Authority] = Counter()
+
+    async def __call__(self, authority: Authority, page: Any, entry: Entry | None) -> Outcome:
+        """One fetch."""
+        self.calls.append((authority, page, entry))
+        step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
+        self._under_way[authority] += 1
+        self.under_way += 1
+        self.most_under_way |= self._under_way
+        try:
+            while isinstance(step, Deferred):
+                step = await maybe_deferred_to_future(step)
+        finally:
+            self._under_way[authority] -= 1
+            self.under_way -= 1
+        if isinstance(step, BaseException):
+            raise step
+        return step
+
+
+class Counts(dict[str, Any]):
+    """A stats collector."""
+
+    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
+        """Add to a stat."""
+        self[key] = self.get(key, start) + count
+
+    def max_value(self, key: str, value: Any) -> None:
+        """Keep the larger."""
+        self[key] = max(self.get(key, value), value)
+
+
+async def _unheard(_robots: RobotsTxt, _page: Any) -> None:
+    """Nobody listens to what comes into force."""
+
+
+class Bench:
+    """A cache, and the script, clock and stats that it was given."""
+
+    def __init__(
+        self,
+        *steps: Step,
+        fetch: Callable[..., Any] | None = None,
+        parse: Callable[[bytes], RobotsTxt] = RobotsTxt.parse,
+        announce: Callable[[RobotsTxt, Any], Any] = _unheard,
+        policy: Policy | None = None,
+        retry_delays: tuple[float, ...] = (),
+        memory_limit: int = 64 << 20,
+        store: Store | None = None,
+    ) -> None:
+        self.clock = Clock()
+        self.script = Script(*steps)
+        self.counts = Counts()
+        self.parsed: list[bytes] = []
+        self._parse = parse
+        stats, policy = RepStats(self.counts), policy or Policy()
+        inquiry = Inquiry(
+            fetch=fetch or self.script,
+            shelf=Shelf(MemoryStore(clock=self.clock) if store is None else store, stats),
+            clock=self.clock,
+            policy=policy,
+            stats=stats,
+            retry_delays=retry_delays,
+        )
+        self.cache = RobotsCache(
+            inquiry=inquiry,
+            parse=self._counted,
+            announce=announce,
+            watch=lambda: None,
+            clock=self.clock,
+            policy=policy,
+            stats=stats,
+            memory_limit=memory_limit,
+        )
+
+    @property
+    def fetches(self) -> int:
+        """How many fetches there were."""
+        return len(self.script.calls)
+
+    def _counted(self, body: bytes) -> RobotsTxt:
+        self.parsed.append(body)
+        return self._parse(body)
+
+
+def authority(number: int = 0) -> Authority:
+    """One of many."""
+    return Authority("https", f"host{number}.example", 443)
+
+
+def ask(bench: Bench, number: int = 0) -> Deferred[Known]:
+    """What one more request is told."""
+    return deferred_from_coro(bench.cache.lookup(authority(number), None))
+
+
+async def settle(turns: int = 5) -> None:
+    """What can go on without being waited for, goes on."""
+    for _ in range(turns):
+        await turn()
+
+
+def allows(known: Known, path: str) -> bool:
+    """Whether a request for that path may be made."""
+    return known.verdict(authority(), f"{authority()}{path}", ("mybot",)).allowed

@@ -1,0 +1,222 @@
+"""One fetch per authority, whoever asks or gives up (RFC 9309 section 2.3)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.protocol.outcome import Unavailable
+from scrapy_rep.protocol.policy import Decision
+from tests.cancelling import Waiter, play_all
+from tests.crawl.leftovers import Leftovers, turn
+from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
+
+ROOT = Path(__file__).resolve().parents[1]
+DAY = 86_400.0
+HERE = authority()
+
+# --- single flight
+
+
+@ensureDeferred
+async def test_what_is_fresh_in_memory_is_not_fetched_again() -> None:
+    """RFC 9309 section 2.4: a cached copy is used; looking it up awaits nothing."""
+    bench = Bench(RULES)
+    assert bench.cache.resident(HERE, bench.clock()) is None
+    first = await ask(bench)
+    assert bench.cache.resident(HERE, bench.clock()) is first
+    assert await ask(bench) is first
+    assert bench.fetches == 1
+
+
+@ensureDeferred
+async def test_a_thousand_that_ask_at_once_share_one_fetch() -> None:
+    """One fetch per authority at a time, of each of ten authorities."""
+    gates: list[Deferred[Any]] = [Deferred() for _ in range(10)]
+    bench = Bench(*gates, RULES)
+    asking = [ask(bench, n % 10) for n in range(1_000)]
+    await settle()
+    assert (bench.fetches, bench.cache.flights) == (10, 10)
+    for gate in gates:
+        gate.callback(RULES)
+    answers = [await one for one in asking]
+    assert {known.decision for known in answers} == {Decision.FOLLOW}
+    assert len({id(known) for known in answers}) == 10
+    assert (bench.fetches, bench.cache.flights) == (10, 0)
+    assert max(bench.script.most_under_way.values()) == 1
+
+
+@pytest.mark.parametrize("decision", [Decision.FOLLOW, Decision.ALLOW_ALL, Decision.DISALLOW_ALL])
+@ensureDeferred
+async def test_those_who_wait_are_told_what_the_first_is_told(decision: Decision) -> None:
+    """The second waiter gets no `None`, and none is no permission."""
+    outcomes = {
+        Decision.FOLLOW: RULES,
+        Decision.ALLOW_ALL: Unavailable(404),
+        Decision.DISALLOW_ALL: DOWN,
+    }
+    gate: Deferred[Any] = Deferred()
+    bench = Bench(gate)
+    asking = [ask(bench) for _ in range(20)]
+    await settle()
+    gate.callback(outcomes[decision])
+    assert [(await one).decision for one in asking] == [decision] * 20
+
+
+@ensureDeferred
+async def test_one_authority_does_not_wait_for_another() -> None:
+    """A fetch that hangs keeps nobody waiting but those who need it."""
+    bench = Bench(Deferred(), RULES)
+    hung = ask(bench, 0)
+    await settle()
+    assert (await ask(bench, 1)).decision is Decision.FOLLOW
+    assert not hung.called
+    bench.cache.interrupt()
+    await hung
+
+
+# --- cancelled requests
+
+SEEDS = 200
+
+
+@ensureDeferred
+async def test_a_cancelled_leader_takes_nobody_along_with_tasks() -> None:
+    """200 seeded points, 1,000 requests each, under asyncio: none pending, none lost."""
+    before = Leftovers.now()
+    await play_all(range(SEEDS // 4), 1_000)
+    await play_all(range(SEEDS // 4, SEEDS), 50)
+    await before.cleared()
+
+
+@pytest.mark.slow
+@ensureDeferred
+async def test_a_cancelled_leader_takes_nobody_along_with_tasks_at_length() -> None:
+    """The same with 1,000 requests at every one of 200 points."""
+    before = Leftovers.now()
+    await play_all(range(SEEDS), 1_000)
+    await before.cleared()
+
+
+def test_a_cancelled_leader_takes_nobody_along_with_deferreds() -> None:
+    """200 seeded points, 1,000 requests each, under a reactor without asyncio."""
+    command = [sys.executable, "-Werror", "-m", "tests.cancelling", "1000", "0", str(SEEDS)]
+    child = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
+
+
+@ensureDeferred
+async def test_a_fetch_that_nobody_waits_for_any_more_is_finished_and_kept() -> None:
+    """All who asked are gone; the next one needs no fetch of its own."""
+    gate: Deferred[Any] = Deferred()
+    bench = Bench(gate)
+    waiters = [Waiter(bench) for _ in range(3)]
+    await settle()
+    for waiter in waiters:
+        waiter.cancel()
+    await settle()
+    gate.callback(RULES)
+    await settle()
+    assert (await ask(bench)).decision is Decision.FOLLOW
+    assert bench.fetches == 1
+
+
+@ensureDeferred
+async def test_no_further_attempt_is_made_when_nobody_waits() -> None:
+    """Attempts after a failure are for those who wait; then the back-off counts."""
+    gate: Deferred[Any] = Deferred()
+    bench = Bench(gate, RULES, retry_delays=(0.01, 0.01))
+    waiter = Waiter(bench)
+    await settle()
+    waiter.cancel()
+    gate.callback(DOWN)
+    await settle()
+    await turn(0.05)
+    assert (bench.fetches, bench.cache.flights) == (1, 0)
+    assert (await ask(bench)).decision is Decision.DISALLOW_ALL
+
+
+# --- interruption
+
+
+@ensureDeferred
+async def test_an_interrupted_fetch_disallows_all_and_is_not_remembered() -> None:
+    """Who waits is told that the crawl is closing; nothing was learnt of the authority."""
+    before = Leftovers.now()
+    bench = Bench(Deferred(), RULES)
+    asking = [ask(bench) for _ in range(10)]
+    await settle()
+    bench.cache.interrupt()
+    answers = [await one for one in asking]
+    assert all(known.interrupted for known in answers)
+    assert {known.decision for known in answers} == {Decision.DISALLOW_ALL}
+    assert not allows(answers[0], "/")
+    assert (bench.cache.flights, bench.script.under_way) == (0, 0)
+    assert list(bench.cache.entries()) == []
+    await before.cleared()
+    assert (await ask(bench)).decision is Decision.FOLLOW
+
+
+@ensureDeferred
+async def test_an_interruption_spares_the_fetches_that_set_off_later() -> None:
+    """`started_before` is a time of the monotonic clock."""
+    late: Deferred[Any] = Deferred()
+    bench = Bench(Deferred(), late)
+    old = ask(bench, 0)
+    await turn(0.02)
+    between = monotonic()
+    await turn(0.02)
+    young = ask(bench, 1)
+    await settle()
+    bench.cache.interrupt(between)
+    assert (await old).interrupted
+    assert bench.cache.flights == 1
+    late.callback(RULES)
+    assert (await young).decision is Decision.FOLLOW
+
+
+@ensureDeferred
+async def test_an_interruption_ends_the_pause_between_two_attempts() -> None:
+    """No delayed call is left behind."""
+    before = Leftovers.now()
+    bench = Bench(DOWN, retry_delays=(100.0,))
+    asking = ask(bench)
+    await settle()
+    assert bench.fetches == 1
+    bench.cache.interrupt()
+    assert (await asking).interrupted
+    await before.cleared()
+
+
+@ensureDeferred
+async def test_an_interruption_without_fetches_does_nothing() -> None:
+    """What is known stays known."""
+    bench = Bench(RULES)
+    await ask(bench)
+    bench.cache.interrupt()
+    assert (await ask(bench)).decision is Decision.FOLLOW
+    assert bench.fetches == 1
+
+
+@ensureDeferred
+async def test_an_interrupted_refresh_leaves_the_rules_as_they_are() -> None:
+    """A fetch in the background that is ended is no failure of the authority."""
+    bench = Bench(RULES, Deferred())
+    await ask(bench)
+    bench.clock.now += 0.95 * DAY
+    await ask(bench)
+    await settle()
+    bench.cache.interrupt()
+    await settle()
+    known = await ask(bench)
+    assert (known.decision, known.stale) == (Decision.FOLLOW, False)
+    bench.cache.interrupt()
