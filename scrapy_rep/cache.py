@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats as names
 from scrapy_rep.known import Known
@@ -74,7 +74,8 @@ class RobotsCache:
 
     ``inquiry`` finds out what is to be known, ``parse(body)`` returns the rules, ``clock()``
     seconds since the epoch; ``announce(robots, page)`` is awaited whenever rules come into
-    force, before any request is judged by them. ``memory_limit`` is in octets.
+    force, before any request is judged by them; ``watch()`` is called when a flight sets off.
+    ``memory_limit`` is in octets.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class RobotsCache:
         inquiry: Inquiry,
         parse: Callable[[bytes], RobotsTxt],
         announce: Callable[[RobotsTxt, Any], Awaitable[None]],
+        watch: Callable[[], None],
         clock: Callable[[], float],
         policy: Policy,
         stats: RepStats,
@@ -91,6 +93,7 @@ class RobotsCache:
         self._inquiry = inquiry
         self._parse = parse
         self._announce = announce
+        self._watch = watch
         self._clock = clock
         self._policy = policy
         self._stats = stats
@@ -120,6 +123,7 @@ class RobotsCache:
         answer = decide(known.entry, now, self._policy)
         if answer.decision is Decision.WAIT:
             return None
+        self._known.move_to_end(authority)
         if answer.fetch is Fetch.BACKGROUND:
             self._flight(authority, page)
         if answer.decision is not known.decision or known.until <= now:
@@ -163,21 +167,25 @@ class RobotsCache:
         for authority, flight in list(self._flights.items()):
             if flight.started < started_before:
                 del self._flights[authority]
+                flight.land(self._failure(authority, Cause.CLOSING))
                 if flight.task is not None:
                     flight.task.cancel()
-                flight.land(self._failure(authority, Cause.CLOSING))
 
     def _flight(self, authority: Authority, page: Any) -> Flight:
         flight = self._flights.get(authority)
         if flight is None:
             flight = self._flights[authority] = Flight()
+            self._watch()
             flight.task = deferred_from_coro(self._fly(authority, page, flight))
             flight.task.addErrback(lambda _: None)  # a cancelled flight has landed already
         return flight
 
     async def _fly(self, authority: Authority, page: Any, flight: Flight) -> None:
+        known = None
         try:
             known = await self._learn(authority, page, flight)
+        except CancelledError:
+            raise
         except Exception as error:  # noqa: BLE001  # a fault of ours is no permission
             self._stats.own_fault(f"The fetch of {authority.robots_uri}", error)
             known = self._failure(authority, Cause.ERROR)
@@ -185,7 +193,8 @@ class RobotsCache:
         finally:
             if self._flights.get(authority) is flight:
                 del self._flights[authority]
-        flight.land(known)
+            if flight.brought is None:  # else it was interrupted, and has landed
+                flight.land(known or self._failure(authority, Cause.ERROR))
 
     async def _learn(self, authority: Authority, page: Any, flight: Flight) -> Known:
         old = self._known.get(authority)

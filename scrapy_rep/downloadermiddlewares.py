@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.cache import RobotsCache
@@ -53,6 +54,11 @@ class RepDownloaderMiddleware:
         self._parking = Parking(crawler, self._settings.park_limit, self._stats)
         fetcher = RobotsFetcher(crawler, self._settings, self._stats, self._parking, time.time)
         self._shelf = open_shelf(crawler, self._settings, self._stats)
+        self._closing = Closing(
+            crawler,
+            interrupt=lambda before: self._cache.interrupt(before),
+            busy=lambda: self._cache.flights > 0,
+        )
         self._cache = RobotsCache(
             inquiry=Inquiry(
                 fetch=fetcher.fetch,
@@ -65,13 +71,13 @@ class RepDownloaderMiddleware:
             ),
             parse=self._parse,
             announce=self._announce,
+            watch=self._closing.watch,
             clock=time.time,
             policy=self._settings.policy,
             stats=self._stats,
             memory_limit=self._settings.memory_limit
             - self._settings.memory_limit // KEPT_COMPRESSED,
         )
-        self._closing = Closing(crawler, self._cache.interrupt, lambda: self._cache.flights > 0)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -87,6 +93,16 @@ class RepDownloaderMiddleware:
 
         With fresh rules in memory this awaits nothing.
         """
+        try:
+            return await self._gate(request)
+        except (IgnoreRequest, CancelledError):
+            raise
+        except Exception as error:
+            # A fault of ours, or of what surrounds us, is no permission.
+            self._stats.own_fault("The check of a request", error)
+            raise self._unreachable(request, None, Cause.ERROR, str(error)) from error
+
+    async def _gate(self, request: Request) -> Request | None:
         if request.meta.get("dont_obey_robotstxt"):
             if METER not in request.meta:
                 self._stats.inc(names.BYPASSED)
@@ -94,11 +110,11 @@ class RepDownloaderMiddleware:
         url = request.url
         try:
             authority = authority_of(url)
-            if authority is None:  # neither http nor https: no robots.txt governs it
-                return None
-            agent = self._identity.of(request)
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             raise self._unreachable(request, None, Cause.URL, str(error)) from None
+        if authority is None:  # neither http nor https: no robots.txt governs it
+            return None
+        agent = self._identity.of(request)
         known = self._cache.resident(authority, time.time())
         if known is not None:
             self._stats.inc(names.HIT)
@@ -112,7 +128,8 @@ class RepDownloaderMiddleware:
         elif (known := self._cache.consult(authority, request)) is not None:
             self._stats.inc(names.HIT)
         else:
-            known = await self._wait(request, authority)
+            with self._parking.place():
+                known = await self._cache.lookup(authority, request)
             again = self._closing.give_back(request) if known.interrupted else None
             if again is not None:
                 return again
@@ -140,16 +157,6 @@ class RepDownloaderMiddleware:
             "fetches": self._cache.flights,
             "waiting": self._parking.waiting,
         }
-
-    async def _wait(self, request: Request, authority: Authority) -> Known:
-        """Wait for what is known of ``authority``, beside the downloader's other requests."""
-        self._closing.watch()
-        try:
-            with self._parking.place():
-                return await self._cache.lookup(authority, request)
-        except Exception as error:
-            self._stats.own_fault(f"The look-up of {authority}", error)
-            raise self._unreachable(request, authority, Cause.ERROR, str(error)) from error
 
     def _apply(
         self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http.request import NO_CALLBACK
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.protocol.authority import Authority, authority_of
@@ -93,7 +94,7 @@ class RobotsFetcher:
     async def fetch(
         self, authority: Authority, page: Request | None, known: Entry | None
     ) -> Outcome:
-        """Return what one fetch of the robots.txt of ``authority`` came to; never raises.
+        """Return what one fetch of the robots.txt of ``authority`` came to; raises nothing else.
 
         ``page`` is the request that asks, for its proxy; ``known`` what is known so far, for a
         conditional request. All hops and octets together take at most ``REP_TIMEOUT``.
@@ -104,6 +105,8 @@ class RobotsFetcher:
             with self._parking.lane():
                 work = self._follow(authority, page, known)
                 return await within(self._settings.timeout, work)
+        except CancelledError:  # of the caller; any other comes as AbandonedError
+            raise
         except RefusedError as error:
             return Unreachable(Cause.REDIRECT, detail=str(error))
         except Exception as error:  # noqa: BLE001  # whatever it is, it is no permission

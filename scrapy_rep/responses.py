@@ -32,7 +32,7 @@ _CAUSES: dict[str, Cause] = {
     "DownloadFailedError": Cause.CONNECTION,
     "DownloadCancelledError": Cause.CONNECTION,
     "ResponseDataLossError": Cause.CONNECTION,
-    "_NewConnectionGen": Cause.CONNECTION,
+    "AbandonedError": Cause.DROPPED,
     "ConnectionError": Cause.CONNECTION,
     "IgnoreRequest": Cause.DROPPED,
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.project import data_path
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep.stores import Store, StoreError, open_store
 from scrapy_rep.waiting import settled
@@ -90,6 +91,8 @@ class Shelf:
         try:
             answer = ask(*args)
             return await settled(answer) if isinstance(answer, Future) else answer
+        except CancelledError:
+            raise
         except Exception as error:  # noqa: BLE001  # a store of the user's own may raise anything
             self._failed(error)
             return otherwise

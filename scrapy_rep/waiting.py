@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -32,10 +32,15 @@ class DeadlineError(Exception):
     """The time given is over."""
 
 
+class AbandonedError(Exception):
+    """Something else cancelled the work."""
+
+
 async def within(seconds: float, work: Coroutine[object, object, T]) -> T:
     """Return what ``work`` returns; raise :class:`DeadlineError` when ``seconds`` are over.
 
-    The work is then cancelled and, should it not heed that, left alone.
+    The work is then cancelled and, should it not heed that, left alone. A cancellation from
+    within it raises :class:`AbandonedError`, so that it is not taken for one of the caller.
     """
     done: Deferred[T] = Deferred()
     running = deferred_from_coro(work)
@@ -49,8 +54,8 @@ async def within(seconds: float, work: Coroutine[object, object, T]) -> T:
             return
         if not isinstance(result, Failure):
             done.callback(result)
-        elif isinstance(result.value, asyncio.CancelledError):
-            done.errback(CancelledError())
+        elif isinstance(result.value, (asyncio.CancelledError, CancelledError)):
+            done.errback(AbandonedError("cancelled by another component"))
         else:
             done.errback(result)
 
@@ -74,17 +79,21 @@ async def pause(seconds: float) -> None:
 
 
 async def settled(future: Future[T]) -> T:
-    """Return the result of a future that another thread completes, or raise what it raises."""
+    """Return the result of a future that another thread completes, or raise what it raises.
+
+    A future that is cancelled raises :class:`concurrent.futures.CancelledError`.
+    """
     done: Deferred[T] = Deferred()
 
     def fire() -> None:
         if done.called:
             return
-        error = future.exception()
-        if error is None:
-            done.callback(future.result())
-        else:
+        try:
+            result = future.result()
+        except Exception as error:  # noqa: BLE001  # it is handed on
             done.errback(error)
+        else:
+            done.callback(result)
 
     if is_asyncio_available():
         call = asyncio.get_running_loop().call_soon_threadsafe
@@ -98,44 +107,47 @@ async def settled(future: Future[T]) -> T:
 
 
 class Parking:
-    """Room for requests that wait, beside ``CONCURRENT_REQUESTS``; ``limit`` bounds it."""
+    """Room beside ``CONCURRENT_REQUESTS`` for at most ``limit`` requests that wait."""
 
     def __init__(self, crawler: Crawler, limit: int, stats: RepStats):
         self._crawler = crawler
         self._limit = limit
         self._stats = stats
+        self._parked = 0
         self.waiting = 0
-        self._lent = 0
 
     @contextmanager
     def place(self) -> Iterator[None]:
         """Hold a place for a request that waits; past the limit it takes an ordinary one."""
         self.waiting += 1
-        self._stats.inc(names.PARKED)
-        self._stats.max(names.PARKED_MAX, self.waiting)
         try:
-            with self.lane():
+            if self._parked >= self._limit:
                 yield
+                return
+            self._parked += 1
+            self._stats.inc(names.PARKED)
+            self._stats.max(names.PARKED_MAX, self._parked)
+            try:
+                with self.lane():
+                    yield
+            finally:
+                self._parked -= 1
         finally:
             self.waiting -= 1
 
     @contextmanager
     def lane(self) -> Iterator[None]:
         """Let the downloader have one more active request for as long as this lasts."""
-        engine = self._crawler.engine
-        downloader = engine.downloader if engine is not None else None
+        downloader: Any = getattr(self._crawler.engine, "downloader", None)
         # 0 means no limit; a downloader of the user's own may not know the attribute.
-        total = getattr(downloader, "total_concurrency", 0)
-        if downloader is None or not total or self._lent >= self._limit:
+        if not getattr(downloader, "total_concurrency", 0):
             yield
             return
-        self._lent += 1
         downloader.total_concurrency += 1
         self._pull()
         try:
             yield
         finally:
-            self._lent -= 1
             downloader.total_concurrency -= 1
 
     def _pull(self) -> None:
