@@ -1,0 +1,107 @@
+"""RFC 9309 section 2.3, one crawl for each sentence that binds a crawler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.result import Result
+from tests.replies import Reply, Reset, redirect
+from tests.site import Authority, Script, Site
+
+
+async def _visit(authority: Authority, *paths: str, **settings: Any) -> Result:
+    plans = [authority.url(path) for path in paths]
+    return (await crawl(settings=obey(**settings), plans=plans)).check()
+
+
+@ensureDeferred
+async def test_the_rules_are_in_the_top_level_path_in_lower_case(site: Site) -> None:
+    """2.3: a file named "/robots.txt" (all lowercase) in the top-level path of the service."""
+    shop = site.authority(RULES)
+    await _visit(shop, "/deep/down/page", "/deep/Robots.txt")
+    assert [hit.target for hit in shop.robots_hits] == ["/robots.txt"]
+
+
+@ensureDeferred
+async def test_a_successful_access_is_followed(site: Site) -> None:
+    """2.3.1.1: the crawler MUST follow the parseable rules."""
+    shop = site.authority(RULES)
+    result = await _visit(shop, "/open", "/private")
+    assert result.downloaded == [shop.url("/open")]
+    assert result.forbidden == [shop.url("/private")]
+
+
+@ensureDeferred
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("hops", [1, 5])
+async def test_five_consecutive_redirects_are_followed(site: Site, status: int, hops: int) -> None:
+    """2.3.1.2: crawlers SHOULD follow at least five consecutive redirects."""
+    pages: dict[str, Script] = {f"/{n}": redirect(f"/{n + 1}", status) for n in range(1, hops)}
+    shop = site.authority(redirect("/1", status), {**pages, f"/{hops}": RULES})
+    result = await _visit(shop, "/open", "/private")
+    assert result.downloaded == [shop.url("/open")]
+    assert result.forbidden == [shop.url("/private")]
+
+
+@ensureDeferred
+async def test_redirects_are_followed_across_authorities(site: Site) -> None:
+    """2.3.1.2: even across authorities (for example, hosts in the case of HTTP)."""
+    other = site.authority(NOTHING)
+    shop = site.authority(redirect(other.url("/robots.txt")))
+    result = await _visit(shop, "/open")
+    assert result.forbidden == [shop.url("/open")]
+
+
+@ensureDeferred
+async def test_redirected_rules_are_those_of_the_initial_authority(site: Site) -> None:
+    """2.3.1.2: its rules followed in the context of the initial authority, and of no other."""
+    other = site.authority(RULES, pages={"/rules": NOTHING})
+    shop = site.authority(redirect(other.url("/rules")))
+    plans = [shop.url("/open"), other.url("/open"), other.url("/private")]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert result.forbidden == [shop.url("/open"), other.url("/private")]
+    assert result.downloaded == [other.url("/open")]
+
+
+@ensureDeferred
+async def test_more_than_five_redirects_are_unavailable(site: Site) -> None:
+    """2.3.1.2: with more than five, crawlers MAY assume that robots.txt is unavailable."""
+    pages: dict[str, Script] = {f"/{n}": redirect(f"/{n + 1}") for n in range(1, 6)}
+    shop = site.authority(redirect("/1"), {**pages, "/6": NOTHING})
+    result = await _visit(shop, "/open")
+    assert result.downloaded == [shop.url("/open")]
+
+
+@ensureDeferred
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451, 499])
+async def test_unavailable_allows_any_resource(site: Site, status: int) -> None:
+    """2.3.1.3: for a status of 400-499 the crawler MAY access any resources on the server."""
+    shop = site.authority(Reply(status, NOTHING))
+    result = await _visit(shop, "/open", "/private")
+    assert sorted(result.downloaded) == [shop.url("/open"), shop.url("/private")]
+
+
+@ensureDeferred
+@pytest.mark.parametrize("robots", [Reply(500), Reply(503, RULES), Reply(599), Reset()])
+async def test_unreachable_is_complete_disallow(site: Site, robots: Script) -> None:
+    """2.3.1.4: due to server or network errors the crawler MUST assume complete disallow."""
+    shop = site.authority(robots)
+    result = await _visit(shop, "/open", "/private")
+    assert sorted(result.unreachable) == [shop.url("/open"), shop.url("/private")]
+
+
+@ensureDeferred
+async def test_every_line_is_tried(site: Site) -> None:
+    """2.3.1.5: crawlers MUST try to parse each line, and MUST use the parseable rules."""
+    body = (
+        b"\xff\xfe\x00nonsense\nUser-agent: *\n\x01\x02: \xf0\nallow allow\n: : :\nDisallow: /x\n"
+    )
+    shop = site.authority(Reply(200, body.replace(b"\xff\xfe", b"")))
+    result = await _visit(shop, "/x", "/y")
+    assert result.forbidden == [shop.url("/x")]
+    assert result.downloaded == [shop.url("/y")]
