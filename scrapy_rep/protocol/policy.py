@@ -182,7 +182,7 @@ def learn(entry: Entry | None, outcome: Outcome, now: float, policy: Policy) -> 
     """Return what is known after ``outcome``, fetched at ``now``."""
     if state_of(entry, now, policy) is State.UNKNOWN:
         entry = None
-    return LESSONS[type(outcome)](entry, outcome, now, policy)
+    return LESSONS[type(outcome)].apply(entry, outcome, now, policy)
 
 
 def _learn_success(_: Entry | None, outcome: Success, now: float, policy: Policy) -> Entry:
@@ -246,11 +246,35 @@ def _learn_unreachable(
     )
 
 
-LESSONS: dict[type[Outcome], Callable[[Entry | None, Any, float, Policy], Entry]] = {
-    Success: _learn_success,
-    NotModified: _learn_not_modified,
-    Unavailable: _learn_unavailable,
-    Unreachable: _learn_unreachable,
+class Lesson(NamedTuple):
+    """A row of :data:`LESSONS`."""
+
+    effect: str
+    apply: Callable[[Entry | None, Any, float, Policy], Entry]
+    section: str
+
+
+LESSONS: dict[type[Outcome], Lesson] = {
+    Success: Lesson(
+        "what was known is replaced; the octets are the last good copy from now on",
+        _learn_success,
+        "RFC 9309 2.3.1.1",
+    ),
+    NotModified: Lesson(
+        "the copy is renewed; without one it is as if unreachable",
+        _learn_not_modified,
+        "RFC 9111 4.3.4",
+    ),
+    Unavailable: Lesson(
+        "what was known is replaced; there is no copy any more",
+        _learn_unavailable,
+        "RFC 9309 2.3.1.3",
+    ),
+    Unreachable: Lesson(
+        "the copy stays; the back-off doubles, and Retry-After lengthens it",
+        _learn_unreachable,
+        "RFC 9309 2.3.1.4",
+    ),
 }
 
 
