@@ -252,7 +252,10 @@ class Site:
 
 async def _exchange(peer: Peer, tell: Teller) -> bool:
     """One request and its reply; false when the connection is to be closed."""
-    head = await peer.reader.readuntil(b"\r\n\r\n")
+    first = await peer.reader.readexactly(1)
+    if not first.isalpha():  # no method: TLS, most likely
+        return False
+    head = first + await peer.reader.readuntil(b"\r\n\r\n")
     request, *lines = head.decode("latin-1").split("\r\n")[:-2]
     method, target, _ = request.split(" ", 2)
     pairs = tuple((name.strip(), value.strip()) for name, _, value in map(_colon, lines))

@@ -195,6 +195,13 @@ def test_raw_octets_are_sent_as_they_are(site: Site) -> None:
     assert answer(site.authority(Raw(body=b"ICY 200 OK\r\n\r\n"))) == b"ICY 200 OK\r\n\r\n"
 
 
+def test_what_is_not_http_is_hung_up_on(site: Site) -> None:
+    """A client that speaks TLS to a plain server gets an end, not silence."""
+    with connect(site.authority(RULES)) as sock:
+        sock.sendall(b"\x16\x03\x01\x02\x00")
+        assert ended(sock)
+
+
 def test_a_refusing_authority_refuses(site: Site) -> None:
     """Nobody listens at its port."""
     with pytest.raises(ConnectionRefusedError):

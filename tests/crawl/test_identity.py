@@ -146,9 +146,12 @@ async def test_a_browser_names_no_crawler_and_one_warning_says_so(site: Site) ->
 @pytest.mark.parametrize("value", ["", [], 7, [""]])
 @ensureDeferred
 async def test_a_name_that_is_none_is_no_permission(site: Site, value: Any) -> None:
-    """A meta value that names nobody either counts as absent or stops the request."""
+    """A meta value that names nobody either counts as absent or stops the request,
+    and then it is named in the log.
+    """
     shop = site.authority("User-agent: *\nDisallow: /\n")
     plans = [{"url": shop.url("/a"), "meta": {"robotstxt_user_agent": value}}]
-    result = (await crawl(settings=obey(), plans=plans)).check()
+    result = await crawl(settings=obey(), plans=plans)
+    result.check(expected=["robotstxt_user_agent"])
     assert result.downloaded == []
     assert shop.page_hits == []
