@@ -1,6 +1,7 @@
 """The rooms of the package: who may import whom, and how large a room may grow.
 
-The imports are read from the source, those for type checkers included.
+The imports are read from the source: those at the start, those in functions, and those that are for
+type checkers only.
 """
 
 from __future__ import annotations
@@ -24,37 +25,6 @@ OPTIONAL = {"redis"}
 REACTOR = "twisted.internet.reactor"
 """What installs a reactor when it is imported, so that it must wait until one is running."""
 
-TEXT = {
-    f"scrapy_rep.protocol.{room}"
-    for room in ("syntax", "agent", "path", "profiles", "groups", "index", "ruleset", "rules")
-} | {"scrapy_rep.protocol.extensions"}
-"""What reads a robots.txt."""
-
-MAY_IMPORT: dict[str, set[str]] = {
-    "scrapy_rep.protocol.authority": set(),
-    "scrapy_rep.protocol.outcome": set(),
-    "scrapy_rep.protocol.freshness": set(),
-    "scrapy_rep.protocol.profiles": set(),
-    "scrapy_rep.protocol.policy": {"scrapy_rep.protocol.outcome"},
-    **dict.fromkeys(TEXT - {"scrapy_rep.protocol.profiles"}, TEXT),
-    "scrapy_rep.stores": {
-        "scrapy_rep.protocol.authority",
-        "scrapy_rep.protocol.policy",
-        "scrapy_rep.stores",
-    },
-    "scrapy_rep.exceptions": {"scrapy_rep.protocol"},
-    "scrapy_rep.stats": {"scrapy_rep.protocol"},
-    "scrapy_rep.cache": {
-        "scrapy_rep.protocol",
-        "scrapy_rep.stores.base",
-        "scrapy_rep.exceptions",
-        "scrapy_rep.stats",
-        "scrapy_rep.known",
-        "scrapy_rep.waiting",
-    },
-}
-"""A room, and the rooms that it and those below it may import; a room not named is the edge."""
-
 OUTSIDE = {"scrapy_rep.protocol": set(), "scrapy_rep.stores": OPTIONAL}
 """A room, and what it may import from outside the standard library."""
 
@@ -63,13 +33,16 @@ WORLD = {"time", "logging", "os", "socket", "random", "threading"}
 
 
 class Import(NamedTuple):
-    """One import of a module, or of a name from it; `late` if it happens in a function."""
+    """One import of a module, or of a name from it.
+
+    `when`: "start", "late" if it happens in a function, "never" if it is for type checkers only.
+    """
 
     room: str
     target: str
     name: str
     line: int
-    late: bool
+    when: str
 
     def __str__(self) -> str:
         return f"{self.room} imports {self.target} in line {self.line}"
@@ -83,6 +56,39 @@ def room_of(path: Path) -> str:
 
 ROOMS = {room_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
+PROTOCOL = {room for room in ROOMS if room.startswith("scrapy_rep.protocol.")}
+ACCESS = {
+    "scrapy_rep.protocol.authority": set(),
+    "scrapy_rep.protocol.outcome": set(),
+    "scrapy_rep.protocol.freshness": set(),
+    "scrapy_rep.protocol.policy": {"scrapy_rep.protocol.outcome"},
+}
+"""The rooms that know when and how a robots.txt is fetched; all others read the text of one."""
+
+ENGINE = {
+    "scrapy_rep.exceptions",
+    "scrapy_rep.known",
+    "scrapy_rep.protocol",
+    "scrapy_rep.stats",
+    "scrapy_rep.stores.base",
+    "scrapy_rep.waiting",
+}
+MAY_IMPORT: dict[str, set[str]] = {
+    **ACCESS,
+    **dict.fromkeys(PROTOCOL - set(ACCESS), PROTOCOL - set(ACCESS)),
+    "scrapy_rep.protocol.profiles": set(),
+    "scrapy_rep.stores": {
+        "scrapy_rep.protocol.authority",
+        "scrapy_rep.protocol.policy",
+        "scrapy_rep.stores",
+    },
+    "scrapy_rep.exceptions": {"scrapy_rep.protocol"},
+    "scrapy_rep.stats": {"scrapy_rep.protocol"},
+    "scrapy_rep.cache": {*ENGINE, "scrapy_rep.inquiry"},
+    "scrapy_rep.inquiry": {*ENGINE, "scrapy_rep.shelf"},
+}
+"""A room, and the rooms that it and those below it may import; a room not named is the edge."""
+
 
 @cache
 def tree_of(room: str) -> ast.Module:
@@ -93,23 +99,26 @@ def tree_of(room: str) -> ast.Module:
 @cache
 def imports() -> tuple[Import, ...]:
     """Every import of the package."""
-    return tuple(found for room in ROOMS for found in imports_of(room, tree_of(room), late=False))
+    return tuple(found for room in ROOMS for found in imports_of(room, tree_of(room), "start"))
 
 
-def imports_of(room: str, node: ast.AST, *, late: bool) -> Iterator[Import]:
+def imports_of(room: str, node: ast.AST, when: str) -> Iterator[Import]:
     """The imports in a syntax tree."""
-    late = late or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-    if isinstance(node, ast.Import):
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        when = "late"
+    elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        when = "never"
+    elif isinstance(node, ast.Import):
         for alias in node.names:
-            yield Import(room, alias.name, "", node.lineno, late)
+            yield Import(room, alias.name, "", node.lineno, when)
     elif isinstance(node, ast.ImportFrom):
         assert node.level == 0, f"{room} line {node.lineno}: a relative import"
         for alias in node.names:
             module, inner = node.module or "", f"{node.module}.{alias.name}"
             target = inner if inner in ROOMS or inner == REACTOR else module
-            yield Import(room, target, alias.name, node.lineno, late)
+            yield Import(room, target, alias.name, node.lineno, when)
     for child in ast.iter_child_nodes(node):
-        yield from imports_of(room, child, late=late)
+        yield from imports_of(room, child, when)
 
 
 def within(room: str, other: str) -> bool:
@@ -141,13 +150,6 @@ def test_rooms_import_only_rooms_they_may() -> None:
             assert any(within(found.target, other) for other in allowed), str(found)
 
 
-def test_every_room_of_the_protocol_has_a_rule() -> None:
-    """A new room of the protocol says whom it may import, in the table above."""
-    for room in ROOMS:
-        if within(room, "scrapy_rep.protocol") and room != "scrapy_rep.protocol":
-            assert rule_for(room) is not None, room
-
-
 def test_protocol_and_stores_know_the_standard_library_only() -> None:
     """But for the optional dependencies of stores: no Scrapy, no Twisted."""
     for found in imports():
@@ -174,14 +176,14 @@ def test_cache_gets_its_clock_handed_in() -> None:
 def test_no_import_installs_a_reactor() -> None:
     """A crawl may run under any, or under none."""
     for found in imports():
-        assert found.late or found.target != REACTOR, str(found)
+        assert found.when == "late" or found.target != REACTOR, str(found)
 
 
 def test_imports_have_no_cycle() -> None:
     """Whoever reads a room can read the rooms below it first."""
     graph: dict[str, set[str]] = {room: set() for room in ROOMS}
     for found in imports():
-        if found.target in graph and found.room != "scrapy_rep":
+        if found.target in graph and found.when != "never":
             graph[found.room].add(found.target)
     try:
         TopologicalSorter(graph).prepare()
@@ -191,10 +193,10 @@ def test_imports_have_no_cycle() -> None:
 
 def test_only_what_may_be_missing_is_imported_late() -> None:
     """All imports stand on top, but for a reactor, an extra, and the rooms that need an extra."""
-    early = [f for f in imports() if not f.late]
+    early = [found for found in imports() if found.when == "start"]
     needing = {found.room for found in early if top(found.target) in OPTIONAL}
     for found in imports():
-        if found.late:
+        if found.when == "late":
             optional = top(found.target) in OPTIONAL or found.target in needing
             assert optional or found.target == REACTOR, str(found)
 
