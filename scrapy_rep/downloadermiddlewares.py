@@ -16,6 +16,7 @@ from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.fetcher import METER, RobotsFetcher
 from scrapy_rep.identity import Identity
 from scrapy_rep.inquiry import Inquiry
+from scrapy_rep.pace import Pacer
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import RobotsTxt, Verdict
@@ -23,6 +24,7 @@ from scrapy_rep.robotparser import RepRobotParser
 from scrapy_rep.settings import RepSettings, product_tokens
 from scrapy_rep.shelf import KEPT_COMPRESSED, open_shelf
 from scrapy_rep.stats import RepStats
+from scrapy_rep.throttling import Throttle
 from scrapy_rep.waiting import DeadlineError, Parking, within
 
 if TYPE_CHECKING:
@@ -56,9 +58,13 @@ class RepDownloaderMiddleware:
         self._shelf = open_shelf(crawler, self._settings, self._stats)
         self._closing = Closing(
             crawler,
-            interrupt=lambda before: self._cache.interrupt(before),
-            busy=lambda: self._cache.flights > 0,
+            interrupt=self._interrupt,
+            busy=lambda: self._cache.flights > 0 or self._throttle.waiting > 0,
         )
+        self._throttle = Throttle(
+            crawler, self._settings, self._stats, self._parking, self._closing
+        )
+        self._pacer = Pacer(self._settings, self._stats, self._throttle)
         self._cache = RobotsCache(
             inquiry=Inquiry(
                 fetch=fetcher.fetch,
@@ -118,7 +124,12 @@ class RepDownloaderMiddleware:
         known = self._cache.resident(authority, time.time())
         if known is not None:
             self._stats.inc(names.HIT)
-            if known.robots is not None and not known.stale and known.robots.allowed(url, agent):
+            if (
+                known.at_will == agent
+                and known.robots is not None
+                and not known.stale
+                and known.robots.allowed(url, agent)
+            ):
                 self._stats.inc(names.ALLOWED)
                 return None
         elif url.endswith("/robots.txt") and url == authority.robots_uri:
@@ -147,7 +158,9 @@ class RepDownloaderMiddleware:
             return Verdict(allowed=True, reason="no robots.txt governs this scheme")
         tokens = self._identity.default if agent is None else product_tokens(agent)
         known = await self._cache.lookup(authority, None)
-        return known.verdict(authority, url, tokens)
+        verdict = known.verdict(authority, url, tokens)
+        refusal = self._pacer.refusal(authority, known, tokens) if verdict.allowed else None
+        return refusal.verdict if refusal is not None else verdict
 
     def cache_info(self) -> dict[str, int]:
         """Return what is known and under way: authorities, octets, fetches, waiting requests."""
@@ -166,6 +179,12 @@ class RepDownloaderMiddleware:
         self._cache.weigh(authority, known)
         if known.stale:
             self._stats.inc(names.STALE)
+        refusal = None
+        if verdict.allowed:
+            refusal = self._pacer.admit(request, authority, known, agent)
+        if refusal is not None:
+            self._stats.forbidden(request.method, request.url, refusal.verdict)
+            raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
         if verdict.allowed:
             self._stats.inc(names.ALLOWED)
         elif known.unreachable:
@@ -202,6 +221,10 @@ class RepDownloaderMiddleware:
             await within(self._settings.timeout, sent)
         except DeadlineError as error:  # a listener hangs; who waits for the rules must not
             self._stats.own_fault("A listener to robots_parsed", error)
+
+    def _interrupt(self, started_before: float) -> None:
+        self._cache.interrupt(started_before)
+        self._throttle.give_up()
 
     def _spider_closed(self) -> None:
         self._closing.stop()

@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 class RobotsForbidden(IgnoreRequest):
     """The rules of ``authority`` forbid the request (RFC 9309 section 2.2.2).
 
-    ``verdict`` says by which rule. Its text begins ``Forbidden by robots.txt``.
+    ``verdict`` says by which rule, ``retry_at`` (seconds since the epoch) from when on the
+    request may be made, if it is a matter of time. Its text begins ``Forbidden by robots.txt``.
     """
 
-    def __init__(self, verdict: Verdict, authority: Authority):
+    def __init__(self, verdict: Verdict, authority: Authority, retry_at: float | None = None):
         super().__init__(f"Forbidden by robots.txt: {verdict.reason} ({authority})")
         self.verdict = verdict
         self.authority = authority
+        self.retry_at = retry_at
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verdict, self.authority)
+        return type(self), (self.verdict, self.authority, self.retry_at)
 
 
 class RobotsUnreachable(IgnoreRequest):

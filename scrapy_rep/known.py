@@ -10,6 +10,7 @@ from scrapy_rep.protocol.policy import CLOCK_TOLERANCE, Decision, Entry
 from scrapy_rep.protocol.rules import Verdict
 
 if TYPE_CHECKING:
+    from scrapy_rep.claims import Claim
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.rules import RobotsTxt
 
@@ -20,7 +21,7 @@ _ENTRY_SIZE = 1_000
 class Known:
     """An entry, what policy makes of it, and its rules parsed; good from ``since`` to ``until``."""
 
-    __slots__ = ("decision", "entry", "robots", "since", "size", "until")
+    __slots__ = ("at_will", "claim", "decision", "entry", "robots", "since", "size", "until")
 
     def __init__(self, entry: Entry, decision: Decision, robots: RobotsTxt | None, until: float):
         self.entry = entry
@@ -29,6 +30,9 @@ class Known:
         self.since = max(entry.fetched_at, entry.failed_at) - CLOCK_TOLERANCE
         self.until = until
         self.size = 0
+        self.claim: Claim | None = None
+        self.at_will: tuple[str, ...] | None = None
+        """The agent that was last found to be asked for no pace."""
 
     @property
     def stale(self) -> bool:

@@ -36,6 +36,10 @@ class RepSettings:
     max_redirects: int = 5
     park_limit: int = 1_000
     download_slot: str = "own"
+    crawl_delay: bool = True
+    max_crawl_delay: float = 60.0
+    over_max_crawl_delay: str = "cap"
+    visit_time: str = "ignore"
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> RepSettings:
@@ -148,6 +152,13 @@ def _one_of(*names: str) -> Callable[[Any], str]:
     return check
 
 
+def _switch(value: Any) -> bool:
+    known = {"true": True, "1": True, "false": False, "0": False}
+    if str(value).lower() not in known:
+        raise ValueError("must be True or False")
+    return known[str(value).lower()]
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError("must be a URI")
@@ -173,4 +184,8 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_MAX_REDIRECTS", "max_redirects", _whole(5, "hops", " (RFC 9309 section 2.3.1.2)")),
     ("REP_PARK_LIMIT", "park_limit", _whole(0, "requests")),
     ("REP_DOWNLOAD_SLOT", "download_slot", _one_of("own", "page")),
+    ("REP_CRAWL_DELAY", "crawl_delay", _switch),
+    ("REP_MAX_CRAWL_DELAY", "max_crawl_delay", _number(0)),
+    ("REP_OVER_MAX_CRAWL_DELAY", "over_max_crawl_delay", _one_of("cap", "forbid")),
+    ("REP_VISIT_TIME", "visit_time", _one_of("ignore", "forbid")),
 )

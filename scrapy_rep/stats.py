@@ -35,6 +35,8 @@ EVICTED = "robotstxt/cache/evicted"
 PARKED = "robotstxt/parked"
 PARKED_MAX = "robotstxt/parked/max"
 STORE_ERROR = "robotstxt/store/error"
+CRAWL_DELAY_APPLIED = "robotstxt/crawl_delay/applied"
+CRAWL_DELAY_CAPPED = "robotstxt/crawl_delay/capped"
 
 _LONGEST = 200
 _MOST_SAID = 20
@@ -130,6 +132,28 @@ class RepStats:
         if why not in self._said and len(self._said) < _MOST_SAID:
             self._said.add(why)
             logger.warning("The robots.txt store: %s; the crawl goes on without", printable(why))
+
+    def capped(self, authority: Authority, asked: float, most: float, said: bool) -> None:
+        """Count a pace that is asked for and cut; say it unless it was ``said`` before."""
+        self.inc(CRAWL_DELAY_CAPPED)
+        if not said:
+            logger.info(
+                "robots.txt of %s asks for %s s between requests; REP_MAX_CRAWL_DELAY cuts that "
+                "to %s s",
+                authority,
+                f"{asked:,g}",
+                f"{most:,g}",
+            )
+
+    def stands_back(self) -> None:
+        """Say that Scrapy itself keeps the pace."""
+        logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")
+
+    def unpaced(self) -> None:
+        """Say that the pace cannot be kept."""
+        logger.warning(
+            "The downloader of this crawl has no slots as Scrapy's has; Crawl-delay is not kept"
+        )
 
     def nameless(self, user_agent: str) -> None:
         """Say that a User-Agent names no crawler, and what to set."""
