@@ -74,7 +74,8 @@ class RobotsCache:
 
     ``inquiry`` finds out what is to be known, ``parse(body)`` returns the rules, ``clock()``
     seconds since the epoch; ``announce(robots, page)`` is awaited whenever rules come into
-    force, before any request is judged by them; ``watch()`` is called when a flight sets off.
+    force, before any request is judged by them; ``watch()`` is called when a flight sets off,
+    ``demote(authority, entry)`` when memory has no more room for an entry and its rules.
     ``memory_limit`` is in octets.
     """
 
@@ -84,16 +85,18 @@ class RobotsCache:
         inquiry: Inquiry,
         parse: Callable[[bytes], RobotsTxt],
         announce: Callable[[RobotsTxt, Any], Awaitable[None]],
-        watch: Callable[[], None],
         clock: Callable[[], float],
         policy: Policy,
         stats: RepStats,
+        watch: Callable[[], None] = lambda: None,
+        demote: Callable[[Authority, Entry], None] = lambda authority, entry: None,
         memory_limit: int = 64 * 1024 * 1024,
     ):
         self._inquiry = inquiry
         self._parse = parse
         self._announce = announce
         self._watch = watch
+        self._demote = demote
         self._clock = clock
         self._policy = policy
         self._stats = stats
@@ -237,6 +240,7 @@ class RobotsCache:
     def _evict(self) -> None:
         # The newest stays, even where it alone is over the limit: it was asked for just now.
         while self._octets > self._memory_limit and len(self._known) > 1:
-            _, known = self._known.popitem(last=False)
+            authority, known = self._known.popitem(last=False)
             self._octets -= known.size
+            self._demote(authority, known.entry)
             self._stats.inc(names.EVICTED)

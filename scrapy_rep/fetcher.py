@@ -127,11 +127,13 @@ class RobotsFetcher:
             request = self._request(uri, page, known)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._crawler.engine.download_async(request)
-            here = answered_by_public(request, response, uri)
-            if trail and public and not here:
-                raise RefusedError(f"redirect from a public to a local address: {uri}")
-            public = here
-            if meaning_of(response.status) is not Meaning.REDIRECT:
+            redirect = meaning_of(response.status) is Meaning.REDIRECT
+            if trail or redirect:
+                here = answered_by_public(request, response, uri)
+                if trail and public and not here:
+                    raise RefusedError(f"redirect from a public to a local address: {uri}")
+                public = here
+            if not redirect:
                 return self._outcome(request, response, uri, tuple(trail), known)
             if len(trail) == self._settings.max_redirects:
                 self._count(response)

@@ -14,6 +14,7 @@ from scrapy.utils.project import data_path
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.stores import Store, StoreError, open_store
+from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.waiting import settled
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Shelf:
 
     def __init__(self, store: Store, stats: RepStats):
         self._store = store
+        self._memory = isinstance(store, MemoryStore)
         self._stats = stats
 
     async def recall(self, authority: Authority) -> Entry | None:
@@ -68,8 +70,14 @@ class Shelf:
         return await self._ask(None, self._store.get, authority)
 
     def keep(self, authority: Authority, entry: Entry) -> None:
-        """Hand ``entry`` to the store."""
-        self._tell(self._store.put, authority, entry)
+        """Hand ``entry`` to the store, if that lasts longer than memory."""
+        if not self._memory:
+            self._tell(self._store.put, authority, entry)
+
+    def demote(self, authority: Authority, entry: Entry) -> None:
+        """Hand the store an entry that there is no room for in memory, rules and all."""
+        if self._memory:
+            self._tell(self._store.put, authority, entry)
 
     async def lease(self, authority: Authority, seconds: float) -> str | None:
         """Return a token if the fetch is this process's to make, ``None`` if another makes it.

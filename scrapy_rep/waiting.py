@@ -129,6 +129,7 @@ class Parking:
             self._stats.max(names.PARKED_MAX, self._parked)
             try:
                 with self.lane():
+                    self._pull()
                     yield
             finally:
                 self._parked -= 1
@@ -137,14 +138,16 @@ class Parking:
 
     @contextmanager
     def lane(self) -> Iterator[None]:
-        """Let the downloader have one more active request for as long as this lasts."""
+        """Let the downloader have one more active request for as long as this lasts.
+
+        For a request that is active already, and is not to count.
+        """
         downloader: Any = getattr(self._crawler.engine, "downloader", None)
         # 0 means no limit; a downloader of the user's own may not know the attribute.
         if not getattr(downloader, "total_concurrency", 0):
             yield
             return
         downloader.total_concurrency += 1
-        self._pull()
         try:
             yield
         finally:
