@@ -142,6 +142,10 @@ class RobotsCache:
         self._stats.inc(names.MISS)
         return await self._flight(authority, page).wait()
 
+    def __len__(self) -> int:
+        """Return of how many authorities memory holds something."""
+        return len(self._known)
+
     def entries(self) -> Iterator[tuple[Authority, Known]]:
         """Yield what memory holds, least recently used first."""
         yield from list(self._known.items())

@@ -55,8 +55,14 @@ class Known:
         self.size = _ENTRY_SIZE + (self.robots.size if self.robots is not None else 0)
         return self.size - before
 
+    def allows(self, authority: Authority, url: str, agent: tuple[str, ...]) -> bool:
+        """Return whether ``agent`` may request ``url``; failing that, not."""
+        if self.robots is not None:
+            return self.robots.allowed(url, agent)
+        return self.decision is Decision.ALLOW_ALL or url == authority.robots_uri
+
     def verdict(self, authority: Authority, url: str, agent: tuple[str, ...]) -> Verdict:
-        """Return the verdict on ``url`` and why; what is neither followed nor allowed is not."""
+        """Return the same as :meth:`allows`, and why."""
         if self.robots is not None:
             verdict = self.robots.verdict(url, agent)
             if self.stale:

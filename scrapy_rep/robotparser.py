@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydispatch.dispatcher import getAllReceivers
+from scrapy import signals
 from scrapy.robotstxt import RobotParser
 
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.waiting import DeadlineError, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
+
+    from scrapy_rep.stats import RepStats
+
+# Scrapy knows this signal since 2.15; before, nobody can listen to it.
+_ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 
 class RepRobotParser(RobotParser):
@@ -43,6 +52,25 @@ class RepRobotParser(RobotParser):
     def sitemaps(self) -> Iterator[str]:
         """Yield the URLs of the file's Sitemap records, in their order."""
         yield from self.robots.sitemaps
+
+
+async def announce(
+    crawler: Crawler, stats: RepStats, timeout: float, robots: RobotsTxt, page: Request | None
+) -> None:
+    """Send ``signals.robots_parsed``, and return when its listeners are done, or too slow.
+
+    ``page`` is the request that asked for the rules; ``timeout`` is in seconds.
+    """
+    receivers = getAllReceivers(crawler.signals.sender, _ROBOTS_PARSED)
+    if _ROBOTS_PARSED is None or not any(True for _ in receivers):
+        return
+    sent = crawler.signals.send_catch_log_async(
+        signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=page
+    )
+    try:
+        await within(timeout, sent)
+    except DeadlineError as error:  # a listener hangs; who waits for the rules must not
+        stats.own_fault("A listener to robots_parsed", error)
 
 
 def _text(value: str | bytes) -> str:

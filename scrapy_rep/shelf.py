@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-KEPT_COMPRESSED = 4
+_KEPT_COMPRESSED = 4
 """Of what memory may hold, one part in so many is for entries without their rules."""
 
 NOT_SHARED = ""
@@ -50,7 +50,7 @@ def open_shelf(crawler: Crawler, settings: RepSettings, stats: RepStats) -> Shel
     store = open_store(
         uri,
         directory=directory,
-        memory_limit=settings.memory_limit // KEPT_COMPRESSED,
+        memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
         keep=settings.stale_if_unreachable,
         build=lambda cls: build_from_crawler(cls, crawler),
     )
@@ -64,6 +64,10 @@ class Shelf:
         self._store = store
         self._memory = isinstance(store, MemoryStore)
         self._stats = stats
+
+    def share_of(self, memory_limit: int) -> int:
+        """Return how many octets of what memory may hold are the store's."""
+        return memory_limit // _KEPT_COMPRESSED if self._memory else 0
 
     async def recall(self, authority: Authority) -> Entry | None:
         """Return what the store keeps of ``authority``."""

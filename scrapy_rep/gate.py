@@ -1,0 +1,146 @@
+"""The way of a request: whose rules govern it, who asks, what is known, may it pass.
+
+RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden` or
+:class:`RobotsUnreachable`; there is no way past the gate for one of which nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from scrapy_rep import stats as names
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.fetcher import METER
+from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.rules import Verdict
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.cache import RobotsCache
+    from scrapy_rep.closing import Closing
+    from scrapy_rep.identity import Identity
+    from scrapy_rep.known import Known
+    from scrapy_rep.pace import Pacer
+    from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting import Parking
+
+
+class Gate:
+    """Lets requests through, or says why not; ``clock()`` is in seconds since the epoch."""
+
+    def __init__(
+        self,
+        *,
+        identity: Identity,
+        cache: RobotsCache,
+        pacer: Pacer,
+        parking: Parking,
+        closing: Closing,
+        stats: RepStats,
+        clock: Callable[[], float],
+    ):
+        self._identity = identity
+        self._cache = cache
+        self._pacer = pacer
+        self._parking = parking
+        self._closing = closing
+        self._stats = stats
+        self._clock = clock
+
+    async def check(self, request: Request) -> Request | None:
+        """Let ``request`` pass; return it if it is to be scheduled again, as the crawl closes.
+
+        With fresh rules in memory, and no pace asked for, this awaits nothing. Raises
+        ``RobotsForbidden`` or ``RobotsUnreachable`` if it may not pass.
+        """
+        if request.meta.get("dont_obey_robotstxt"):
+            if METER not in request.meta:
+                self._stats.inc(names.BYPASSED)
+            return None
+        url = request.url
+        try:
+            authority = authority_of(url)
+        except ValueError as error:
+            raise self.refuse(request, Cause.URL, str(error)) from None
+        if authority is None:  # neither http nor https: no robots.txt governs it
+            return None
+        agent = self._identity.of(request)
+        known = self._cache.resident(authority, self._clock())
+        if known is not None:
+            self._stats.inc(names.HIT)
+        elif url.endswith("/robots.txt") and url == authority.robots_uri:
+            # Allowed by definition (RFC 9309 section 2.2.2), so it waits for nothing.
+            self._stats.inc(names.ALLOWED)
+            return None
+        elif (known := self._cache.consult(authority, request)) is not None:
+            self._stats.inc(names.HIT)
+        else:
+            with self._parking.place():
+                known = await self._cache.lookup(authority, request)
+            again = self._closing.give_back(request) if known.interrupted else None
+            if again is not None:
+                return again
+        if known.allows(authority, url, agent):
+            self._pass(request, authority, known, agent)
+        else:
+            self._stop(request, authority, known, agent)
+        return None
+
+    async def explain(self, url: str, agent: tuple[str, ...] | None = None) -> Verdict:
+        """Return the verdict on a URL, after a fetch of its robots.txt if that is not known.
+
+        Raises ``ValueError`` for an http or https URL without a usable host.
+        """
+        authority = authority_of(url)
+        if authority is None:
+            return Verdict(allowed=True, reason="no robots.txt governs this scheme")
+        agent = agent or self._identity.default
+        known = await self._cache.lookup(authority, None)
+        verdict = known.verdict(authority, url, agent)
+        refusal = self._pacer.refusal(authority, known, agent) if verdict.allowed else None
+        return verdict if refusal is None else refusal.verdict
+
+    def refuse(
+        self,
+        request: Request,
+        cause: Cause | str,
+        detail: str = "",
+        authority: Authority | None = None,
+        retry_at: float | None = None,
+    ) -> RobotsUnreachable:
+        """Count a request whose rules are undefined, and return what it ends in."""
+        said = f"{cause}: {detail}" if detail else str(cause)
+        self._stats.unreachable(request.method, request.url, said)
+        verdict = Verdict(allowed=False, reason="unreachable")
+        return RobotsUnreachable(verdict, authority, cause, retry_at)
+
+    def _pass(
+        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+    ) -> None:
+        """Count a request that the rules allow, and have it keep the pace they ask for."""
+        if known.at_will != agent:
+            self._cache.weigh(authority, known)
+            refusal = self._pacer.admit(request, authority, known, agent)
+            if refusal is not None:
+                self._stats.forbidden(request.method, request.url, refusal.verdict)
+                raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
+        if known.stale:
+            self._stats.inc(names.STALE)
+        self._stats.inc(names.ALLOWED)
+
+    def _stop(
+        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+    ) -> None:
+        """Raise why a request may not pass."""
+        if known.unreachable:
+            entry = known.entry
+            raise self.refuse(request, entry.cause, "", authority, entry.retry_at)
+        if known.stale:
+            self._stats.inc(names.STALE)
+        verdict = known.verdict(authority, request.url, agent)
+        self._cache.weigh(authority, known)
+        self._stats.forbidden(request.method, request.url, verdict)
+        raise RobotsForbidden(verdict, authority)
