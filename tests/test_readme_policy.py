@@ -63,4 +63,4 @@ def test_the_readme_says_what_is_decided() -> None:
 
 
 if __name__ == "__main__":
-    print(statuses(), lessons(), decisions(), sep="\n")
+    print(statuses(), lessons(), decisions(), sep="\n")  # noqa: T201
