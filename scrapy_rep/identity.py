@@ -56,7 +56,10 @@ class Identity:
         key = tuple(chosen) if isinstance(chosen, list) else chosen
         tokens = self._remembered.get(key)
         if tokens is None:
-            tokens = make(chosen)
+            try:
+                tokens = make(chosen)
+            except ValueError as error:
+                raise ValueError(f"robotstxt_user_agent = {chosen!r}: {error}") from None
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
             self._remembered[key] = tokens

@@ -86,9 +86,11 @@ def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...
 
     Raises ``ValueError`` if it is empty or holds something other than text.
     """
-    several = [value] if isinstance(value, (str, bytes)) else list(value)
+    several = [value] if isinstance(value, (str, bytes)) else value
+    if not isinstance(several, (list, tuple)) or not several:
+        raise ValueError("must be a product token or a list of them")
     tokens = [t.decode("latin-1") if isinstance(t, bytes) else t for t in several]
-    if not tokens or not all(isinstance(t, str) and t.strip() for t in tokens):
+    if not all(isinstance(t, str) and t.strip() for t in tokens):
         raise ValueError("must be a product token or a list of them, none of them empty")
     return tuple(t.strip() for t in tokens)
 

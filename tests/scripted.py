@@ -106,9 +106,10 @@ class Bench:
         self.parsed: list[bytes] = []
         self._parse = parse
         stats, policy = RepStats(self.counts), policy or Policy()
+        shelf = Shelf(MemoryStore(clock=self.clock) if store is None else store, stats)
         inquiry = Inquiry(
             fetch=fetch or self.script,
-            shelf=Shelf(MemoryStore(clock=self.clock) if store is None else store, stats),
+            shelf=shelf,
             clock=self.clock,
             policy=policy,
             stats=stats,
@@ -118,7 +119,7 @@ class Bench:
             inquiry=inquiry,
             parse=self._counted,
             announce=announce,
-            watch=lambda: None,
+            demote=shelf.demote,
             clock=self.clock,
             policy=policy,
             stats=stats,
