@@ -33,6 +33,9 @@ QUEUE_LIMIT = 10_000
 TICK = 0.01
 """Seconds between two looks of the watchdog while something is under way."""
 
+BLAME = 0.15
+"""Seconds without a reply after which the server is to blame for what is late, not we."""
+
 CONNECT_PATIENCE = 2.0
 """Seconds for connecting, whatever becomes of those who wait meanwhile."""
 
@@ -83,6 +86,7 @@ class Link:
         self._queue: deque[Job] = deque()
         self._under_way: list[Job] = []
         self._connecting_since: float | None = None
+        self._unanswered_since: float | None = None
         self._closed = False
         self._wake = threading.Condition()
         self._threads = [
@@ -156,6 +160,7 @@ class Link:
             self._end(jobs, StoreError(self._describe(error)))
 
     def _exchange(self, jobs: list[Job]) -> None:
+        self._unanswered_since = self._unanswered_since or time.monotonic()
         connection = self._connected()
         connection.send_packed_command(connection.pack_commands([job.command for job in jobs]))
         for job in jobs:
@@ -168,6 +173,7 @@ class Link:
             job.fail(StoreError(self._describe(error)))
         else:
             job.answer(reply)
+        self._unanswered_since = None
         self.breaker.succeeded()
 
     def _connected(self) -> Connection:
@@ -198,9 +204,9 @@ class Link:
             with suppress(Exception):
                 connection.disconnect()
 
-    def _end(self, jobs: Iterable[Job], error: StoreError) -> None:
+    def _end(self, jobs: Iterable[Job], error: StoreError, *, blame: bool = True) -> None:
         """Fail those of the jobs that have not ended: one failure, however many they are."""
-        if [job for job in jobs if job.fail(error)]:
+        if [job for job in jobs if job.fail(error)] and blame:
             self.breaker.failed()
 
     def _watch(self) -> None:
@@ -209,12 +215,18 @@ class Link:
                 self._wake.wait_for(lambda: self._queue or self._under_way or self._closed)
             time.sleep(TICK)
             now = time.monotonic()
-            self._end(self._overdue(now), StoreError("the Redis server did not answer in time"))
+            late = StoreError("the Redis server did not answer in time")
+            self._end(self._overdue(now), late, blame=self._to_blame(now))
             # To connect takes several round trips, so that a server far away gets its time.
             since = self._connecting_since
             connecting = since is not None and now < since + CONNECT_PATIENCE
             if not connecting and any(job.deadline <= now for job in self._under_way):
                 self._cut()
+
+    def _to_blame(self, now: float) -> bool:
+        """Whether it is the server that is late: not a crawl that is short of processor time."""
+        since = self._unanswered_since
+        return since is not None and now > since + BLAME
 
     def _overdue(self, now: float) -> list[Job]:
         """Return what should have been answered; of the queue, it is taken out."""

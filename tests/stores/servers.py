@@ -50,6 +50,11 @@ class RedisServer:
             assert time.monotonic() < end, "redis-server does not answer"
             time.sleep(0.02)
 
+    def signal(self, number: int) -> None:
+        """It gets a signal, such as SIGSTOP."""
+        assert self._process
+        self._process.send_signal(number)
+
     def stop(self) -> None:
         """It is gone, and what it held with it."""
         if self._process:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -123,6 +124,37 @@ def faulty(fault: str) -> Iterator[str]:
         yield server.uri
 
 
+class Lateness:
+    """How much later than it asked to be a thread was woken, at worst: the machine's own share."""
+
+    def __init__(self) -> None:
+        self.worst = 0.0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._measure)
+
+    def __enter__(self) -> Lateness:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _measure(self) -> None:
+        before = time.monotonic()
+        while not self._done.wait(0.005):
+            now = time.monotonic()
+            self.worst = max(self.worst, now - before - 0.005)
+            before = now
+
+
+@pytest.fixture
+def late() -> Iterator[Lateness]:
+    """A bound on time holds for a machine that has any to spare."""
+    with Lateness() as late:
+        yield late
+
+
 def begin(store: RedisStore) -> Future[Entry | None]:
     """A look-up, a refused one being a Future, too."""
     try:
@@ -147,7 +179,7 @@ def ask(store: RedisStore) -> tuple[Entry | None, float]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str) -> None:
+def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str, late: Lateness) -> None:
     """One after another: each is right or a miss, each within 300 ms, all within a second or so."""
     with faulty(fault) as uri:
         store = RedisStore(uri, clock=now)
@@ -156,15 +188,17 @@ def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str) -> Non
         took = time.monotonic() - start
         closing = time.monotonic()
         store.close()
-        assert time.monotonic() - closing < 3
-    assert max(seconds for _, seconds in answers) <= LONGEST
-    assert took < 1.5
-    right = entry() if fault == "idle close" else None
-    assert {brought for brought, _ in answers} == {right}
+        assert time.monotonic() - closing < 3 + late.worst
+    assert max(seconds for _, seconds in answers) <= LONGEST + late.worst
+    assert took < 1.5 + 10 * late.worst
+    right = [brought for brought, _ in answers if brought is not None]
+    assert set(right) <= {entry()}
+    # The server may hang up between our look whether it has and our sending.
+    assert len(right) >= 25 if fault == "idle close" else not right
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_fifty_lookups_at_once_are_short_too(fault: str) -> None:
+def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -> None:
     """Asked all at once, each of them has ended within 300 ms; puts in between do no harm."""
     with faulty(fault) as uri:
         store = RedisStore(uri, clock=now)
@@ -175,19 +209,19 @@ def test_fifty_lookups_at_once_are_short_too(fault: str) -> None:
                 store.put(authority(1), entry(1))
             answers.append(begin(store))
         assert {found(answer) for answer in answers} <= {None, entry()}
-        assert time.monotonic() - start <= LONGEST
+        assert time.monotonic() - start <= LONGEST + late.worst
         store.close()
 
 
 @pytest.mark.parametrize("fault", ["refuse", "hang", "huge bulk", "5 s slow", "half a line"])
-def test_a_lease_of_a_faulty_server_is_a_store_error(fault: str) -> None:
+def test_a_lease_of_a_faulty_server_is_a_store_error(fault: str, late: Lateness) -> None:
     """Whoever asks for a lease knows within 300 ms that it has to do without."""
     with faulty(fault) as uri:
         store = RedisStore(uri, clock=now)
         start = time.monotonic()
         with pytest.raises(StoreError):
             told(store.lease(authority(), 15.0))
-        assert time.monotonic() - start <= LONGEST
+        assert time.monotonic() - start <= LONGEST + late.worst
         store.close()
 
 
@@ -197,9 +231,9 @@ def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
     with ScriptedServer(saying(silent)) as server:
         store = RedisStore(server.uri, breaker=Breaker(clock=lambda: moment[0]))
         waits = [ask(store)[1] for _ in range(50)]
-        assert sum(wait > 0.01 for wait in waits) == 3
+        assert sum(wait > 0.2 for wait in waits) == 3
         moment[0] += 30.0
-        assert [ask(store)[1] > 0.01 for _ in range(3)] == [True, False, False]
+        assert [ask(store)[1] > 0.2 for _ in range(3)] == [True, False, False]
         store.close()
 
 
@@ -245,7 +279,7 @@ def test_a_server_whose_greeting_takes_a_while_is_reached_all_the_same() -> None
 
 
 def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, late: Lateness
 ) -> None:
     """The server's name is looked up in the store's own thread, and a close does not wait."""
 
@@ -255,8 +289,8 @@ def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     store = RedisStore("redis://slow.example/0")
-    assert max(ask(store)[1] for _ in range(10)) <= LONGEST
+    assert max(ask(store)[1] for _ in range(10)) <= LONGEST + late.worst
     start = time.monotonic()
     store.close()
-    assert time.monotonic() - start < 2.5
+    assert time.monotonic() - start < 2.5 + late.worst
     time.sleep(1)  # the thread ends before the patch does

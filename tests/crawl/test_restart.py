@@ -1,0 +1,174 @@
+"""A crawl that is started again with the same store (RFC 9309 section 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.crawl.harness import crawl, crawl_in_child
+from tests.crawl.plugin import obey
+from tests.crawl.result import Result
+from tests.replies import Reply
+from tests.site import Authority, Site
+
+DAY = 86_400.0
+
+
+def mixed_authorities(site: Site, count: int) -> list[Authority]:
+    """Authorities of four kinds, by turns: rules, others, no robots.txt, all forbidden."""
+    kinds: Sequence[Any] = (
+        "User-agent: *\nDisallow: /private\n",
+        "User-agent: *\nDisallow: /\nAllow: /open\n",
+        Reply(404, "none"),
+        "User-agent: *\nDisallow: /\n",
+    )
+    return [site.authority(kinds[number % len(kinds)]) for number in range(count)]
+
+
+def plans_of(authorities: list[Authority]) -> list[str]:
+    """Three pages of each."""
+    return [a.url(path) for a in authorities for path in ("/", "/private/x", "/open")]
+
+
+def verdicts(result: Result) -> dict[str, str]:
+    """How each request ended."""
+    return {ending.url: ending.kind for ending in result.check().endings}
+
+
+def robots_hits(authorities: list[Authority]) -> int:
+    """How often a robots.txt was asked for."""
+    return sum(len(authority.robots_hits) for authority in authorities)
+
+
+def files_under(directory: Path) -> set[str]:
+    """In which folders of a directory there is a file of ours."""
+    return {p.relative_to(directory).parts[0] for p in directory.rglob("robots.db")}
+
+
+def rewrite(path: Path, authorities: list[Authority], **changes: float) -> None:
+    """Each stored entry is as it was, but for some times, which are counted from its own."""
+    store = SqliteStore(path)
+    for authority in authorities:
+        key = authority_of(authority.url())
+        assert key
+        entry = store.get(key)
+        assert isinstance(entry, Entry)
+        times: dict[str, Any] = {name: entry.fetched_at + by for name, by in changes.items()}
+        store.forget(key)
+        store.put(key, replace(entry, **times))
+    store.close()
+
+
+@ensureDeferred
+async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
+    site: Site, tmp_path: Path
+) -> None:
+    """200 authorities, crawled twice with one SQLite file: 200 fetches, then none."""
+    authorities = mixed_authorities(site, 200)
+    plans = plans_of(authorities)
+    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", CONCURRENT_REQUESTS=32)
+    first = verdicts(await crawl(settings=settings, plans=plans))
+    assert robots_hits(authorities) == 200
+    again = await crawl(settings=settings, plans=plans)
+    assert verdicts(again) == first
+    assert robots_hits(authorities) == 200
+    assert sorted(set(first.values())) == ["downloaded", "forbidden"]
+    assert again.stats.get("robotstxt/request_count", 0) == 0
+    assert again.stats.get("robotstxt/store/error", 0) == 0
+
+
+@pytest.mark.parametrize("store", ["job", "sqlite:"])
+@ensureDeferred
+async def test_the_file_lies_in_the_job_directory_or_the_data_directory(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
+    """With JOBDIR and no REP_STORE the file is the job's; `sqlite:` is the project's."""
+    monkeypatch.chdir(tmp_path)
+    (authority,) = mixed_authorities(site, 1)
+    where = {"JOBDIR": str(tmp_path / "job")} if store == "job" else {"REP_STORE": store}
+    plan = {"url": authority.url("/private/x"), "dont_filter": True}
+    for _ in range(2):
+        result = (await crawl(settings=obey(**where), plans=[plan])).check()
+        assert [ending.kind for ending in result.endings] == ["forbidden"]
+    assert len(authority.robots_hits) == 1
+    assert files_under(tmp_path) == {"job" if store == "job" else ".scrapy"}
+
+
+@ensureDeferred
+async def test_last_good_copies_of_a_dead_origin_judge_its_pages(
+    site: Site, tmp_path: Path
+) -> None:
+    """RFC 9309 section 2.3.1.4: two days later its robots.txt is unreachable, the copy stands.
+
+    An authority of which no copy was ever had is disallowed as a whole.
+    """
+    authorities = [site.authority("User-agent: *\nDisallow: /private\n") for _ in range(20)]
+    plans = [a.url(path) for a in authorities for path in ("/", "/private/x")]
+    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
+    first = verdicts(await crawl(settings=settings, plans=plans))
+    rewrite(tmp_path / "robots.db", authorities, fetched_at=-2 * DAY, expires_at=-DAY)
+    for authority in authorities:
+        authority.robots = Reply(503)
+    stranger = site.authority(Reply(503))
+    again = await crawl(settings=settings, plans=[*plans, stranger.url()])
+    assert {**first, stranger.url(): "unreachable"} == verdicts(again)
+    assert robots_hits(authorities) == 40
+    third = await crawl(settings=settings, plans=plans)  # the failures are remembered, too
+    assert verdicts(third) == first
+    assert robots_hits(authorities) == 40
+
+
+@ensureDeferred
+async def test_a_copy_older_than_allowed_is_followed_no_more(site: Site, tmp_path: Path) -> None:
+    """RFC 9309 section 2.4: after REP_STALE_IF_UNREACHABLE nothing of the site is allowed."""
+    authority = site.authority("User-agent: *\nDisallow: /private\n")
+    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
+    plans = [authority.url("/"), authority.url("/private/x")]
+    (await crawl(settings=settings, plans=plans)).check()
+    rewrite(tmp_path / "robots.db", [authority], fetched_at=-31 * DAY, expires_at=-30 * DAY)
+    authority.robots = Reply(503)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert result.unreachable == plans
+
+
+SPIDER = "tests.crawl.metered.MeteredSpider"
+
+
+def seconds(authorities: list[Authority], **settings: Any) -> float:
+    """The processor seconds of a crawl of one page of each authority."""
+    urls = [authority.url("/open") for authority in authorities]
+    given = {"LOG_LEVEL": "WARNING", "CONCURRENT_REQUESTS": 16, **settings}
+    return float(crawl_in_child(SPIDER, given, plans=urls).check().stats["cpu"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_stored_authority_costs_a_fifth_of_what_the_built_in_takes(
+    site: Site, tmp_path: Path
+) -> None:
+    """The extra processor time per new authority, the better of five crawls each."""
+    authorities = site.authorities(200, "User-agent: *\nDisallow: /private\n")
+    kinds: dict[str, dict[str, Any]] = {
+        "none": {},
+        "built-in": {"ROBOTSTXT_OBEY": True},
+        "ours": obey(REP_STORE=f"sqlite://{tmp_path}/robots.db"),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in kinds}
+    seconds(authorities, **kinds["ours"])
+    fetched = robots_hits(authorities)
+    for _ in range(5):
+        for name, settings in kinds.items():
+            taken[name].append(seconds(authorities, **settings))
+    best = {name: min(figures) for name, figures in taken.items()}
+    extra = {name: 1e6 * (best[name] - best["none"]) / 200 for name in ("built-in", "ours")}
+    print(f"extra microseconds per authority: {extra}")
+    assert robots_hits(authorities) == fetched + 5 * 200  # of the built-in alone
+    assert extra["ours"] <= extra["built-in"] / 5

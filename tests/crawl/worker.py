@@ -1,0 +1,127 @@
+"""`python -m tests.crawl.worker REDIS LOG TIMEOUT`: one of several workers on a shared queue.
+
+Each line of the log is a request that was taken from the queue, or how one ended; it is written
+at once, so that it survives a SIGKILL.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import Any
+
+import scrapy_redis.scheduler
+from scrapy import Request, Spider, signals
+from scrapy.core.engine import ExecutionEngine
+from scrapy.crawler import AsyncCrawlerProcess, Crawler
+from scrapy.exceptions import DontCloseSpider, ScrapyDeprecationWarning
+from scrapy.http import Response
+from scrapy_redis.queue import PriorityQueue
+
+from tests.crawl.harness import MODES, settings_of
+from tests.crawl.plugin import obey
+from tests.crawl.result import Problem
+
+PATIENCE = 2.0
+"""Seconds without a request after which a worker takes the crawl for finished."""
+
+
+class Scheduler(scrapy_redis.scheduler.Scheduler):  # type: ignore[misc]
+    """scrapy-redis's scheduler, which says what it hands out."""
+
+    def next_request(self) -> Request | None:
+        """The next request of all workers' queue."""
+        request: Request | None = super().next_request()
+        if request is not None:
+            self.spider.say("taken", request.url)
+        return request
+
+
+class WorkerSpider(Spider):
+    """Says how each request ended; stays for a while when the queue is empty."""
+
+    name = "worker"
+
+    def __init__(self, log: str = "", **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.file = Path(log or "/dev/null").open("ab", buffering=0)  # noqa: SIM115
+        self.busy_at = time.monotonic()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> WorkerSpider:
+        """The spider, told when it is idle."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.idle, signals.spider_idle)
+        return spider
+
+    def request(self, url: str) -> Request:
+        """A request that any worker can take up."""
+        return Request(url, self.page, errback=self.failed)
+
+    async def start(self) -> AsyncIterator[Any]:
+        """What there is to do is in the queue."""
+        return
+        yield
+
+    def page(self, response: Response) -> Iterable[Any]:
+        """A page came."""
+        self.say("downloaded", response.url)
+        return ()
+
+    def failed(self, failure: Any) -> None:
+        """A request ended without one."""
+        self.say(Problem.of(failure.value).kind, failure.request.url)
+
+    def say(self, what: str, url: str) -> None:
+        """One line of the log."""
+        self.busy_at = time.monotonic()
+        self.file.write(f"{what} {url}\n".encode())
+
+    def idle(self) -> None:
+        """Another worker may yet put something into the queue."""
+        if time.monotonic() < self.busy_at + PATIENCE:
+            raise DontCloseSpider
+
+    def closed(self, reason: str) -> None:
+        """The stats are the last line."""
+        assert self.crawler.stats
+        stats = {k: v for k, v in self.crawler.stats.get_stats().items() if "robots" in k}
+        self.say("stats", json.dumps(stats))
+        self.file.close()
+
+
+def fill(server: Any, urls: Iterable[str]) -> None:
+    """Requests for these are put into the workers' queue."""
+    spider = WorkerSpider()
+    queue = PriorityQueue(server, spider, "%(spider)s:requests")
+    for url in urls:
+        queue.push(spider.request(url))
+    spider.file.close()
+
+
+def main(uri: str, log: str, timeout: str) -> None:
+    """One worker crawls until there is nothing left to do."""
+    # scrapy-redis passes stats the spider, which Scrapy asks no more.
+    warnings.filterwarnings("ignore", category=ScrapyDeprecationWarning, module="scrapy_redis")
+    ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.1
+    settings = {
+        # What waits for a robots.txt is held by one worker, and lost with it.
+        **obey(REP_STORE=uri, REP_TIMEOUT=float(timeout), REP_PARK_LIMIT=50),
+        **MODES["asyncio"],
+        "REDIS_URL": uri,
+        "SCHEDULER": "tests.crawl.worker.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "SCHEDULER_PERSIST": True,
+        "LOG_LEVEL": "WARNING",
+    }
+    process = AsyncCrawlerProcess(settings_of(settings))
+    process.crawl(WorkerSpider, log=log)
+    process.start()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
