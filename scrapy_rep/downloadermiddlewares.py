@@ -50,12 +50,14 @@ class RepDownloaderMiddleware:
         self._parking = Parking(crawler, settings.park_limit, self._stats)
         self._shelf = open_shelf(crawler, settings, self._stats)
         self._closing = Closing(crawler, self._interrupt, self._busy)
-        self._throttle = Throttle(crawler, settings, self._stats, self._parking, self._closing)
+        self._throttle = Throttle(
+            crawler, settings, self._stats, self._parking, self._closing, time.time
+        )
         self._cache = self._make_cache(crawler, settings, self._shelf)
         self._gate = Gate(
             identity=Identity(crawler, settings, self._stats),
             cache=self._cache,
-            pacer=Pacer(settings, self._stats, self._throttle),
+            pacer=Pacer(settings, self._stats, self._throttle, time.time),
             parking=self._parking,
             closing=self._closing,
             stats=self._stats,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
@@ -43,7 +43,10 @@ class Keeper(Protocol):
 class Pacer:
     """Reads what each authority asks for, refuses what is out of bounds, has the rest kept."""
 
-    def __init__(self, settings: RepSettings, stats: RepStats, keeper: Keeper):
+    def __init__(
+        self, settings: RepSettings, stats: RepStats, keeper: Keeper, clock: Callable[[], float]
+    ):
+        self._clock = clock
         self._settings = settings
         self._stats = stats
         self._keeper = keeper
@@ -107,7 +110,7 @@ class Pacer:
             self._said.add(authority)
 
     def _refusal(self, claim: Claim) -> Refusal | None:
-        now = time.time()
+        now = self._clock()
         window = claim.visit_time
         if window is not None and not window.covers(now):
             verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")

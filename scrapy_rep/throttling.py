@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
 from time import monotonic
@@ -52,11 +52,13 @@ class Throttle:
         stats: RepStats,
         parking: Parking,
         closing: Closing,
+        clock: Callable[[], float],
     ):
         self._crawler = crawler
         self._settings = settings
         self._stats = stats
         self._closing = closing
+        self._clock = clock
         self._room = _Room(parking, settings.park_limit)
         self._due: WeakKeyDictionary[Request, Claim] = WeakKeyDictionary()
         self._holds: OrderedDict[str, Hold] = OrderedDict()
@@ -129,7 +131,7 @@ class Throttle:
     def _new_hold(self, key: str) -> Hold:
         own = self._downloader.per_slot_settings.get(key, {}).get("delay")
         least = self._crawler.settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
-        return Hold(least, self._settings.max_crawl_delay, time.time)
+        return Hold(least, self._settings.max_crawl_delay, self._clock)
 
 
 class _Room:

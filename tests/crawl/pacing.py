@@ -1,0 +1,58 @@
+"""Spiders that go by bursts, and how far apart requests arrived."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from scrapy.utils.asyncio import create_looping_call
+
+from scrapy_rep.waiting import pause
+from tests.crawl.spiders import Plan, RequestsSpider
+from tests.site import Authority
+
+
+def gaps(*authorities: Authority) -> list[float]:
+    """Seconds between the pages asked for, one after another, of all these authorities."""
+    times = sorted(hit.received for authority in authorities for hit in authority.page_hits)
+    return [later - earlier for earlier, later in pairwise(times)]
+
+
+def taken(authorities: Iterable[Authority]) -> float:
+    """Seconds from the first request to the last reply of them all."""
+    hits = [hit for authority in authorities for hit in authority.hits]
+    return max(hit.finished or 0.0 for hit in hits) - min(hit.received for hit in hits)
+
+
+class BurstsSpider(RequestsSpider):
+    """Makes some requests at once, waits for their ends, pauses, makes the next ones.
+
+    Meanwhile Scrapy collects idle slots twenty times a second, however short they were idle.
+    Stats: `slots/collected`.
+    """
+
+    def __init__(self, bursts: Sequence[Sequence[Plan]] = (), idle: float = 1.0, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.bursts = bursts
+        self.idle = idle
+
+    async def start(self) -> AsyncIterator[Any]:
+        """One burst after another."""
+        collecting = create_looping_call(self.collect)
+        collecting.start(0.05, now=False)
+        for number, burst in enumerate(self.bursts):
+            if number:
+                await pause(self.idle)
+            for plan in burst:
+                yield self.request(**({"url": plan} if isinstance(plan, str) else plan))
+            while len(self.endings) < len(self.made):
+                await pause(0.02)
+        collecting.stop()
+
+    def collect(self) -> None:
+        """Scrapy's own collection of slots."""
+        downloader = self.crawler.engine.downloader
+        before = len(downloader.slots)
+        downloader._slot_gc(age=0)
+        self.crawler.stats.inc_value("slots/collected", before - len(downloader.slots))

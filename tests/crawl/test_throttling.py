@@ -1,0 +1,138 @@
+"""The pace that a robots.txt asks for, measured where it matters: at the server.
+
+RFC 9309 section 2.2.4 leaves Crawl-delay and Request-rate open.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.pacing import gaps, taken
+from tests.crawl.plugin import obey
+from tests.crawl.result import Result
+from tests.replies import Reply, html
+from tests.site import Authority, Site
+
+HALF = "User-agent: *\nCrawl-delay: 0.5\n"
+PLAIN = "User-agent: *\nDisallow: /private\n"
+
+
+class Measured(NamedTuple):
+    """What a crawl came to, and the authorities that it visited."""
+
+    result: Result
+    shop: Authority
+    other: Authority
+
+
+def settings(**more: Any) -> dict[str, Any]:
+    """Much more concurrency than a robots.txt with a delay agrees to."""
+    return obey(CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=8, **more)
+
+
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "autothrottle": {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1},
+    "download delay": {"DOWNLOAD_DELAY": 1},
+    "small download delay": {"DOWNLOAD_DELAY": 0.1},
+    "bursts": {},
+    "off": {"REP_CRAWL_DELAY": False},
+}
+
+
+def measure(site: Site, name: str, mode: str) -> Measured:
+    """One crawl: twelve pages of an authority that asks for 0.5 s, six of one that does not."""
+    shop, other = site.authority(HALF), site.authority(PLAIN)
+    pages = [shop.url(f"/{number}") for number in range(12)]
+    plans: dict[str, Any] = {"plans": [*pages, *(other.url(f"/{n}") for n in range(6))]}
+    spider = "tests.crawl.spiders.RequestsSpider"
+    if name == "download delay":
+        plans = {"plans": pages[:6]}
+    if name == "bursts":
+        spider = "tests.crawl.pacing.BurstsSpider"
+        plans = {"bursts": [pages[:3], pages[3:5], pages[5:8]], "idle": 0.8}
+    chosen = settings(**SCENARIOS[name])
+    return Measured(crawl_in_child(spider, chosen, mode=mode, **plans).check(), shop, other)
+
+
+@pytest.fixture(scope="module")
+def measured() -> Iterator[dict[tuple[str, str], Measured]]:
+    """All the crawls of the table above under each reactor; they take time, so all at once."""
+    with Site() as site, ThreadPoolExecutor(len(SCENARIOS) * len(MODES)) as pool:
+        runs = {
+            (name, mode): pool.submit(measure, site, name, mode)
+            for name in SCENARIOS
+            for mode in MODES
+        }
+        yield {key: run.result() for key, run in runs.items()}
+
+
+Runs = dict[tuple[str, str], Measured]
+each_mode = pytest.mark.parametrize("mode", MODES)
+
+
+@each_mode
+@pytest.mark.parametrize("name", ["plain", "autothrottle", "small download delay"])
+def test_every_gap_is_as_long_as_asked_for(measured: Runs, name: str, mode: str) -> None:
+    """Neither concurrency, nor jitter, nor AutoThrottle, nor a shorter delay makes it shorter."""
+    run = measured[name, mode]
+    assert len(run.shop.page_hits) == 12
+    assert min(gaps(run.shop)) >= 0.5
+    assert run.result.stats["robotstxt/crawl_delay/applied"] == 1
+
+
+@each_mode
+def test_the_gap_is_not_much_longer_than_asked_for(measured: Runs, mode: str) -> None:
+    """Jitter is Scrapy's, for the operator's delay: what a robots.txt asks for is kept as it is."""
+    run = measured["plain", mode]
+    assert sorted(gaps(run.shop))[5] < 0.6
+
+
+@each_mode
+def test_a_delay_of_one_authority_does_not_slow_another(measured: Runs, mode: str) -> None:
+    """The other six pages come at once."""
+    run = measured["plain", mode]
+    assert len(run.other.page_hits) == 6
+    assert taken([run.other]) < 2.0
+
+
+@each_mode
+def test_one_request_at_a_time(measured: Runs, mode: str) -> None:
+    """No request is sent before the reply to the one before."""
+    hits = measured["plain", mode].shop.page_hits
+    for earlier, later in zip(hits, hits[1:], strict=False):
+        assert earlier.finished is not None
+        assert later.received > earlier.finished
+
+
+@each_mode
+def test_the_operators_longer_delay_stays(measured: Runs, mode: str) -> None:
+    """DOWNLOAD_DELAY = 1 is never undercut; its jitter, of up to a half, can only lengthen it."""
+    found = gaps(measured["download delay", mode].shop)
+    assert len(found) == 5
+    assert min(found) >= 1.0
+    assert max(found) > 1.01, "no jitter at all"
+
+
+@each_mode
+def test_the_interval_outlasts_its_slot(measured: Runs, mode: str) -> None:
+    """Requests after a pause in which Scrapy collected the slot are held to it from the first."""
+    run = measured["bursts", mode]
+    assert len(run.shop.page_hits) == 8
+    assert min(gaps(run.shop)) >= 0.5
+    assert run.result.stats["slots/collected"] >= 3  # one of robots.txt, two of pages
+
+
+@each_mode
+def test_the_pace_can_be_switched_off(measured: Runs, mode: str) -> None:
+    """REP_CRAWL_DELAY = False: as fast as the operator likes."""
+    run = measured["off", mode]
+    assert taken([run.shop]) < 2.0
+    assert "robotstxt/crawl_delay/applied" not in run.result.stats
