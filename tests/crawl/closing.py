@@ -1,0 +1,165 @@
+"""Spiders that are stopped in the middle, and say how long the stop took."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
+
+import scrapy_rep
+from scrapy_rep import RepDownloaderMiddleware
+from tests.crawl.leftovers import turn
+from tests.crawl.result import Ending
+from tests.crawl.spiders import RequestsSpider
+
+PACKAGE = str(Path(scrapy_rep.__file__).parent)
+
+
+class ClosingSpider(RequestsSpider):
+    """Closed `close_after` seconds after it opens; it keeps what happened on the way.
+
+    Stats: `closing/seconds` from the first sign of the stop to the end, `idle/waiting` how often
+    the spider was called idle while requests waited for a robots.txt.
+    """
+
+    def __init__(self, close_after: float | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.close_after = close_after
+        self.stopping_since: float | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> ClosingSpider:
+        """The spider listens to what becomes of the crawl."""
+        spider: ClosingSpider = super().from_crawler(crawler, *args, **kwargs)
+        connect = crawler.signals.connect
+        connect(spider.opened, signal=signals.spider_opened)
+        connect(spider.idle, signal=signals.spider_idle)
+        connect(spider.at_the_end, signal=signals.spider_closed)
+        return spider
+
+    @property
+    def gate(self) -> RepDownloaderMiddleware:
+        """The middleware of this crawl."""
+        gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        assert gate is not None
+        return gate
+
+    def opened(self) -> None:
+        """The stop is arranged."""
+        if self.close_after is not None:
+            call_later(self.close_after, self.stop)
+
+    def stop(self) -> None:
+        """The engine is told to close the spider."""
+        if self.crawler.engine is None or self.crawler.engine.spider is None:
+            return  # it was over before
+        self.stopping_since = monotonic()
+        self.crawler.stats.set_value("closing/waiting", self.gate.cache_info()["waiting"])
+        closing = self.crawler.engine.close_spider_async(reason="stopped")
+        deferred_from_coro(closing).addErrback(self._too_late)
+
+    def idle(self) -> None:
+        """Scrapy takes the spider for idle."""
+        self.crawler.stats.inc_value("idle/all")
+        if self.gate.cache_info()["waiting"]:
+            self.crawler.stats.inc_value("idle/waiting")
+
+    def at_the_end(self) -> None:
+        """The time is taken."""
+        if self.stopping_since is not None:
+            taken = monotonic() - self.stopping_since
+            self.crawler.stats.set_value("closing/seconds", taken)
+
+    def _note(self, number: int, **facts: Any) -> None:
+        # a request out of a job's files was numbered by an earlier run
+        self.endings.append(Ending(number=number, url=facts["final"], **facts))
+
+    def _too_late(self, failure: Any) -> None:
+        self.crawler.stats.inc_value("closing/too late")
+
+
+class FetchingSpider(ClosingSpider):
+    """Each page it gets makes it fetch another URL, outside the scheduler, and wait for it."""
+
+    def __init__(self, inner: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.inner = inner
+        self.outcomes: list[str] = []
+
+    async def page(self, response: Response) -> None:  # type: ignore[override]
+        """The inner fetch, and how it ended."""
+        self._note(response.meta["number"], status=response.status, final=response.url)
+        assert self.crawler.engine is not None
+        try:
+            inner = await self.crawler.engine.download_async(Request(self.inner))
+            self.outcomes.append(str(inner.status))
+        except IgnoreRequest as error:
+            self.outcomes.append(type(error).__name__)
+        self.crawler.stats.set_value("inner", self.outcomes)
+
+
+class ItemSpider(ClosingSpider):
+    """Each page gives an item, which may ask for files."""
+
+    def __init__(self, files: Iterable[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.asked = list(files)
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """The item."""
+        yield {"url": response.url, "file_urls": self.asked}
+
+
+class Remains:
+    """Coroutines of the package, threads and sockets at one moment."""
+
+    def __init__(self) -> None:
+        gc.collect()
+        self.coroutines = sum(1 for thing in gc.get_objects() if _suspended_here(thing))
+        # The reactor looks names up in threads that it keeps.
+        names = [thread.name for thread in threading.enumerate()]
+        self.threads = len([name for name in names if "twisted" not in name])
+        self.sockets = _sockets()
+
+    async def cleared(self, patience: float = 2.0) -> None:
+        """Returns when no more is there than before; fails if something stays."""
+        end = monotonic() + patience
+        while True:
+            now = Remains()
+            if (
+                now.coroutines <= self.coroutines
+                and now.threads <= self.threads
+                and now.sockets <= self.sockets
+            ):
+                return
+            assert monotonic() < end, f"{vars(self)} before, {vars(now)} after"
+            await turn(0.05)
+
+
+def _suspended_here(thing: Any) -> bool:
+    return (
+        inspect.iscoroutine(thing)
+        and thing.cr_frame is not None
+        and thing.cr_code.co_filename.startswith(PACKAGE)
+    )
+
+
+def _sockets() -> int:
+    """How many sockets the process holds open, where the system tells."""
+    count = 0
+    for entry in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):  # closed meanwhile
+            count += str(entry.readlink()).startswith("socket:")
+    return count

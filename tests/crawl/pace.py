@@ -1,0 +1,15 @@
+"""How fast this machine runs at this moment: bounds in seconds are for one that is free."""
+
+from __future__ import annotations
+
+from time import perf_counter, process_time
+
+_SAMPLE = 0.05
+
+
+def slowness() -> float:
+    """How many times longer everything takes, because others use the processors; at least 1."""
+    wall, used = perf_counter(), process_time()
+    while process_time() - used < _SAMPLE:
+        pass
+    return max(1.0, (perf_counter() - wall) / _SAMPLE)
