@@ -2,7 +2,7 @@
 
 This is the one room that touches them. A slot that is to keep a pace is changed in place, since
 the downloads under way hold on to it: it becomes a subclass of its own class, and its queue and
-its set of transfers become ones that tell when a request was sent and when it was done.
+its set of transfers become ones that tell who waits and how long a download took.
 
 The interval runs from the end of one download to the start of the next, not from start to start:
 a connection may take longer to set up than to be used again, and what counts is how far apart
@@ -160,8 +160,8 @@ class _Room:
 class _Queue(deque[Any]):
     """The queue of a slot that keeps a pace: who waits here takes nobody's place.
 
-    ``delay`` and ``concurrency`` are the slot's own. ``sent`` and ``ended``, of the monotonic
-    clock, tell when it last sent a request and when a download last ended.
+    ``delay`` and ``concurrency`` are the slot's own. ``busy`` tells how many seconds the last
+    download took; 0 while it is under way.
     """
 
     def __init__(self, waiting: Iterable[Any], hold: Hold, room: _Room):
@@ -169,7 +169,7 @@ class _Queue(deque[Any]):
         self.hold = hold
         self.delay = 0.0
         self.concurrency = 1
-        self.sent = self.ended = 0.0
+        self.busy = 0.0
         self._room = room
         room.count(len(self))
 
@@ -182,7 +182,7 @@ class _Queue(deque[Any]):
         """Return the request that is sent now."""
         item = super().popleft()
         self._room.count(-1)
-        self.sent = monotonic()
+        self.busy = 0.0
         return item
 
     def drain(self) -> list[Any]:
@@ -196,20 +196,23 @@ class _Queue(deque[Any]):
     def pause(self) -> float:
         """The seconds from the last request sent to the next that the hold demands; 0 if none."""
         interval = self.hold.interval
-        return interval + max(self.ended - self.sent, 0.0) if interval else 0.0
+        return interval + self.busy if interval else 0.0
 
 
 class _Transfers(set[Any]):
     """The downloads of a slot that are under way."""
 
-    def __init__(self, under_way: Iterable[Any], queue: _Queue):
+    def __init__(self, under_way: Iterable[Any], slot: Any):
         super().__init__(under_way)
-        self._queue = queue
+        self._slot = slot
 
     def remove(self, request: Any) -> None:
         """Note that a download ended."""
         super().remove(request)
-        self._queue.ended = monotonic()
+        # The slot notes when it sent a request by one clock in one version of Scrapy, by another
+        # in the next. The nearer one it is.
+        sent = self._slot.lastseen
+        self._slot.queue.busy = min(abs(now - sent) for now in (monotonic(), time.time()))
 
 
 def _change(slot: Any, hold: Hold, room: _Room) -> None:
@@ -217,12 +220,8 @@ def _change(slot: Any, hold: Hold, room: _Room) -> None:
     queue = _Queue(slot.queue, hold, room)
     queue.delay = slot.delay
     queue.concurrency = slot.concurrency
-    if slot.lastseen:
-        # By one clock in one version of Scrapy, by another in the next: the nearer one it is.
-        age = min(abs(now - slot.lastseen) for now in (monotonic(), time.time()))
-        queue.sent = monotonic() - age
     slot.queue = queue
-    slot.transferring = _Transfers(slot.transferring, queue)
+    slot.transferring = _Transfers(slot.transferring, slot)
     own: Any = type(slot)
     slot.__class__ = _paced(own)
 
