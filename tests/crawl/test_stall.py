@@ -1,0 +1,133 @@
+"""Authorities whose robots.txt never comes hold nobody else up (RFC 9309 section 2.3)."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import crawl
+from tests.crawl.pace import slowness
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.result import Result
+from tests.replies import Hang, Reply, Stall, Trickle, html
+from tests.site import Authority, Site
+
+SILENT = {
+    "hangs": Hang(),
+    "trickles": Trickle(200, RULES, interval=1.0),
+    "stops after half": Stall(200, RULES),
+}
+LATENCY = 0.05
+GOOD = 50
+
+
+def good_ones(site: Site) -> list[Authority]:
+    """Authorities that answer after a twentieth of a second."""
+    return site.authorities(GOOD, Reply(200, RULES, delay=LATENCY), html(delay=LATENCY))
+
+
+def pages(authorities: list[Authority]) -> list[str]:
+    """Two of each."""
+    return [shop.url(path) for path in ("/1", "/2") for shop in authorities]
+
+
+def span(authorities: list[Authority]) -> float:
+    """Seconds from the first request to the last reply of them all."""
+    hits = [hit for authority in authorities for hit in authority.hits]
+    return max(hit.finished or 0.0 for hit in hits) - min(hit.received for hit in hits)
+
+
+async def visit(plans: list[str], **settings: Any) -> Result:
+    """A crawl with Scrapy's default CONCURRENT_REQUESTS of 16."""
+    return (await crawl(settings=obey(**settings), plans=plans)).check()
+
+
+async def undisturbed(site: Site) -> float:
+    """The time of the good pages alone: the longer of two, as others use the machine too."""
+    times = []
+    for _ in range(2):
+        good = good_ones(site)
+        assert len((await visit(pages(good))).downloaded) == 2 * GOOD
+        times.append(span(good))
+    return max(times)
+
+
+async def disturbed(site: Site, silent: list[Authority], waiting: int) -> float:
+    """The time of the good pages behind requests that wait for the silent authorities."""
+    good = good_ones(site)
+    waits = [silent[n % len(silent)].url(f"/{n}") for n in range(waiting)]
+    result = await visit([*waits, *pages(good)], REP_TIMEOUT=1.5)
+    assert result.downloaded == pages(good)
+    assert result.unreachable == waits
+    assert [hit for authority in silent for hit in authority.page_hits] == []
+    return span(good)
+
+
+async def compare(site: Site, how: str, authorities: int, waiting: int) -> None:
+    """The good pages take at most half as long again."""
+    alone = await undisturbed(site)
+    silent = site.authorities(authorities, SILENT[how])
+    beside = await disturbed(site, silent, waiting)
+    print(f"\n{waiting} wait for {authorities} ({how}): {alone:.2f} -> {beside:.2f} s")  # noqa: T201
+    assert beside < 1.5 * alone + 0.1 * slowness()
+
+
+@pytest.mark.parametrize(
+    ("how", "authorities", "waiting"),
+    [("hangs", 1, 256), ("trickles", 4, 64), ("stops after half", 16, 16)],
+)
+@ensureDeferred
+async def test_100_pages_elsewhere_take_no_longer(
+    site: Site, how: str, authorities: int, waiting: int
+) -> None:
+    """A hundred pages on fifty authorities take no more than 1.5 times the undisturbed time."""
+    await compare(site, how, authorities, waiting)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("waiting", [16, 64, 256])
+@pytest.mark.parametrize("authorities", [1, 4, 16])
+@pytest.mark.parametrize("how", SILENT)
+@ensureDeferred
+async def test_100_pages_elsewhere_take_no_longer_in_every_case(
+    site: Site, how: str, authorities: int, waiting: int
+) -> None:
+    """All 27 cases."""
+    await compare(site, how, authorities, waiting)
+
+
+@ensureDeferred
+async def test_more_than_may_be_parked_wait_without_being_lost(site: Site) -> None:
+    """Past REP_PARK_LIMIT requests take ordinary places; all of them end."""
+    silent, good = site.authorities(2, Hang()), good_ones(site)
+    waits = [silent[n % 2].url(f"/{n}") for n in range(100)]
+    result = await visit([*waits, *pages(good)], REP_TIMEOUT=1, REP_PARK_LIMIT=10)
+    assert (result.unreachable, result.downloaded) == (waits, pages(good))
+    assert result.stats["robotstxt/parked/max"] <= 10
+
+
+@ensureDeferred
+async def test_a_download_delay_does_not_hold_back_first_pages(site: Site) -> None:
+    """DOWNLOAD_DELAY = 1: the median first page of 50 authorities comes within 0.3 s.
+
+    That is 0.3 s beyond the latency of robots.txt and page; Scrapy alone takes 1.1 s.
+    """
+    good = good_ones(site)
+    plans = [shop.url("/1") for shop in good]
+    result = await visit(plans, DOWNLOAD_DELAY=1, CONCURRENT_REQUESTS=100)
+    assert result.downloaded == plans
+    firsts = [(shop.page_hits[0].finished or 0.0) - shop.robots_hits[0].received for shop in good]
+    print(f"\nfirst page: median {statistics.median(firsts):.2f} s")  # noqa: T201
+    assert statistics.median(firsts) < 2 * LATENCY + 0.3 * slowness()
+
+
+@ensureDeferred
+async def test_the_delay_between_pages_is_kept(site: Site) -> None:
+    """The robots.txt has a slot of its own, the pages keep theirs."""
+    shop = site.authority(RULES)
+    await visit([shop.url(f"/{n}") for n in range(3)], DOWNLOAD_DELAY=0.4, DOWNLOAD_DELAY_JITTER=0)
+    times = [hit.received for hit in shop.page_hits]
+    assert min(times[1] - times[0], times[2] - times[1]) > 0.15
