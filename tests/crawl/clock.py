@@ -1,0 +1,26 @@
+"""The clock of the package, moved by the test: one of the two things that may be faked."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+
+class Ahead:
+    """The time at which it was made, and so many seconds more: it moves only by hand."""
+
+    def __init__(self) -> None:
+        self._start = time.time()
+        self.seconds = 0.0
+
+    def time(self) -> float:
+        """Seconds since the epoch."""
+        return self._start + self.seconds
+
+
+def take_over(monkeypatch: pytest.MonkeyPatch) -> Ahead:
+    """From here on the package goes by this clock."""
+    clock = Ahead()
+    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.time", clock)
+    return clock

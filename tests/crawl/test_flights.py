@@ -1,0 +1,256 @@
+"""How often an authority is asked for its robots.txt: once, at expiry, and as the back-off says.
+
+RFC 9309 sections 2.3.1.4 and 2.4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.http import Response
+from twisted.python.failure import Failure
+
+from tests.crawl.clock import Ahead, take_over
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.result import Result
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Reply, Reset
+from tests.site import Authority, Site
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
+    """The clock of the package."""
+    return take_over(monkeypatch)
+
+
+class PacedSpider(RequestsSpider):
+    """Whenever a request ends, `tick` is told how many have ended."""
+
+    tick: Callable[[int], Any]
+
+    def _note(self, number: int, **facts: Any) -> None:
+        super()._note(number, **facts)
+        self.tick(len(self.endings))
+
+
+class OneByOneSpider(PacedSpider):
+    """Makes a request when the one before has ended."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The first."""
+        self.left = list(self.plans)
+        yield self.request(self.left.pop(0), dont_filter=True)
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """The next, after a page."""
+        return self.following()
+
+    def failed(self, failure: Failure) -> Iterable[Any]:
+        """The next, after a refusal."""
+        super().failed(failure)
+        return self.following()
+
+    def following(self) -> Iterable[Any]:
+        """The next."""
+        if self.left:
+            yield self.request(self.left.pop(0), dont_filter=True)
+
+
+async def visit(
+    plans: list[str],
+    tick: Callable[[int], Any],
+    spider: type[RequestsSpider] = PacedSpider,
+    **settings: Any,
+) -> Result:
+    """A crawl with plenty under way at once."""
+    many = {"CONCURRENT_REQUESTS": 200, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
+    settings = obey(**{**many, **settings})
+    result = await crawl(spider, settings, plans=plans, tick=tick, timeout=100)
+    return result.check()
+
+
+def spread(shops: list[Authority], count: int) -> list[str]:
+    """So many URLs, the authorities by turns; every tenth is one that RULES forbid."""
+    paths = [f"/private/{n}" if n // len(shops) % 10 == 9 else f"/{n}" for n in range(count)]
+    return [shops[n % len(shops)].url(path) for n, path in enumerate(paths)]
+
+
+def asked(shops: Iterable[Authority]) -> Counter[int]:
+    """How many authorities were asked how often; no two fetches of one overlap."""
+    for shop in shops:
+        hits = shop.robots_hits
+        for hit, following in zip(hits, hits[1:]):  # noqa: B905, RUF007
+            assert hit.finished is not None
+            assert hit.finished <= following.received
+    return Counter(len(shop.robots_hits) for shop in shops)
+
+
+@ensureDeferred
+async def test_1000_requests_to_20_authorities_make_20_fetches(site: Site) -> None:
+    """All at once: one fetch each, and every request by its rules."""
+    shops = site.authorities(20, Reply(200, RULES, delay=0.1))
+    urls = spread(shops, 1_000)
+    result = await visit(urls, lambda _: None, CONCURRENT_REQUESTS=1_000)
+    assert asked(shops) == {1: 20}
+    assert (len(result.downloaded), len(result.forbidden)) == (900, 100)
+
+
+@ensureDeferred
+async def test_at_expiry_under_load_there_are_20_more(site: Site, clock: Ahead) -> None:
+    """In the middle of 1,000 requests a day goes by: 40 fetches, and the new rules hold."""
+    shops = site.authorities(20, [Reply(200, RULES, delay=0.1), Reply(200, NOTHING, delay=0.1)])
+
+    def tick(ended: int) -> None:
+        if ended == 300:
+            clock.seconds += DAY
+
+    result = await visit(spread(shops, 1_000), tick, CONCURRENT_REQUESTS=32)
+    assert asked(shops) == {2: 20}
+    # What was let through before the day went by may still be on its way.
+    assert 270 <= len(result.downloaded) <= 400
+    assert result.stats["robotstxt/request_count"] == 40
+
+
+@ensureDeferred
+async def test_in_the_last_tenth_the_refresh_makes_nobody_wait(site: Site, clock: Ahead) -> None:
+    """20 more fetches, in the background: requests go on by the rules there are."""
+    shops = site.authorities(20, [RULES, Reply(200, NOTHING, delay=0.5)])
+
+    def tick(ended: int) -> None:
+        if ended == 300:
+            clock.seconds += 0.95 * DAY
+
+    result = await visit(spread(shops, 600), tick, CONCURRENT_REQUESTS=16)
+    assert asked(shops) == {2: 20}
+    refreshed = min(shop.robots_hits[1].finished or 0.0 for shop in shops)
+    early = [h for shop in shops for h in shop.page_hits if h.received < refreshed]
+    assert len(early) > 285
+    assert result.stats["robotstxt/cache/miss"] < 600
+    assert result.stats["robotstxt/cache/hit"] > 200
+
+
+async def a_minute_of_dead_hosts(site: Site, clock: Ahead, requests: int) -> None:
+    """Ten dead hosts are each tried three times, however many requests there are."""
+    dead = [site.authority(Reset() if n % 2 else Reply(503)) for n in range(10)]
+
+    def tick(ended: int) -> None:
+        clock.seconds = 59.0 * ended / requests
+
+    urls = spread(dead, requests)
+    result = await visit(urls, tick, REP_RETRY_DELAYS=[0.05, 0.1])
+    assert asked(dead) == {3: 10}
+    assert len(result.unreachable) == requests
+    assert [hit for shop in dead for hit in shop.page_hits] == []
+
+
+@ensureDeferred
+async def test_dead_hosts_are_left_alone_for_a_minute(site: Site, clock: Ahead) -> None:
+    """1,000 requests to 10 dead hosts in a minute: 30 attempts, and no page."""
+    await a_minute_of_dead_hosts(site, clock, 1_000)
+
+
+@pytest.mark.slow
+@ensureDeferred
+async def test_dead_hosts_are_left_alone_for_a_minute_at_length(site: Site, clock: Ahead) -> None:
+    """10,000 requests to 10 dead hosts in a minute: 30 attempts."""
+    await a_minute_of_dead_hosts(site, clock, 10_000)
+
+
+@ensureDeferred
+async def test_the_back_off_doubles_up_to_an_hour(site: Site, clock: Ahead) -> None:
+    """Six hours of requests, one every half minute: attempts after 1, 3, 7, 15, 31, 63 minutes."""
+    dead = site.authority(Reply(503))
+    moments: list[float] = []
+
+    def tick(_ended: int) -> None:
+        if len(dead.robots_hits) > len(moments):
+            moments.append(clock.seconds)
+        clock.seconds += 30.0
+
+    urls = [dead.url(f"/{n}") for n in range(6 * 120)]
+    result = await visit(urls, tick, OneByOneSpider)
+    assert result.unreachable == urls
+    gaps = [round((b - a) / 30) * 30 for a, b in zip(moments, moments[1:])]  # noqa: B905, RUF007
+    assert gaps[:6] == [60, 120, 240, 480, 960, 1_920]
+    assert set(gaps[6:]) <= {3_600, 3_630}
+
+
+@ensureDeferred
+async def test_a_host_that_recovers_is_visited_again(site: Site, clock: Ahead) -> None:
+    """The first fetch after the back-off succeeds: from then on by its rules."""
+    shop = site.authority([Reply(503), RULES])
+
+    def tick(ended: int) -> None:
+        if ended == 10:
+            clock.seconds += 61.0
+
+    urls = [shop.url(f"/{n}") for n in range(20)]
+    result = await visit([*urls, shop.url("/private")], tick, OneByOneSpider)
+    assert (result.unreachable, result.downloaded) == (urls[:10], urls[10:])
+    assert result.forbidden == [shop.url("/private")]
+    assert asked([shop]) == {2: 1}
+
+
+@ensureDeferred
+async def test_while_unreachable_the_last_good_copy_is_followed(site: Site, clock: Ahead) -> None:
+    """RFC 9309 2.3.1.4: rules for a day and more; stat and verdict say that they are stale."""
+    shop = site.authority([RULES, Reply(503)])
+
+    def tick(ended: int) -> None:
+        if ended in (2, 4):
+            clock.seconds += 2 * DAY
+
+    urls = [shop.url(path) for _ in range(3) for path in ("/open", "/private")]
+    result = await visit(urls, tick, OneByOneSpider)
+    assert (len(result.downloaded), len(result.forbidden)) == (3, 3)
+    assert result.stats["robotstxt/cache/stale"] == 4
+    stale = [e.problem.data["verdict"]["reason"] for e in result.endings if e.problem]
+    assert ["last good copy" in reason for reason in stale] == [False, True, True]
+
+
+@ensureDeferred
+async def test_after_thirty_days_the_last_good_copy_is_no_longer_followed(
+    site: Site, clock: Ahead
+) -> None:
+    """RFC 9309 2.3.1.4: a reasonable time; then complete disallow."""
+    shop = site.authority([RULES, Reply(503)])
+
+    def tick(ended: int) -> None:
+        clock.seconds += 16 * DAY
+
+    result = await visit([shop.url("/open")] * 4, tick, OneByOneSpider)
+    kinds = [ending.kind for ending in sorted(result.endings, key=lambda e: e.number)]
+    assert kinds == ["downloaded", "downloaded", "unreachable", "unreachable"]
+
+
+class LinkSpider(PacedSpider):
+    """From each page to another of the same authority."""
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """The next one."""
+        if len(self.made) < 50:
+            yield self.request(response.urljoin(f"/{len(self.made)}"))
+
+
+@ensureDeferred
+async def test_an_answer_is_kept_for_at_least_a_minute(site: Site, clock: Ahead) -> None:
+    """`no-store` and `max-age=0` do not make a fetch of every request."""
+    robots = Reply(200, RULES, {"Cache-Control": "no-store, max-age=0"})
+    shop = site.authority(robots)
+
+    def tick(ended: int) -> None:
+        clock.seconds += 1.0
+
+    settings = obey()
+    plans = [shop.url("/")]
+    result = (await crawl(LinkSpider, settings, plans=plans, tick=tick)).check()
+    assert len(result.downloaded) == 50
+    assert asked([shop]) == {1: 1}
