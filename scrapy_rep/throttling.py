@@ -209,10 +209,7 @@ class _Transfers(set[Any]):
     def remove(self, request: Any) -> None:
         """Note that a download ended."""
         super().remove(request)
-        # The slot notes when it sent a request by one clock in one version of Scrapy, by another
-        # in the next. The nearer one it is.
-        sent = self._slot.lastseen
-        self._slot.queue.busy = min(abs(now - sent) for now in (monotonic(), time.time()))
+        self._slot.queue.busy = _since_last_sent(self._slot)
 
 
 def _change(slot: Any, hold: Hold, room: _Room) -> None:
@@ -220,10 +217,19 @@ def _change(slot: Any, hold: Hold, room: _Room) -> None:
     queue = _Queue(slot.queue, hold, room)
     queue.delay = slot.delay
     queue.concurrency = slot.concurrency
+    # When the last download ended nobody noted; it may have been this very moment.
+    queue.busy = _since_last_sent(slot) if slot.lastseen else 0.0
     slot.queue = queue
     slot.transferring = _Transfers(slot.transferring, slot)
     own: Any = type(slot)
     slot.__class__ = _paced(own)
+
+
+def _since_last_sent(slot: Any) -> float:
+    # A slot notes the time by one clock in one version of Scrapy, by another in the next: it is
+    # the one that is nearer.
+    sent: float = slot.lastseen
+    return min(abs(now - sent) for now in (monotonic(), time.time()))
 
 
 @cache

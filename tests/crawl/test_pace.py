@@ -1,0 +1,279 @@
+"""Whose pace counts, when, for how long, and what is too much to ask."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.resolver import dnscache
+from scrapy.settings import Settings
+
+from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
+from scrapy_rep.settings import RepSettings
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.pacing import gaps, taken
+from tests.crawl.plugin import obey
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Reply, html
+from tests.scripted import Clock
+from tests.site import Authority, Site
+
+DAY = 86_400.0
+
+
+def window(start: float, end: float) -> str:
+    """A window of the day, UTC, so many hours from now."""
+    now = datetime.now(timezone.utc)
+    return "-".join((now + timedelta(hours=hours)).strftime("%H%M") for hours in (start, end))
+
+
+def pages(authority: Authority, count: int) -> list[str]:
+    """The URLs of so many pages."""
+    return [authority.url(f"/{number}") for number in range(count)]
+
+
+def since(first: Authority, other: Authority) -> list[float]:
+    """The gaps of both, from the one before the first page of the first on."""
+    moment = first.page_hits[0].received
+    at_will = sum(1 for hit in other.page_hits if hit.received < moment)
+    return gaps(first, other)[max(at_will - 1, 0) :]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_request_rates_and_groups(site: Site, mode: str) -> None:
+    """Request-rate is kept, in its window only; the group of the agent decides, not that of *."""
+    inside, outside = window(-2, 2), window(2, 4)
+    asked = {
+        0.5: [
+            "User-agent: *\nRequest-rate: 2/1\n",
+            f"User-agent: *\nRequest-rate: 2/1 {inside}\n",
+            f"User-agent: *\nRequest-rate: 1/10m {outside}\nRequest-rate: 2/1\n",
+            "User-agent: *\nCrawl-delay: 0.5\nRequest-rate: 100/1\nCrawl-delay: 0.1\n",
+            "User-agent: *\nCrawl-delay: 30\n\nUser-agent: mybot\nCrawl-delay: 0.5\n",
+        ],
+        0.7: ["User-agent: *\nRequest-rate: 1/10m\n"],  # cut to the longest allowed
+        0.0: [
+            f"User-agent: *\nRequest-rate: 1/10m {outside}\n",
+            "User-agent: *\nCrawl-delay: 30\n\nUser-agent: mybot\nDisallow: /x\n",
+            "User-agent: otherbot\nRequest-rate: 1/9\n\nUser-agent: *\nDisallow: /x\n",
+            "User-agent: *\nCrawl-delay: 0\nCrawl-delay: -5\nCrawl-delay: nan\n",
+        ],
+    }
+    shops = {seconds: [site.authority(robots) for robots in asked[seconds]] for seconds in asked}
+    urls = [url for those in shops.values() for shop in those for url in pages(shop, 4)]
+    settings = obey(ROBOTSTXT_USER_AGENT="mybot", REP_MAX_CRAWL_DELAY=0.7, CONCURRENT_REQUESTS=99)
+    crawl_in_child(mode=mode, settings=settings, plans=urls).check()
+    for seconds, those in shops.items():
+        for shop in those:
+            assert len(shop.page_hits) == 4
+            assert min(gaps(shop)) >= seconds, (seconds, shop.robots)
+    assert max(min(gaps(shop)) for shop in shops[0.5]) < 0.65
+    assert taken(shops[0.0]) < 1.5
+
+
+@ensureDeferred
+async def test_the_politest_authority_of_a_slot_wins(site: Site) -> None:
+    """Ports of one host, and what shares a `download_slot`, keep one pace, to the last of them."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    other = site.authority(host=slow.host)
+    far, near = site.authority("User-agent: *\nRequest-rate: 4/1\n"), site.authority()
+    plans: list[Any] = [slow.url("/1"), other.url("/1"), slow.url("/2")]
+    plans += [other.url(f"/{number}") for number in range(2, 6)]
+    shared = [far.url("/1"), near.url("/1"), far.url("/2"), *pages(near, 5)[2:], near.url("/0")]
+    plans += [{"url": url, "meta": {"download_slot": "shared"}} for url in shared]
+    (await crawl(settings=obey(CONCURRENT_REQUESTS=32), plans=plans)).check()
+    assert len(gaps(slow, other)) == len(gaps(far, near)) == 6
+    assert min(since(slow, other)) >= 0.3
+    assert min(since(far, near)) >= 0.25
+
+
+@pytest.mark.filterwarnings("ignore:The CONCURRENT_REQUESTS_PER_IP setting is deprecated")
+@ensureDeferred
+async def test_the_politest_authority_of_an_address_wins(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With CONCURRENT_REQUESTS_PER_IP two names of one address keep one pace."""
+    monkeypatch.setitem(dnscache, "localhost", "127.0.0.1")
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n", host="127.0.0.1")
+    other = site.authority(host="127.0.0.1")
+    named = [url.replace("127.0.0.1", "localhost") for url in pages(slow, 3)]
+    settings = obey(
+        CONCURRENT_REQUESTS_PER_IP=8,
+        SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
+    )
+    (await crawl(settings=settings, plans=[*named, *pages(other, 4)])).check()
+    assert len(gaps(slow, other)) == 6
+    assert min(since(slow, other)) >= 0.3
+
+
+class ChainSpider(RequestsSpider):
+    """Asks for one page after another; after the fourth it is two days later."""
+
+    clock: Clock
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """The next page."""
+        number = len(self.made)
+        if number == 4:
+            self.clock.now += 2 * DAY
+        if number < 8:
+            yield self.request(response.urljoin(f"/{number}"))
+
+
+class MovedTime:
+    """Takes the place of the module `time` in the package."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.time = clock
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.1, 0.4), (0.4, 0.1), (0.4, 0.0), (0.0, 0.4)])
+@ensureDeferred
+async def test_a_refresh_changes_the_pace(
+    site: Site, monkeypatch: pytest.MonkeyPatch, before: float, after: float
+) -> None:
+    """RFC 9309 2.4: what the newer robots.txt asks for is kept, be it more, less or nothing."""
+    clock = Clock(time.time())
+    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.time", MovedTime(clock))
+    monkeypatch.setattr(ChainSpider, "clock", clock, raising=False)
+    shop = site.authority(
+        [f"User-agent: *\nCrawl-delay: {seconds}\n" for seconds in (before, after)]
+    )
+    (await crawl(ChainSpider, obey(), plans=[shop.url("/0")])).check()
+    assert (len(shop.page_hits), len(shop.robots_hits)) == (8, 2)
+    first, second = gaps(shop)[:3], gaps(shop)[4:]
+    assert min(first) >= before
+    assert min(second) >= after
+    assert sorted(second)[1] < after + 0.2
+
+
+@ensureDeferred
+async def test_a_slot_changes_its_pace_while_it_is_busy(site: Site) -> None:
+    """Downloads that are under way when the first delay becomes known end as ever."""
+    busy = site.authority(pages=html(delay=0.4))
+    slow = site.authority(
+        Reply(200, "User-agent: *\nCrawl-delay: 0.3\n", delay=0.2), host=busy.host
+    )
+    plans = [*pages(busy, 4), *pages(slow, 3)]
+    (await crawl(settings=obey(CONCURRENT_REQUESTS=32), plans=plans)).check()
+    assert max(gaps(busy)) < 0.2
+    assert gaps(busy, slow)[3] >= 0.4 + 0.3  # from the end of the last of those under way
+    assert min(gaps(slow)) >= 0.3
+
+
+@ensureDeferred
+async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
+    """REP_MAX_CRAWL_DELAY; the log names each authority once, the stat counts them."""
+    shops = site.authorities(2, "User-agent: *\nCrawl-delay: 3600\n")
+    urls = [url for shop in shops for url in pages(shop, 3)]
+    result = (await crawl(settings=obey(REP_MAX_CRAWL_DELAY=0.2), plans=urls)).check()
+    for shop in shops:
+        assert 0.2 <= min(gaps(shop)) < 0.5
+        said = (
+            f"{shop.host}:{shop.port} asks for 3,600 s .*; REP_MAX_CRAWL_DELAY cuts that to 0.2 s"
+        )
+        assert len(result.lines(said, "INFO")) == 1
+    assert result.stats["robotstxt/crawl_delay/capped"] == 2
+    assert result.stats["robotstxt/crawl_delay/applied"] == 2
+
+
+@ensureDeferred
+async def test_a_long_delay_can_forbid(site: Site) -> None:
+    """REP_OVER_MAX_CRAWL_DELAY = "forbid": a site that asks for too much is left alone."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    shy = site.authority("User-agent: *\nDisallow: /x\nCrawl-delay: 61\n")
+    settings = obey(REP_OVER_MAX_CRAWL_DELAY="forbid")
+    result = (await crawl(settings=settings, plans=[*pages(shop, 2), *pages(shy, 2)])).check()
+    assert (result.downloaded, result.forbidden) == (pages(shop, 2), pages(shy, 2))
+    problem = result.ending(shy.url("/0")).problem
+    assert problem is not None
+    assert isinstance(problem.exception, RobotsForbidden)
+    assert problem.text.startswith("Forbidden by robots.txt: asks for 61 s between requests")
+    assert problem.exception.retry_at is None
+    assert result.stats["robotstxt/forbidden"] == 2
+    assert "robotstxt/crawl_delay/capped" not in result.stats
+    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+    assert (await gate.explain(shy.url("/0"))).reason == problem.exception.verdict.reason
+    assert (await gate.explain(shy.url("/x"))).reason == "rule"
+    assert (await gate.explain(shop.url("/0"))).allowed
+
+
+@ensureDeferred
+async def test_visit_time_is_ignored_unless_told_otherwise(site: Site) -> None:
+    """REP_VISIT_TIME = "ignore", the default."""
+    shop = site.authority(f"User-agent: *\nVisit-time: {window(2, 4)}\n")
+    result = (await crawl(settings=obey(), plans=[shop.url("/")])).check()
+    assert result.downloaded == [shop.url("/")]
+
+
+@ensureDeferred
+async def test_visit_time_can_forbid(site: Site) -> None:
+    """Outside the window a request ends as forbidden, with the time at which the window opens."""
+    early = site.authority(f"User-agent: *\nVisit-time: {window(2, 4)}\n")
+    right = site.authority(f"User-agent: *\nVisit-time: {window(-2, 4)}\n")
+    always = site.authority()
+    urls = [early.url("/"), right.url("/"), always.url("/")]
+    result = (await crawl(settings=obey(REP_VISIT_TIME="forbid"), plans=urls)).check()
+    assert (result.forbidden, result.downloaded) == (urls[:1], urls[1:])
+    problem = result.ending(early.url("/")).problem
+    assert problem is not None
+    assert "outside the visit time" in problem.text
+    assert problem.data["retry_at"] == pytest.approx(time.time() + 2 * 3600, abs=120)
+
+
+@pytest.mark.parametrize("told", ["THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY", "no"])
+@pytest.mark.parametrize("home", ["crawler", "engine"])
+@ensureDeferred
+async def test_a_throttler_of_scrapys_own_is_given_way(site: Site, told: str, home: str) -> None:
+    """If Scrapy has one and it is told to obey robots.txt; that is said once."""
+    shops = site.authorities(2, "User-agent: *\nCrawl-delay: 0.3\n")
+
+    def has_throttler(crawler: Crawler) -> None:
+        def opened() -> None:
+            vars(crawler if home == "crawler" else crawler.engine)["throttler"] = object()
+
+        crawler.keep = opened  # type: ignore[attr-defined]
+        crawler.signals.connect(opened, signal=signals.spider_opened)
+
+    urls = [url for shop in shops for url in pages(shop, 3)]
+    result = (await crawl(settings=obey(**{told: True}), plans=urls, prepare=has_throttler)).check()
+    lines = result.lines(
+        "Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it", "INFO"
+    )
+    if told == "no":
+        assert not lines
+        assert min(gaps(shops[0])) >= 0.3
+    else:
+        assert len(lines) == 1
+        assert taken(shops) < 1.0
+        assert "robotstxt/crawl_delay/applied" not in result.stats
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("REP_CRAWL_DELAY", "yes", "must be True or False"),
+        ("REP_MAX_CRAWL_DELAY", -1, "must be a number of seconds, at least 0"),
+        ("REP_MAX_CRAWL_DELAY", "a minute", "must be a number of seconds, at least 0"),
+        ("REP_OVER_MAX_CRAWL_DELAY", "skip", "must be one of cap, forbid"),
+        ("REP_VISIT_TIME", True, "must be one of ignore, forbid"),
+    ],
+)
+def test_a_bad_value_is_refused_in_one_line(name: str, value: Any, said: str) -> None:
+    """It stops the crawl at its start."""
+    with pytest.raises(ValueError, match=f"^{name} = {value!r}: {said}$"):
+        RepSettings.from_settings(Settings({name: value}))
+
+
+def test_settings_may_be_text() -> None:
+    """As they are on the command line."""
+    given = {"REP_CRAWL_DELAY": "False", "REP_MAX_CRAWL_DELAY": "90"}
+    settings = RepSettings.from_settings(Settings(given))
+    assert (settings.crawl_delay, settings.max_crawl_delay) == (False, 90.0)
