@@ -14,7 +14,9 @@ from typing import Any
 
 import scrapy
 from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares import cookies
 from scrapy.settings import Settings
+from tldextract import TLDExtract
 from twisted.internet.defer import Deferred
 
 from tests.crawl.leftovers import Leftovers
@@ -34,6 +36,9 @@ if scrapy.version_info < (2, 15):
 
 # Scrapy 2.14 asks Twisted for TLS in a way that Twisted deprecates
 WARNINGS = ("-Werror", "-Wignore:Passing method to twisted.internet.ssl:DeprecationWarning")
+
+# Scrapy would fetch the list of public suffixes from the Internet when it first sees a cookie
+cookies._split_domain = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)
 
 QUIET = {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "LOGSTATS_INTERVAL": 0}
 
