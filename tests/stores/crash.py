@@ -17,12 +17,12 @@ def put_until_killed(path: Path, seed: int) -> None:
     """1,000 puts, flushed now and then; the count is told after each flush."""
     rng = random.Random(seed)
     store = SqliteStore(path, clock=now)
-    print(0, flush=True)
+    print(0, flush=True)  # noqa: T201 (the parent reads it)
     for number in range(1_000):
         store.put(authority(number), entry(number))
         if rng.random() < 0.05:
             store.flush()
-            print(number + 1, flush=True)
+            print(number + 1, flush=True)  # noqa: T201
     time.sleep(60)
 
 
@@ -44,7 +44,7 @@ def put_among_others(path: Path, worker: int, puts: int, keys: int) -> None:
             time.sleep(0.005)  # a crawler does something else, too
     store.flush()
     store.close()
-    print(sorted(took)[int(0.99 * len(took))])
+    print(sorted(took)[int(0.99 * len(took))])  # noqa: T201 (the parent reads it)
 
 
 ROLES: dict[str, Callable[..., None]] = {"killed": put_until_killed, "worker": put_among_others}

@@ -86,5 +86,5 @@ def test_of_many_processes_on_one_file_the_newest_entry_wins(
         )
         assert store.get(authority(key)) == entry(expected[1], at=expected[0])
     store.close()
-    print(f"p99 of get in each process, ms: {[round(1000 * s, 2) for s in slowest]}")
+    print(f"p99 of get in each process, ms: {[round(1000 * s, 2) for s in slowest]}")  # noqa: T201
     assert max(slowest) <= 0.02
