@@ -1,0 +1,96 @@
+"""Authorities that ask for a pace hold up nobody else, and no stop."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.pacing import gaps, taken
+from tests.crawl.plugin import RULES, obey
+from tests.replies import html
+from tests.site import Authority, Site
+
+SLOW = "User-agent: *\nCrawl-delay: 1\n"
+QUEUES = ("DownloaderAwarePriorityQueue", "ScrapyPriorityQueue")
+ALL = [pytest.param(mode, queue, marks=pytest.mark.slow) for mode in MODES for queue in QUEUES]
+SOME = [("asyncio", "ScrapyPriorityQueue"), ("select", "DownloaderAwarePriorityQueue")]
+
+
+def crawled(site: Site, mode: str, slow: str, **settings: Any) -> tuple[float, list[Authority]]:
+    """Seconds that 45 authorities took, beside five whose robots.txt is given; and the five."""
+    five = site.authorities(5, slow, html(delay=0.05))
+    others = site.authorities(45, RULES, html(delay=0.05))
+    urls = [shop.url(f"/{number}") for number in range(3) for shop in [*five, *others]]
+    urls += [shop.url(f"/{number}") for number in range(3, 6) for shop in others]
+    crawl_in_child(mode=mode, settings=obey(**settings), plans=urls).check()
+    assert [len(shop.page_hits) for shop in others] == [6] * 45
+    return taken(others), five
+
+
+@pytest.mark.parametrize(("mode", "queue"), [*SOME, *ALL])
+def test_five_slow_authorities_of_fifty_do_not_slow_the_others(
+    site: Site, mode: str, queue: str
+) -> None:
+    """The other 45 are done within 1.2 times what they need without, at CONCURRENT_REQUESTS 16."""
+    settings = {"SCHEDULER_PRIORITY_QUEUE": f"scrapy.pqueues.{queue}"}
+    ratios = []
+    for _ in range(3):  # the machine may be busy with something else
+        without, _ = crawled(site, mode, RULES, **settings)
+        beside, five = crawled(site, mode, SLOW, **settings)
+        assert all(min(gaps(shop)) >= 1.0 for shop in five)
+        ratios.append(beside / without)
+        if ratios[-1] <= 1.2:
+            return
+    pytest.fail(f"they took {ratios} times as long")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
+    """What waits for its turn ends within a second of the stop, and says why; one page came."""
+    shops = site.authorities(2, "User-agent: *\nCrawl-delay: 30\n")
+    urls = [shop.url(f"/{number}") for shop in shops for number in range(20)]
+    settings = obey(CLOSESPIDER_TIMEOUT=0.5, CONCURRENT_REQUESTS=4)
+    result = crawl_in_child(mode=mode, settings=settings, plans=urls).check()
+    assert result.stats["elapsed_time_seconds"] < 2.5
+    assert [len(shop.page_hits) for shop in shops] == [1, 1]
+    assert len(result.downloaded) == 2
+    assert Counter(problem.text for _, problem in result.errors) == {
+        "The crawl closes before it was its turn": 38
+    }
+
+
+@pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy 2.14 leaves queue files open")
+@pytest.mark.parametrize("mode", MODES)
+def test_a_resumed_crawl_makes_what_waited_for_its_turn(
+    site: Site, tmp_path: Path, mode: str
+) -> None:
+    """With JOBDIR, a stop gives it back to the scheduler: made later, once, at its pace."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 30\n")
+    urls = [shop.url(f"/{number}") for number in range(6)]
+    settings = obey(CLOSESPIDER_TIMEOUT=0.5, JOBDIR=str(tmp_path), REP_STORE="memory:")
+    first = crawl_in_child(mode=mode, settings=settings, plans=urls)
+    assert first.stats["elapsed_time_seconds"] < 2.5
+    assert [ending.kind for ending in first.endings] == ["downloaded"]
+    shop.robots = "User-agent: *\nCrawl-delay: 0.1\n"
+    second = crawl_in_child(mode=mode, settings={**settings, "CLOSESPIDER_TIMEOUT": 0}, plans=urls)
+    ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
+    assert ends == Counter((url, "downloaded") for url in urls)
+    assert min(gaps(shop)) >= 0.1
+
+
+@ensureDeferred
+async def test_nothing_is_lent_when_nothing_waits(site: Site) -> None:
+    """However many waited for their turn, CONCURRENT_REQUESTS is in force again at the end."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.02\n")
+    urls = [shop.url(f"/{number}") for number in range(30)]
+    for limit in (0, 3, 1_000):
+        settings = obey(CONCURRENT_REQUESTS=5, REP_PARK_LIMIT=limit)
+        result = (await crawl(settings=settings, plans=urls)).check()
+        assert result.crawler.engine.downloader.total_concurrency == 5
+        assert min(gaps(shop)) >= 0.02
