@@ -169,6 +169,6 @@ def test_a_stored_authority_costs_a_fifth_of_what_the_built_in_takes(
             taken[name].append(seconds(authorities, **settings))
     best = {name: min(figures) for name, figures in taken.items()}
     extra = {name: 1e6 * (best[name] - best["none"]) / 200 for name in ("built-in", "ours")}
-    print(f"extra microseconds per authority: {extra}")
+    print(f"extra microseconds per authority: {extra}")  # noqa: T201
     assert robots_hits(authorities) == fetched + 5 * 200  # of the built-in alone
     assert extra["ours"] <= extra["built-in"] / 5

@@ -156,7 +156,7 @@ def test_four_workers_fetch_each_robots_txt_once(
     assert min(fetches) == 1
     assert sum(fetches) <= count * 1.01
     assert [len(workers.ends(number)) > 0 for number in range(4)] == [True] * 4
-    print(f"fetches: {sum(fetches)} of {count} authorities")
+    print(f"fetches: {sum(fetches)} of {count} authorities")  # noqa: T201
 
 
 @pytest.mark.timeout(240)
@@ -174,7 +174,7 @@ def test_a_killed_worker_loses_what_it_held_and_nothing_else(
     assert {url: expected[url] for url, _ in ends} == dict(ends)
     check_pages(authorities, expected)
     assert len(lost) < 10 * count / 4
-    print(f"held by the killed worker: {len(lost)} of {10 * count}")
+    print(f"held by the killed worker: {len(lost)} of {10 * count}")  # noqa: T201
 
 
 @pytest.mark.timeout(240)
