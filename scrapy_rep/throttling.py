@@ -87,12 +87,14 @@ class Throttle:
         Which slot that is, other components may still decide.
         """
         self._due[request] = claim
-        if not self._listening:
+        if self._listening:
+            return
+        self._listening = True
+        if hasattr(self._downloader, "slots"):
             # Every request passes the signal: listen only from when there is a pace to be kept.
-            self._listening = True
             self._crawler.signals.connect(self._reached, signals.request_reached_downloader)
-            if not hasattr(self._downloader, "slots"):
-                self._stats.unpaced()
+        else:
+            self._stats.unpaced()
 
     def give_up(self) -> None:
         """Give those who wait back to the scheduler, or end them: the crawl is closing."""

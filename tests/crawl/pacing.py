@@ -6,7 +6,14 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from scrapy import Request
+from scrapy.core.downloader.handlers import DownloadHandlers
+from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
+from scrapy.crawler import Crawler
+from scrapy.signals import request_reached_downloader
 from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.waiting import pause
 from tests.crawl.spiders import Plan, RequestsSpider
@@ -56,3 +63,34 @@ class BurstsSpider(RequestsSpider):
         before = len(downloader.slots)
         downloader._slot_gc(age=0)
         self.crawler.stats.inc_value("slots/collected", before - len(downloader.slots))
+
+
+class SlotlessDownloader:
+    """A downloader of a project's own: all at once, and no slots."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.active: set[Request] = set()
+        self._crawler = crawler
+        self._handlers = DownloadHandlers(crawler)
+        self.middleware = DownloaderMiddlewareManager.from_crawler(crawler)
+
+    def fetch(self, request: Request) -> Deferred[Any]:
+        """What a request comes to."""
+        self.active.add(request)
+        fetching = self.middleware.download_async(self._download, request)
+        return deferred_from_coro(fetching).addBoth(self._done, request)
+
+    def needs_backout(self) -> bool:
+        """There is always room."""
+        return False
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+    async def _download(self, request: Request) -> Any:
+        self._crawler.signals.send_catch_log(request_reached_downloader, request=request)
+        return await self._handlers.download_request_async(request)
+
+    def _done(self, result: Any, request: Request) -> Any:
+        self.active.remove(request)
+        return result

@@ -256,6 +256,20 @@ async def test_a_throttler_of_scrapys_own_is_given_way(site: Site, told: str, ho
         assert "robotstxt/crawl_delay/applied" not in result.stats
 
 
+@ensureDeferred
+async def test_a_downloader_without_slots_is_said_once(site: Site) -> None:
+    """DOWNLOADER may be anything; then the pace cannot be kept, and the log says so."""
+    shops = site.authorities(2, "User-agent: *\nCrawl-delay: 3\nDisallow: /private\n")
+    urls = [url for shop in shops for url in (*pages(shop, 2), shop.url("/private"))]
+    settings = obey(
+        DOWNLOADER="tests.crawl.pacing.SlotlessDownloader",
+        SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
+    )
+    result = (await crawl(settings=settings, plans=urls)).check()
+    assert (len(result.downloaded), len(result.forbidden)) == (4, 2)
+    assert len(result.lines("has no slots.*Crawl-delay is not kept", "WARNING")) == 1
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
