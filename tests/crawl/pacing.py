@@ -33,13 +33,15 @@ def taken(authorities: Iterable[Authority]) -> float:
 
 
 class BurstsSpider(RequestsSpider):
-    """Makes some requests at once, waits for their ends, pauses, makes the next ones.
+    """Makes some requests at once, waits for their ends, idles for a time, makes the next ones.
 
     Meanwhile Scrapy collects idle slots twenty times a second, however short they were idle.
     Stats: `slots/collected`.
     """
 
-    def __init__(self, bursts: Sequence[Sequence[Plan]] = (), idle: float = 1.0, **kwargs: Any):
+    def __init__(
+        self, bursts: Sequence[Sequence[Plan]] = (), idle: Sequence[float] = (), **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.bursts = bursts
         self.idle = idle
@@ -48,13 +50,12 @@ class BurstsSpider(RequestsSpider):
         """One burst after another."""
         collecting = create_looping_call(self.collect)
         collecting.start(0.05, now=False)
-        for number, burst in enumerate(self.bursts):
-            if number:
-                await pause(self.idle)
+        for burst, idle in zip(self.bursts, [*self.idle, 0.0], strict=True):
             for plan in burst:
                 yield self.request(**({"url": plan} if isinstance(plan, str) else plan))
             while len(self.endings) < len(self.made):
                 await pause(0.02)
+            await pause(idle)
         collecting.stop()
 
     def collect(self) -> None:
