@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from scrapy_rep.protocol.profiles import Profile
@@ -42,7 +43,12 @@ def tokens_of(agent: str | Sequence[str], profile: Profile) -> tuple[str, ...]:
 
     No token at all, as from ``"*"`` or a browser's string, leaves the default group.
     """
-    given = (agent,) if isinstance(agent, str) else tuple(agent)
+    return _tokens_of((agent,) if isinstance(agent, str) else tuple(agent), profile)
+
+
+@lru_cache(maxsize=1024)
+def _tokens_of(given: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
+    """A crawler has few names and asks many hosts."""
     found = []
     for name in given:
         token = _token_of(name, profile) if isinstance(name, str) else None

@@ -9,7 +9,7 @@ groups that are asked for, untouched. It says None where it is not sure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import agent as tokens
@@ -18,11 +18,14 @@ from scrapy_rep.protocol.profiles import Profile
 from scrapy_rep.protocol.syntax import Record
 
 _AGENT_LINE: Final = b"\nuser-agent:"
+_AGENT_LINES: Final = re.compile(_AGENT_LINE)
+_INDENT: Final = re.compile(rb"\n[ \t]+")
 _FIRST_RULES: Final = (b"\ndisallow:", b"\nallow:")
-_COMMENT: Final = re.compile(rb"#[^\n]*")
-_COMMENT_TEXT: Final = re.compile(r"#[^\n]*")
-_RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
-_PACES: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME})
+_OTHER_SPELLINGS: Final = ("\nDisallow:", "\nAllow:", "\ndisallow:", "\nallow:")
+_FEW_LINES: Final = 8
+"""So few lines that begin otherwise than the ordinary ones are read one by one."""
+_RULE_BEGINS: Final = frozenset("aAdD \t")
+"""Allow, disallow and its misspellings begin so, and lines that are indented."""
 _NAME: Final = re.compile(rb"[a-z0-9_-]+|\*(?![a-z0-9_-])")
 
 
@@ -33,14 +36,11 @@ class Group(NamedTuple):
     records: Sequence[Record]
 
 
-def groups(
-    records: Iterable[Record], profile: Profile, members: Collection[str] = _RULES
-) -> Iterator[Group]:
+def groups(records: Iterable[Record], profile: Profile) -> Iterator[Group]:
     """A group lasts up to the next user-agent line that comes after a rule.
 
     RFC 9309 section 2.1. In the profiles of 1994 and 1996 a blank line ends it too. Records
-    before the first user-agent line belong to no group. ``members`` are the keys that count as
-    rules here.
+    before the first user-agent line belong to no group.
     """
     names: list[str] = []
     found: list[Record] = []
@@ -54,7 +54,7 @@ def groups(
             names.extend(tokens.names_of(record.value, profile))
         elif names and record.key != syntax.BLANK:
             found.append(record)
-            has_rule = has_rule or record.key in members
+            has_rule = has_rule or record.key in (syntax.ALLOW, syntax.DISALLOW)
     if names and (has_rule or not profile.group_needs_a_rule):
         yield Group(names, found)
 
@@ -91,54 +91,77 @@ def blocks(text: bytes, wanted: Sequence[str], profile: Profile) -> tuple[str | 
     may be, written in another manner than ``User-agent:``.
     """
     low = text.lower()
-    lines = low.count(_AGENT_LINE)
-    if low.count(b"agent") != lines:
-        if b"#" not in text:
-            return None
-        text = _COMMENT.sub(b"", text)
+    marks = _marks(low)
+    if marks is None:
+        text = _INDENT.sub(b"\n", text)
         low = text.lower()
-        lines = low.count(_AGENT_LINE)
-        if low.count(b"agent") != lines:
+        if low.count(_AGENT_LINE) != low.count(b"\nuser"):
             return None
-    sought = [token.encode("latin-1", "replace") for token in wanted]
-    found = _found(text, low, (*sought, b"*"), profile)
-    for token in (*sought, b"*"):
+        marks = [found.end() for found in _AGENT_LINES.finditer(low)]
+    sought = (*[token.encode("latin-1", "replace") for token in wanted], b"*")
+    found = _found(text, low, marks, sought, profile)
+    for token in sought:
         if token in found:
-            return token.decode("latin-1"), b"".join(found[token]).decode("latin-1")
+            lines = found[token]
+            block = lines[0] if len(lines) == 1 else b"".join(lines)
+            return token.decode("latin-1"), block.decode("latin-1")
     return None, ""
 
 
+def _marks(low: bytes) -> list[int] | None:
+    """The places behind the colons of user-agent lines, in text in lower case.
+
+    None where the word stands elsewhere too, and may be a user-agent line of another manner.
+    """
+    marks = []
+    at = 0
+    pieces = low.split(b"agent")
+    del pieces[-1]
+    for piece in pieces:
+        at += len(piece) + 6
+        if low[at - 12 : at] != _AGENT_LINE:
+            return None
+        marks.append(at)
+        at -= 1
+    return marks
+
+
 def _found(
-    text: bytes, low: bytes, sought: tuple[bytes, ...], profile: Profile
+    text: bytes, low: bytes, marks: list[int], sought: tuple[bytes, ...], profile: Profile
 ) -> dict[bytes, list[bytes]]:
-    """Walks from user-agent line to user-agent line and keeps what lies behind those sought."""
+    """Goes to the user-agent lines of the names sought and keeps what lies behind them."""
     found: dict[bytes, list[bytes]] = {}
-    chunks = low.split(_AGENT_LINE)
-    at = len(chunks[0])
-    closed = False
-    mine: list[bytes] = []
-    for chunk in chunks[1:]:
-        start = at + len(_AGENT_LINE)
-        at = start + len(chunk)
-        end = chunk.find(b"\n")
-        if end < 0:
-            end = len(chunk)
-        if closed:
-            mine = []
-        value = chunk[:end].strip(b" \t")
-        if value.startswith(sought):
-            name = _name_of(value)
-            if name in sought and name not in mine:
-                mine.append(name)
-        if end == len(chunk):
-            closed = False
-            for name in mine:
-                found.setdefault(name, [])
+    taken: dict[bytes, int] = {}
+    begins = (*[b" " + name for name in sought], *sought, b"  ", b"\t", b" \t")
+    for number, mark in enumerate(marks):
+        if not low.startswith(begins, mark):
             continue
-        for name in mine:
-            found.setdefault(name, []).append(text[start + end : at])
-        closed = chunk.startswith(_FIRST_RULES, end) or _has_rule(chunk[end:], profile)
+        end = low.find(b"\n", mark)
+        name = _name_of(low[mark : end if end >= 0 else None].strip(b" \t"))
+        if name in sought and number >= taken.get(name, 0):
+            lines = found.setdefault(name, [])
+            taken[name] = _take(text, low, marks, number, lines, profile)
     return found
+
+
+def _take(
+    text: bytes, low: bytes, marks: list[int], number: int, lines: list[bytes], profile: Profile
+) -> int:
+    """Takes the lines of a group from a user-agent line on, and tells which line ends it."""
+    while number < len(marks):
+        mark = marks[number]
+        number += 1
+        until = marks[number] - len(_AGENT_LINE) if number < len(marks) else len(low)
+        end = low.find(b"\n", mark, until)
+        if end >= 0:
+            lines.append(text[end:until])
+            if (
+                low.startswith(_FIRST_RULES, end)
+                or low.find(_FIRST_RULES[0], end, until) >= 0
+                or _has_rule(low[end:until], profile)
+            ):
+                break
+    return number
 
 
 def _name_of(value: bytes) -> bytes:
@@ -158,26 +181,28 @@ def _has_rule(low: bytes, profile: Profile) -> bool:
 
 
 def patterns(block: str, profile: Profile) -> tuple[list[str], list[str]]:
-    r"""The lines of a block become the disallow and the allow patterns as written.
+    r"""The lines of a block become the disallow and the allow patterns.
 
-    RFC 9309 section 2.2.2. Ordinary lines are split off in bulk; what is left over is read line
-    by line.
+    RFC 9309 section 2.2.2. What stands behind the colon is not yet freed of white space and
+    comments. Lines that begin in a usual manner are split off in bulk; what is left over is read
+    line by line.
     """
-    if "#" in block:
-        block = _COMMENT_TEXT.sub("", block)
     disallow, left = _values("\nDisallow: ", block)
-    allow: list[str] = []
-    if left:
-        allow, left = _values("\nAllow: ", left)
-        if left:
-            for record in syntax.records(left, profile):
-                if record.key == syntax.DISALLOW:
-                    disallow.append(record.value)
-                elif record.key == syntax.ALLOW:
-                    allow.append(record.value)
-    if "  " in block or " \n" in block or "\t" in block or block.endswith(" "):
-        disallow = [value.strip(" \t") for value in disallow]
-        allow = [value.strip(" \t") for value in allow]
+    if not left:
+        return disallow, []
+    allow, left = _values("\nAllow: ", left)
+    lines = [line for line in left.split("\n") if line[:1] in _RULE_BEGINS]
+    if len(lines) > _FEW_LINES:
+        for key in _OTHER_SPELLINGS:
+            values, left = _values(key, left)
+            (allow if "a" in key[:2].lower() else disallow).extend(values)
+        lines = [line for line in left.split("\n") if line[:1] in _RULE_BEGINS]
+    for line in lines:
+        record = syntax.record_of(line, 0, profile)
+        if record is not None and record.key == syntax.DISALLOW:
+            disallow.append(record.value)
+        elif record is not None and record.key == syntax.ALLOW:
+            allow.append(record.value)
     return disallow, allow
 
 
@@ -189,20 +214,16 @@ def _values(key: str, block: str) -> tuple[list[str], str]:
     parts = block.split(key)
     if len(parts) == 1:
         return [], block
-    left = parts[0]
-    del parts[0]
-    if block.count("\n") == len(parts):
-        return parts, ""
+    others = [parts.pop(0)]
     values = [part for part in parts if "\n" not in part]
-    if len(values) == len(parts):
-        return parts, left
-    others = [left]
-    for part in parts:
-        if "\n" in part:
-            value, _, rest = part.partition("\n")
-            values.append(value)
-            others.append("\n" + rest)
-    return values, "".join(others)
+    if len(values) < len(parts):
+        for part in parts:
+            if "\n" in part:
+                value, _, rest = part.partition("\n")
+                values.append(value)
+                others.append(rest)
+        return values, "\n".join(others)
+    return values, others[0]
 
 
 def records_for(
@@ -211,16 +232,6 @@ def records_for(
     """The records of the groups that apply to tokens, one by one and with their lines."""
     found = groups(syntax.records(text.decode("latin-1"), profile), profile)
     return applicable(found, wanted, profile)
-
-
-def pace_records_for(text: bytes, wanted: Sequence[str], profile: Profile) -> list[Record]:
-    """The records about speed that apply to tokens, and others.
-
-    They end the list of user-agent lines before them, as rules do: one in three of the sites that
-    write Crawl-delay has such a line for one crawler right above the group of another.
-    """
-    found = groups(syntax.records(text.decode("latin-1"), profile), profile, _RULES | _PACES)
-    return applicable(found, wanted, profile)[1]
 
 
 def patterns_for(

@@ -1,149 +1,91 @@
-"""A set of patterns answers which is the longest that matches a path.
+"""Many literals are looked for at once.
 
-RFC 9309 sections 2.2.2 and 2.2.3. The first few answers use what is cheap to have: one
-``startswith`` over all literal patterns. A set that is asked more often builds its index: sorted
-literals, searched by bisection, each with a link to the longest literal that begins it.
+RFC 9309 sections 2.2.2 and 2.2.3. A file may hold twenty thousand patterns like ``/p/123`` or
+``/*?session=``; to try each in turn would make every request as slow as the file is long.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from scrapy_rep.protocol.path import Form, Wildcard, literal, wildcard
-
-_FEW: Final = 8
-"""So few literals are never worth an index."""
-_PATIENCE: Final = 30
-"""Answers after which the index is cheaper than going on without."""
+_GRAM: Final = 4
+"""Octets of a path by which it is told that no literal begins there."""
 
 
-class PatternSet:
-    """All patterns of one kind, allow or disallow, that hold for one crawler."""
+class PrefixIndex:
+    """Literals in order, each linked to the longest other one that begins it.
 
-    __slots__ = (
-        "_answers",
-        "_exact",
-        "_form",
-        "_keys",
-        "_links",
-        "_literals",
-        "_octets_written",
-        "_stars",
-        "_wild",
-        "_written",
-    )
+    The literal that a path is found behind in the order, or one linked from it, is the longest
+    that begins the path. The first literal is the empty one, so that every link leads somewhere.
+    ``jumps`` are longer links: a thousand literals that begin each other are climbed in some
+    twenty steps.
+    """
 
-    def __init__(self, patterns: list[str], form: Form) -> None:
-        self._form = form
-        self._answers = 0
-        self._keys: list[str] | None = None
-        self._links: list[int] = []
-        self._exact: dict[str, str] = {}
-        self._stars: dict[str, tuple[int, str]] = {}
-        self._wild: list[Wildcard] = []
-        self._written: dict[str, str] = {}
-        joined = "\n".join(patterns)
-        self._octets_written = len(joined)
-        plain = patterns
-        if "*" in joined or "$" in joined:
-            plain = [p for p in patterns if "*" not in p and p[-1:] != "$"]
-            self._add_special([p for p in patterns if "*" in p or p[-1:] == "$"])
-        if "%" in joined or not joined.isascii():
-            plain = [self._normal(p) for p in plain]
-        self._literals = (*filter(None, plain), *self._stars)
+    __slots__ = ("jumps", "keys", "links")
 
-    def __bool__(self) -> bool:
-        return bool(self._literals or self._wild or self._exact)
+    def __init__(self, literals: Collection[str]) -> None:
+        keys = ["", *sorted({*literals} - {""})]
+        links, jumps, depths = [0] * len(keys), [0] * len(keys), [0] * len(keys)
+        begun = [0]
+        for at in range(1, len(keys)):
+            key = keys[at]
+            while not key.startswith(keys[begun[-1]]):
+                begun.pop()
+            link = begun[-1]
+            over = jumps[link]
+            even = depths[link] - depths[over] == depths[over] - depths[jumps[over]]
+            links[at], jumps[at] = link, jumps[over] if even else link
+            depths[at] = depths[link] + 1
+            begun.append(at)
+        self.keys, self.links, self.jumps = keys, links, jumps
 
-    @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        literals = 60 * len(self._literals) + 60 * len(self._links)
-        special = 200 * (len(self._exact) + len(self._stars) + len(self._written))
-        return 500 + 3 * self._octets_written + literals + special + 500 * len(self._wild)
+    def longest(self, path: str, start: int = 0) -> int:
+        """The number of the longest literal that a path holds at a place; 0 is the empty one."""
+        keys = self.keys
+        at = bisect_right(keys, path[start:] if start else path) - 1
+        while not path.startswith(keys[at], start):
+            jump = self.jumps[at]
+            at = self.links[at] if path.startswith(keys[jump], start) else jump
+        return at
 
-    def _normal(self, pattern: str) -> str:
-        text = literal(pattern, self._form)
-        if text != pattern:
-            self._written.setdefault(text, pattern)
-        return text
+    def beginning(self, path: str) -> Iterator[str]:
+        """The literals that begin a path, the longest first."""
+        at = self.longest(path)
+        while at:
+            yield self.keys[at]
+            at = self.links[at]
 
-    def _add_special(self, patterns: list[str]) -> None:
-        for pattern in patterns:
-            if "*" not in pattern:
-                self._exact.setdefault(literal(pattern[:-1], self._form), pattern)
-                continue
-            wild = wildcard(pattern, self._form)
-            if wild.floats or wild.tail is not None:
-                self._wild.append(wild)
-            else:
-                self._add_star(wild)
-        self._wild.sort(key=lambda wild: -wild.octets)
 
-    def _add_star(self, wild: Wildcard) -> None:
-        """A pattern that ends with ``*`` is its head, with the length of all that is written."""
-        extra = wild.octets - self._form.octets(wild.head)
-        if wild.head not in self._stars or self._stars[wild.head][0] < extra:
-            self._stars[wild.head] = (extra, wild.written)
+class FloatIndex:
+    """Literals that may stand anywhere in a path but at its very beginning."""
 
-    def longest(self, path: str) -> int:
-        """Octets of the longest pattern that matches a path in normal form; 0 if none does."""
-        octets = 0
-        if self._keys is not None:
-            octets = max([self._octets(text) for text in self._prefixes(path)], default=0)
-        elif path.startswith(self._literals):
-            octets = max([self._octets(text) for text in self._prefixes(path)])
-            self._grow_impatient()
-        if self._exact and path in self._exact:
-            octets = max(octets, self._form.octets(path) + 1)
-        for wild in self._wild:
-            if wild.octets <= octets:
-                break
-            if wild.matches(path):
-                return wild.octets
-        return octets
+    __slots__ = ("_grams", "_index", "_longest", "_short", "_short_lengths")
 
-    def written(self, path: str, octets: int) -> str:
-        """The pattern as it was written that gave :meth:`longest` its answer."""
-        for text in self._prefixes(path):
-            if self._octets(text) == octets:
-                star = self._stars.get(text)
-                return star[1] if star else self._written.get(text, text)
-        if path in self._exact and self._form.octets(path) + 1 == octets:
-            return self._exact[path]
-        return next(w.written for w in self._wild if w.octets == octets and w.matches(path))
+    def __init__(self, literals: Collection[str]) -> None:
+        long = {text for text in literals if len(text) >= _GRAM}
+        self._short = {text for text in literals if len(text) < _GRAM}
+        self._short_lengths = sorted({len(text) for text in self._short})
+        self._grams = {text[:_GRAM] for text in long}
+        self._index = PrefixIndex(long)
+        self._longest = max(map(len, long), default=0)
 
-    def _octets(self, text: str) -> int:
-        octets = self._form.octets(text)
-        return octets + self._stars[text][0] if text in self._stars else octets
+    def held(self, path: str) -> set[str]:
+        """The literals that a path holds, from its second octet on."""
+        found = set()
+        for length in self._short_lengths:
+            found |= self._short & {path[at : at + length] for at in range(1, len(path))}
+        grams = self._grams
+        if grams:
+            for at in range(1, len(path) - _GRAM + 1):
+                if path[at : at + _GRAM] in grams:
+                    found.update(self._held_at(path[at : at + self._longest], found))
+        return found
 
-    def _prefixes(self, path: str) -> Iterator[str]:
-        """The literals that begin a path, the longest first where there is an index."""
-        if self._keys is None:
-            yield from (text for text in self._literals if path.startswith(text))
-            return
-        at = bisect_right(self._keys, path) - 1
-        while at >= 0:
-            text = self._keys[at]
-            if path.startswith(text):
-                yield text
-            at = self._links[at]
-
-    def _grow_impatient(self) -> None:
-        self._answers += 1
-        if self._answers > _PATIENCE and len(self._literals) > _FEW:
-            self._index()
-
-    def _index(self) -> None:
-        """Each literal is linked to the longest other one that begins it, or to none (-1)."""
-        keys = sorted(set(self._literals))
-        links = []
-        open_: list[int] = []
-        for at, key in enumerate(keys):
-            while open_ and not key.startswith(keys[open_[-1]]):
-                open_.pop()
-            links.append(open_[-1] if open_ else -1)
-            open_.append(at)
-        self._keys, self._links = keys, links
+    def _held_at(self, window: str, found: set[str]) -> Iterator[str]:
+        """The literals that begin a window, up to one that was found before."""
+        for text in self._index.beginning(window):
+            if text in found:
+                return
+            yield text

@@ -31,6 +31,7 @@ _KEPT_IN_1996: Final = frozenset(b"%/")
 _NOT_IN_A_URI: Final = re.compile("[^!#-;=?-Z\\[\\]_a-z~]")
 _NOT_ASCII: Final = re.compile("[\x80-\xff]")
 _SCHEME: Final = "://"
+_ORIGIN: Final = re.compile("https?://[^/?;#%\x00- \x7f-\U0010ffff]+/")
 _PATH_STARTS: Final = re.compile("[/?;]")
 
 
@@ -63,6 +64,16 @@ class Form:
         if self.encodes and not text.isascii():
             text = _NOT_ASCII.sub(lambda octet: f"%{ord(octet.group()):02X}", text)
         return text
+
+    def changes(self, text: str) -> bool:
+        """A text may not be in normal form."""
+        return "%" in text or (self.encodes and not text.isascii())
+
+    def unchanged(self, text: str) -> str:
+        """What stands before the first octet of a text that the normal form may change."""
+        if self.encodes and not text.isascii():
+            text = _NOT_ASCII.split(text, maxsplit=1)[0]
+        return text.partition("%")[0]
 
     def octets(self, text: str) -> int:
         """Octets of a text in normal form once all that must be is percent-encoded."""
@@ -101,7 +112,13 @@ def match_path(uri: str, form: Form) -> str:
     RFC 9309 section 2.2.2. The fragment is dropped, a trailing ``?`` is kept, ``http://h?q`` is
     ``/?q``. Characters outside ASCII stand for their octets in UTF-8. Nothing is raised.
     """
-    path = _path_of(uri.partition("#")[0])
+    return normal_path(_path_of(uri.partition("#")[0]), form)
+
+
+def normal_path(path: str, form: Form) -> str:
+    """A path and query, as they stand in a URI, in normal form."""
+    if "#" in path:
+        path = path.partition("#")[0]
     if not path.isascii():
         path = _octets_of(path).decode("latin-1")
     if form.encodes:
@@ -109,7 +126,20 @@ def match_path(uri: str, form: Form) -> str:
     before, mark, query = path.partition("?")
     if not form.with_query:
         return form.path_text(before)
-    return form.path_text(before) + mark + form.query_text(query)
+    if "%" in before:
+        before = form.path_text(before)
+    if "%" in query:
+        query = form.query_text(query)
+    return before + mark + query
+
+
+def origin_of(uri: str) -> str:
+    """What stands before the path of an http or https URI, and the ``/`` that begins the path.
+
+    ``https://e.org/`` is the origin of ``https://e.org/a?b``. It is empty for all other URIs.
+    """
+    found = _ORIGIN.match(uri)
+    return found.group() if found else ""
 
 
 def _path_of(uri: str) -> str:
@@ -148,7 +178,7 @@ class Piece(NamedTuple):
 
 
 class Wildcard(NamedTuple):
-    """A pattern with ``*`` in it, taken apart.
+    """A pattern with ``*`` or a final ``$``, taken apart.
 
     ``octets`` is its length as RFC 9309 section 2.2.2 compares it, wildcards included.
     """
@@ -158,10 +188,13 @@ class Wildcard(NamedTuple):
     floats: tuple[Piece, ...]
     tail: Piece | None
     """The piece before a final ``$``; None where the end of the path is free."""
-    written: str
+    exact: bool
+    """There is no ``*``, and the head is the whole path."""
 
     def matches(self, path: str) -> bool:
         """A match begins with the first octet of the path and takes each piece as it comes."""
+        if self.exact:
+            return path == self.head
         if not path.startswith(self.head):
             return False
         at = len(self.head)
@@ -196,7 +229,7 @@ def _ends_with(piece: Piece, path: str, at: int) -> bool:
 
 
 def wildcard(pattern: str, form: Form) -> Wildcard:
-    """A pattern with ``*`` becomes its pieces; ``$`` is the end only where it is last.
+    """A pattern with ``*`` or ``$`` becomes its pieces; ``$`` is the end only where it is last.
 
     RFC 9309 section 2.2.3.
     """
@@ -204,11 +237,12 @@ def wildcard(pattern: str, form: Form) -> Wildcard:
     texts = (pattern[:-1] if ends else pattern).split("*")
     pieces = _pieces(texts, form)
     octets = sum(form.octets(piece.text) for piece in pieces) + len(texts) - 1 + ends
-    tail = pieces.pop() if ends else None
+    exact = ends and len(pieces) == 1
+    tail = pieces.pop() if ends and not exact else None
     if tail is not None and not tail.text:
         tail = None
-    floats = tuple(piece for piece in pieces[1:] if piece.text)
-    return Wildcard(octets, pieces[0].text, floats, tail, pattern)
+    floats = tuple([piece for piece in pieces[1:] if piece.text])
+    return Wildcard(octets, pieces[0].text, floats, tail, exact)
 
 
 def _pieces(texts: list[str], form: Form) -> list[Piece]:

@@ -17,9 +17,12 @@ MISSPELT_DISALLOW = ("dissallow", "dissalow", "disalow", "diasllow", "disallaw")
 AgentRule = Literal["equal to the token", "line contains the token", "token contains the name"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Profile:
-    """A profile says how one document reads robots.txt; the defaults are RFC 9309."""
+    """A profile says how one document reads robots.txt; the defaults are RFC 9309.
+
+    Profiles are equal when they are the same object, which makes them quick keys.
+    """
 
     name: str
 

@@ -109,7 +109,9 @@ class RobotsTxt:
         self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
         self._compiled: dict[tuple[str, ...], _Compiled] = {}
         self._paces: dict[tuple[str, ...], Pace] = {}
-        self._parts = tuple(RobotsTxt(body, PROFILES[name]) for name in profile.all_of)
+        self._parts: tuple[RobotsTxt, ...] = ()
+        if profile.all_of:
+            self._parts = tuple([RobotsTxt(body, PROFILES[name]) for name in profile.all_of])
 
     @classmethod
     def parse(
@@ -135,10 +137,10 @@ class RobotsTxt:
         falling preference. Nothing is raised for any text.
         """
         try:
-            allows = self._allows[agent]  # type: ignore[index]
-        except (KeyError, TypeError):
-            allows = self._remember(agent)
-        return allows(url)
+            allows = self._allows.get(agent)  # type: ignore[arg-type]
+        except TypeError:
+            allows = self._allows.get(tuple(agent))
+        return (allows or self._remember(agent))(url)
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """The same answer as :meth:`allowed`, with the rule, its line, the group and the reason."""
@@ -195,7 +197,7 @@ class RobotsTxt:
         if self._parts:
             allows: Callable[[str], bool] = partial(_all_allow, self._parts, key)
         else:
-            allows = self._compile(key).rules.allows
+            allows = self._compile(key).rules.gate()
         self._allows[key] = allows
         return allows
 
@@ -259,7 +261,7 @@ class RobotsTxt:
         low = text.lower()
         if b"delay" not in low and b"request-rate" not in low and b"visit-time" not in low:
             return Pace()
-        return extensions.pace_of(groups.pace_records_for(text, wanted, self._profile))
+        return extensions.pace_of(groups.records_for(text, wanted, self._profile)[1])
 
 
 def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: str) -> bool:

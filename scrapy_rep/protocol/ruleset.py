@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scrapy_rep.protocol.index import PatternSet
+from scrapy_rep.protocol.gate import PATIENCE, Gate, gate_for
 from scrapy_rep.protocol.path import ROBOTS_TXT, Form, literal, match_path
+from scrapy_rep.protocol.patterns import PatternSet
 
 
 class Decisive(NamedTuple):
@@ -28,48 +29,56 @@ class Decisive(NamedTuple):
 class LongestMatch:
     """The rule with the most octets is used; on a tie it is the allow rule."""
 
-    __slots__ = ("_allow", "_always", "_disallow", "_form")
+    __slots__ = ("_allow", "_allow_lines", "_always", "_asked", "_disallow", "_form")
 
     def __init__(
         self, disallow: list[str], allow: list[str], form: Form, *, robots_txt_is_free: bool
     ) -> None:
         self._disallow = PatternSet(disallow, form)
-        self._allow = PatternSet(allow, form)
+        self._allow: PatternSet | None = None
+        self._allow_lines = allow
         self._form = form
         self._always = ROBOTS_TXT if robots_txt_is_free else None
-
-    def allows(self, uri: str) -> bool:
-        """A URI may be fetched unless the longest rule that matches it is a disallow."""
-        start = uri.find("/", 8)
-        if (
-            start > 0
-            and "%" not in uri
-            and "#" not in uri
-            and uri.isascii()
-            and (uri[:8] == "https://" or (uri[:7] == "http://" and uri[7] != "/"))
-            and uri.find("?", 8, start) < 0
-            and uri.find(";", 8, start) < 0
-        ):
-            path = uri[start:]
-        else:
-            path = match_path(uri, self._form)
-        octets = self._disallow.longest(path)
-        return not octets or self._allow.longest(path) >= octets or path == self._always
+        self._asked = 0
 
     @property
     def size(self) -> int:
         """Octets of memory, about."""
-        return 100 + self._disallow.size + self._allow.size
+        allow = self._allow.size if self._allow else 100 * len(self._allow_lines)
+        return 100 + self._disallow.size + allow
+
+    @property
+    def _permits(self) -> PatternSet:
+        """The allow rules are read when a disallow rule matches for the first time."""
+        if self._allow is None:
+            self._allow = PatternSet(self._allow_lines, self._form)
+            self._allow_lines = []
+        return self._allow
+
+    def gate(self) -> Gate:
+        """The quickest function there is for these rules: it says whether a URI may be fetched."""
+        return gate_for(self._disallow, self._decides, self._form)
+
+    def _decides(self, path: str) -> bool:
+        """A path is allowed unless the longest rule that matches it is a disallow."""
+        permits = self._allow or self._permits
+        octets = permits.longest(path) if permits else 0
+        if not octets:
+            return not self._disallow.match(path) or path == self._always
+        self._asked += 1
+        if self._asked == PATIENCE and permits.is_many:
+            permits.index()
+        return octets >= self._disallow.longest(path) or path == self._always
 
     def decisive(self, uri: str) -> Decisive:
         """The rule that decides, and the one of the other kind that it overrules."""
         path = match_path(uri, self._form)
         disallow = self._disallow.longest(path)
-        allow = self._allow.longest(path)
+        allow = self._permits.longest(path)
         if not disallow and not allow:
             return Decisive(path)
         forbids = self._disallow.written(path, disallow) if disallow else None
-        permits = self._allow.written(path, allow) if allow else None
+        permits = self._permits.written(path, allow) if allow else None
         if allow >= disallow:
             return Decisive(path, True, permits or "", forbids)
         return Decisive(path, False, forbids or "", permits)
@@ -90,7 +99,11 @@ class FirstMatch:
         self._form = form
         self._always = ROBOTS_TXT if robots_txt_is_free else None
 
-    def allows(self, uri: str) -> bool:
+    def gate(self) -> Gate:
+        """A function that says whether a URI may be fetched."""
+        return self._allows
+
+    def _allows(self, uri: str) -> bool:
         """A URI may be fetched unless the first rule that matches it is a disallow."""
         path = match_path(uri, self._form)
         if not path.startswith(self._heads) or path == self._always:

@@ -49,8 +49,8 @@ _PREFIXES: Final = ("user-agent", "useragent", "user agent", "allow", "disallow"
 
 _UTF8_BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_MARKS_BEGIN: Final = frozenset((b"\xef", b"\xfe", b"\xff"))
 _TWO_WORDS: Final = re.compile(r"([^ \t]+)[ \t]+([^ \t]+)")
-_INDENT: Final = re.compile(rb"\n[ \t]+")
 
 
 class Record(NamedTuple):
@@ -93,19 +93,19 @@ def _truncate_utf16(body: bytes, limit: int, coding: str) -> bytes:
 
 
 def text_of(body: bytes, profile: Profile) -> bytes:
-    r"""A body becomes lines that each begin with ``\n`` and are not indented.
+    r"""A body becomes lines that each begin with ``\n``.
 
     RFC 9309 section 2.2: CR, LF and CRLF end a line, nothing else does. A UTF-8 byte order mark
     is skipped; UTF-16 with one is transcoded.
     """
-    if body[:1] >= b"\xef":
+    if body[:1] in _MARKS_BEGIN:
         body = _without_mark(body, profile)
     if b"\r" in body:
-        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    body = b"\n" + body
-    if b"\n " in body or b"\n\t" in body:
-        body = _INDENT.sub(b"\n", body)
-    return body
+        if body.count(b"\r") == body.count(b"\r\n"):
+            body = body.translate(None, b"\r")
+        else:
+            body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return b"\n" + body
 
 
 def _without_mark(body: bytes, profile: Profile) -> bytes:

@@ -83,4 +83,7 @@ def test_truncation_survives_broken_utf16() -> None:
 
 def test_indentation_is_dropped_and_lines_keep_their_numbers() -> None:
     """RFC 9309 section 2.2: ``*WS`` before a key."""
-    assert text_of(b"  a: b\n\t\n \tc: d", RFC) == b"\na: b\n\nc: d"
+    assert read(b"  allow: b\n\t\n \tdisallow: d") == [
+        Record(1, "allow", "b"),
+        Record(3, "disallow", "d"),
+    ]

@@ -1,0 +1,278 @@
+"""Compares the matcher with its peers, interleaved in one process.
+
+    python -m tests.benchmarks.matcher [--files 300] [--rst FILE] [--plot FILE]
+
+"First" is parse plus the first verdict, "warm" one later verdict, in microseconds; memory is what
+one parsed file with one compiled crawler holds, in KB. Peers that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import statistics
+import time
+import tracemalloc
+import urllib.robotparser
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scrapy_rep.protocol.rules import RobotsTxt
+from tests.benchmarks import inputs
+
+AGENT = "Scrapy/2.19.0 (+https://scrapy.org)"
+
+
+class Contender(NamedTuple):
+    """A matcher: how it parses, and how it is asked."""
+
+    parse: Callable[[bytes], Any]
+    ask: Callable[[Any, str], bool]
+
+
+class Result(NamedTuple):
+    """Microseconds of one contender on one file."""
+
+    first: float
+    warm: float
+
+
+def contenders() -> dict[str, Contender]:
+    """All peers that are installed, by name; ours is the first."""
+    found = {
+        "scrapy_rep": Contender(RobotsTxt.parse, lambda robots, url: robots.allowed(url, AGENT))
+    }
+    peers = {
+        "protego": ("protego", _protego),
+        "urllib": ("urllib.robotparser", _urllib),
+        "robotexclusionrulesparser": ("robotexclusionrulesparser", _rerp),
+        "robotspy": ("robots", _robotspy),
+        "jwm.robotstxt": ("jwm", _jwm),
+    }
+    for name, (module, make) in peers.items():
+        if find_spec(module) is None:
+            print(f"{name} is not installed")
+        else:
+            found[name] = make()
+    return found
+
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "ignore")
+
+
+def _protego() -> Contender:
+    parse = import_module("protego").Protego.parse
+    return Contender(
+        lambda body: parse(_text(body)), lambda robots, url: robots.can_fetch(url, AGENT)
+    )
+
+
+def _urllib() -> Contender:
+    def parse(body: bytes) -> urllib.robotparser.RobotFileParser:
+        robots = urllib.robotparser.RobotFileParser()
+        robots.parse(_text(body).splitlines())
+        return robots
+
+    return Contender(parse, lambda robots, url: robots.can_fetch(AGENT, url))
+
+
+def _rerp() -> Contender:
+    make = import_module("robotexclusionrulesparser").RobotExclusionRulesParser
+
+    def parse(body: bytes) -> Any:
+        robots = make()
+        robots.parse(_text(body))
+        return robots
+
+    return Contender(parse, lambda robots, url: robots.is_allowed(AGENT, url))
+
+
+def _robotspy() -> Contender:
+    parser = import_module("robots").RobotsParser
+    return Contender(
+        lambda body: parser.from_string(_text(body)),
+        lambda robots, url: robots.can_fetch(AGENT, url),
+    )
+
+
+def _jwm() -> Contender:
+    """It keeps no parsed form: each question reads the file again."""
+    matcher = import_module("jwm.robotstxt.googlebot").RobotsMatcher()
+    ask = matcher.OneAgentAllowedByRobots
+    return Contender(lambda body: body, lambda body, url: ask(body, "Scrapy", url))
+
+
+def measure(
+    names: dict[str, Contender], body: bytes, urls: list[str], rounds: int = 3
+) -> dict[str, Result]:
+    """Each contender in turn, round by round; the best time counts, as noise only adds.
+
+    A turn is five times over for files that take little, so that none pays for the caches that the
+    contender before it has filled.
+    """
+    clock = time.perf_counter
+    first = dict.fromkeys(names, float("inf"))
+    warm = dict.fromkeys(names, float("inf"))
+    kept = {}
+    for _ in range(rounds):
+        for name, (parse, ask) in names.items():
+            for _ in range(5 if len(body) < 20_000 else 1):
+                begin = clock()
+                robots = parse(body)
+                ask(robots, urls[0])
+                first[name] = min(first[name], clock() - begin)
+            kept[name] = robots
+    for name, (_, ask) in names.items():
+        for url in urls:
+            ask(kept[name], url)
+    for _ in range(rounds):
+        for name, (_, ask) in names.items():
+            robots = kept[name]
+            for _ in range(2 if len(body) < 20_000 else 1):
+                begin = clock()
+                for url in urls:
+                    ask(robots, url)
+                warm[name] = min(warm[name], (clock() - begin) / len(urls))
+    return {name: Result(first[name] * 1e6, warm[name] * 1e6) for name in names}
+
+
+def memory(contender: Contender, bodies: list[bytes], urls: list[list[str]]) -> float:
+    """KB that a parsed file holds after three questions, its octets included."""
+    for body, asked in zip(bodies[:2], urls[:2], strict=True):
+        contender.ask(contender.parse(body), asked[0])
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    kept = []
+    for body, asked in zip(bodies, urls, strict=True):
+        robots = contender.parse(bytes(bytearray(body)))
+        for url in asked[:3]:
+            contender.ask(robots, url)
+        kept.append(robots)
+    gc.collect()
+    used = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    return used / len(kept) / 1024
+
+
+def quantile(values: list[float], at: float) -> float:
+    """The value below which a share of all values lie."""
+    return sorted(values)[min(len(values) - 1, int(at * len(values)))]
+
+
+class Row(NamedTuple):
+    """One line of the table: what was measured, and the figure of each contender."""
+
+    title: str
+    unit: str
+    figures: dict[str, float]
+
+
+def rows(names: dict[str, Contender], files: int) -> Iterator[Row]:
+    """All lines of the table."""
+    rnd = random.Random(0)
+    bodies = inputs.corpus(files)
+    asked = [inputs.urls(rnd, body) for body in bodies]
+    results = [measure(names, body, urls) for body, urls in zip(bodies, asked, strict=True)]
+    for what in ("first", "warm"):
+        values = {name: [getattr(result[name], what) for result in results] for name in names}
+        yield Row(f"corpus mean, {what}", "us", {n: statistics.fmean(v) for n, v in values.items()})
+        yield Row(f"corpus p90, {what}", "us", {n: quantile(v, 0.9) for n, v in values.items()})
+    kept = {name: contender for name, contender in names.items() if name != "jwm.robotstxt"}
+    yield Row("corpus, memory", "KB", {n: memory(c, bodies, asked) for n, c in kept.items()})
+    for title, group, peers in (
+        ("60 to 100 rules", inputs.typical(20), names),
+        ("3,000 rules, 50 agents", [inputs.big()], names),
+        ("20,000 prefix rules", [inputs.prefixes(20_000)], _quick(names)),
+        ("20,000 wildcard rules", [inputs.floating(20_000)], _quick(names, "protego")),
+    ):
+        asked = [inputs.urls(rnd, body) for body in group]
+        results = [measure(peers, body, urls) for body, urls in zip(group, asked, strict=True)]
+        for what in ("first", "warm"):
+            yield Row(
+                f"{title}, {what}",
+                "us",
+                {n: statistics.fmean(getattr(r[n], what) for r in results) for n in peers},
+            )
+        if len(group) > 1 or "agents" in title:
+            kept = {name: contender for name, contender in peers.items() if name in kept}
+            yield Row(
+                f"{title}, memory", "KB", {n: memory(c, group, asked) for n, c in kept.items()}
+            )
+    misses = [url for url in inputs.urls(rnd, b"") if "%" not in url]
+    for number in (100, 1000, 20_000):
+        result = measure(_quick(names, "protego"), inputs.prefixes(number), misses)
+        yield Row(
+            f"{number:,} prefix rules, none hit, warm", "us", {n: r.warm for n, r in result.items()}
+        )
+
+
+def _quick(names: dict[str, Contender], *others: str) -> dict[str, Contender]:
+    """Ours, and those that get through huge files in a bearable time."""
+    quick = ("scrapy_rep", *(others or ("protego", "urllib")))
+    return {name: contender for name, contender in names.items() if name in quick}
+
+
+def shown(value: float | None) -> str:
+    """A figure with three digits that mean something."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def table(found: list[Row], names: list[str]) -> str:
+    """A reStructuredText table, with the ratio of Protego's figure to ours."""
+    lines = [".. list-table::", "   :header-rows: 1", "", "   * - input (unit)"]
+    lines += [f"     - {name}" for name in (*names, "protego / scrapy_rep")]
+    for row in found:
+        lines.append(f"   * - {row.title} ({row.unit})")
+        lines += [f"     - {shown(row.figures.get(name))}" for name in names]
+        ratio = row.figures.get("protego", 0) / row.figures["scrapy_rep"]
+        lines.append(f"     - {ratio:.1f}x" if ratio else "     -")
+    return "\n".join(lines) + "\n"
+
+
+def plot(found: list[Row], names: list[str], target: Path) -> None:
+    """A bar for each contender and line, on a logarithmic scale."""
+    pyplot = import_module("matplotlib.pyplot")
+    wanted = [row for row in found if row.unit == "us" and len(row.figures) > 3]
+    figure, axes = pyplot.subplots(figsize=(9, 0.55 * len(wanted) + 1.5), layout="constrained")
+    height = 0.8 / len(names)
+    for at, name in enumerate(names):
+        places = [number + at * height for number in range(len(wanted))]
+        axes.barh(places, [row.figures.get(name, 0) for row in wanted], height, label=name)
+    axes.set_yticks([number + 0.4 for number in range(len(wanted))], [row.title for row in wanted])
+    axes.set_xscale("log")
+    axes.set_xlabel("microseconds, less is better")
+    axes.invert_yaxis()
+    axes.legend(fontsize="small")
+    figure.savefig(target)
+
+
+def main() -> None:
+    """Measures, prints, and writes what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, default=300)
+    parser.add_argument("--rst", type=Path)
+    parser.add_argument("--plot", type=Path)
+    options = parser.parse_args()
+    names = contenders()
+    found = []
+    for row in rows(names, options.files):
+        found.append(row)
+        figures = "  ".join(f"{name} {shown(value)}" for name, value in row.figures.items())
+        ratio = row.figures.get("protego", 0) / row.figures["scrapy_rep"]
+        print(f"{row.title:44} {ratio:7.1f}x   {figures}", flush=True)
+    if options.rst:
+        options.rst.write_text(table(found, [*names]), encoding="utf-8")
+    if options.plot:
+        plot(found, [*names], options.plot)
+
+
+if __name__ == "__main__":
+    main()
