@@ -36,23 +36,24 @@ class RequestsSpider(Spider):
 
     def request(self, url: str, **fields: Any) -> Request:
         """A request whose end is noted."""
-        meta = {**fields.pop("meta", {}), "number": len(self.made)}
+        meta = {**fields.pop("meta", {}), "number": len(self.made), "asked": url}
         self.made.append(url)
         return Request(url, self.page, errback=self.failed, meta=meta, **fields)
 
     def page(self, response: Response) -> Iterable[Any]:
         """A page came."""
-        self._note(response.meta["number"], status=response.status, final=response.url)
+        self._note(response.meta, status=response.status, final=response.url)
         return self.found(response)
 
     def failed(self, failure: Failure) -> None:
         """A request ended without a page."""
         request = failure.request
-        self._note(request.meta["number"], problem=Problem.of(failure.value), final=request.url)
+        self._note(request.meta, problem=Problem.of(failure.value), final=request.url)
 
     def found(self, response: Response) -> Iterable[Any]:
         """Items and further requests out of a page; none here."""
         return ()
 
-    def _note(self, number: int, **facts: Any) -> None:
-        self.endings.append(Ending(number=number, url=self.made[number], **facts))
+    def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
+        # From the meta, since a resumed crawl ends requests that an earlier run made.
+        self.endings.append(Ending(number=meta["number"], url=meta["asked"], **facts))

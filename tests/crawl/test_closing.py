@@ -1,0 +1,98 @@
+"""A crawl that stops while robots.txt files are awaited: soon over, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.plugin import RULES, obey
+from tests.replies import Endless, Hang, Reply, Stall, Trickle
+from tests.site import Script, Site
+
+SILENT: list[Script] = [Hang(), Stall(200, RULES), Trickle(200, RULES, interval=0.5)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
+    """All that waits is refused as unreachable, soon after the stop."""
+    silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()], Reply(503)]]
+    good = site.authority(RULES)
+    waiting = [authority.url(f"/{number}") for authority in silent for number in range(20)]
+    settings = obey(CLOSESPIDER_TIMEOUT=1, REP_TIMEOUT=60, REP_RETRY_DELAYS=[0.1, 30])
+    result = crawl_in_child(mode=mode, settings=settings, plans=[good.url("/"), *waiting])
+    result.check_log()
+    assert len(result.endings) == result.stats["scheduler/dequeued"] > 50
+    assert (result.downloaded, result.forbidden, result.errors) == ([good.url("/")], [], [])
+    assert len(set(result.unreachable)) == len(result.endings) - 1
+    assert result.stats["finish_reason"] == "closespider_timeout"
+    assert result.stats["elapsed_time_seconds"] < 6
+    assert all(authority.page_hits == [] for authority in silent)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_resumed_crawl_makes_what_a_stop_left(site: Site, tmp_path: Path, mode: str) -> None:
+    """With JOBDIR, what waited goes back to the scheduler: made later, once, with its rules."""
+    silent = [site.authority(robots) for robots in SILENT]
+    good = site.authority(RULES)
+    urls = [a.url(path) for a in [good, *silent] for path in ("/1", "/2", "/private")]
+    settings = obey(CLOSESPIDER_TIMEOUT=0.5, REP_TIMEOUT=60, JOBDIR=str(tmp_path))
+    first = crawl_in_child(mode=mode, settings=settings, plans=urls).check_log()
+    assert first.stats["elapsed_time_seconds"] < 6
+    assert {ending.url for ending in first.endings} == set(urls[:3])
+    for authority in silent:
+        authority.robots = RULES
+    settings["CLOSESPIDER_TIMEOUT"] = 0
+    second = crawl_in_child(mode=mode, settings=settings, plans=urls).check_log()
+    ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
+    kinds = {url: "forbidden" if url.endswith("/private") else "downloaded" for url in urls}
+    assert ends == Counter(kinds.items())
+    pages = Counter(hit.path for authority in [good, *silent] for hit in authority.page_hits)
+    assert pages == {"/1": 4, "/2": 4}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_page_in_progress_is_finished(site: Site, mode: str) -> None:
+    """A stop waits, as ever, for the page that is on its way, and for a robots.txt that is near."""
+    slow = site.authority(Reply(200, RULES, delay=0.8), Reply(200, "slow", delay=0.3))
+    settings = obey(CLOSESPIDER_TIMEOUT=0.6)
+    plans = [slow.url("/a"), slow.url("/private")]
+    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
+
+
+@ensureDeferred
+async def test_nothing_is_left_of_the_fetches_that_a_stop_ended(site: Site) -> None:
+    """In a process that lives on: no task, no delayed call, and every connection is hung up."""
+    silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()]]]
+    urls = [authority.url("/a") for authority in silent]
+    settings = obey(CLOSESPIDER_TIMEOUT=0.5, REP_TIMEOUT=60, REP_RETRY_DELAYS=[0.1, 30])
+    result = (await crawl(settings=settings, plans=urls)).check()
+    assert result.unreachable == urls
+    hits = [hit for authority in silent for hit in authority.hits]
+    assert [hit for hit in hits if hit.finished is None] == []
+
+
+@ensureDeferred
+async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
+    """What is cut at the limit is hung up on, so that no connection outlives the crawl."""
+    endless = site.authority(Endless(200, RULES))
+    result = (await crawl(settings=obey(), plans=[endless.url("/a")])).check()
+    assert result.downloaded == [endless.url("/a")]
+    (hit,) = endless.robots_hits
+    assert hit.finished is not None
+
+
+@ensureDeferred
+async def test_the_downloader_is_left_as_it_was(site: Site) -> None:
+    """However many waited, CONCURRENT_REQUESTS is in force again, and nothing waits any more."""
+    shops = site.authorities(5, [Reply(200, RULES, delay=0.2)])
+    urls = [shop.url(f"/{number}") for shop in shops for number in range(20)]
+    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=7), plans=urls)).check()
+    downloader = result.crawler.engine.downloader
+    assert downloader.total_concurrency == 7
+    assert not downloader.active
+    assert len(result.downloaded) == 100

@@ -1,0 +1,82 @@
+"""Requests that wait for a robots.txt hold nobody up."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.plugin import RULES, obey
+from tests.replies import Hang, Reply, Stall, Trickle, html
+from tests.site import Authority, Site
+
+SILENT = [Hang(), Stall(200, RULES), Trickle(200, RULES, interval=1)]
+
+
+def span(authorities: list[Authority]) -> float:
+    """Seconds from the first request to the last reply of them all."""
+    hits = [hit for authority in authorities for hit in authority.hits]
+    return max(hit.finished or 0.0 for hit in hits) - min(hit.received for hit in hits)
+
+
+def good_ones(site: Site) -> list[Authority]:
+    """Fifty authorities that answer after a twentieth of a second."""
+    return site.authorities(50, Reply(200, RULES, delay=0.05), html(delay=0.05))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("waiting", [64, pytest.param(256, marks=pytest.mark.slow)])
+def test_silent_authorities_do_not_stall_the_others(site: Site, mode: str, waiting: int) -> None:
+    """A hundred pages on fifty good authorities need as long as without the silent ones."""
+    alone = good_ones(site)
+    urls = [shop.url(path) for path in ("/1", "/2") for shop in alone]
+    crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+
+    good, silent = good_ones(site), [site.authority(SILENT[n % 3]) for n in range(4)]
+    waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
+    urls = [shop.url(path) for path in ("/1", "/2") for shop in good]
+    plans = [*waits, *urls]
+    result = crawl_in_child(mode=mode, settings=obey(REP_TIMEOUT=2), plans=plans).check()
+    assert (result.downloaded, result.unreachable) == (urls, waits)
+    assert span(good) <= 1.5 * span(alone) + 0.5
+
+
+@pytest.mark.parametrize("limit", [0, 1, 20])
+@ensureDeferred
+async def test_past_the_park_limit_requests_wait_in_line(site: Site, limit: int) -> None:
+    """REP_PARK_LIMIT bounds what waits beside CONCURRENT_REQUESTS; all come to their turn."""
+    shops = site.authorities(10, Reply(200, RULES, delay=0.05))
+    urls = [shop.url(f"/{number}") for shop in shops for number in range(5)]
+    settings = obey(REP_PARK_LIMIT=limit, CONCURRENT_REQUESTS=4)
+    result = (await crawl(settings=settings, plans=urls)).check()
+    assert result.downloaded == urls
+    assert result.stats.get("robotstxt/parked/max", 0) <= limit + 4
+
+
+@ensureDeferred
+async def test_a_download_delay_does_not_delay_robots_txt(site: Site) -> None:
+    """Each authority's first page comes at once, for its robots.txt has a slot of its own."""
+    shops = site.authorities(20, RULES)
+    settings = obey(DOWNLOAD_DELAY=2, CONCURRENT_REQUESTS=50)
+    result = (await crawl(settings=settings, plans=[shop.url("/a") for shop in shops])).check()
+    assert len(result.downloaded) == 20
+    assert span(shops) < 1.5
+
+
+@ensureDeferred
+async def test_by_setting_robots_txt_keeps_the_pages_pace(site: Site) -> None:
+    """REP_DOWNLOAD_SLOT = "page": the delay of the slot lies between robots.txt and the page."""
+    shop = site.authority(RULES)
+    settings = obey(DOWNLOAD_DELAY=0.5, REP_DOWNLOAD_SLOT="page")
+    (await crawl(settings=settings, plans=[shop.url("/a")])).check()
+    robots, page = shop.hits
+    assert page.received - robots.received >= 0.2
+
+
+@ensureDeferred
+async def test_waiting_requests_keep_the_spider_open(site: Site) -> None:
+    """A spider all of whose requests wait is not idle."""
+    slow = site.authority(Reply(200, RULES, delay=0.7))
+    result = (await crawl(settings=obey(), plans=[slow.url("/a"), slow.url("/private")])).check()
+    assert (result.downloaded, result.forbidden) == ([slow.url("/a")], [slow.url("/private")])
+    assert result.stats["finish_reason"] == "finished"
