@@ -1,0 +1,129 @@
+"""An exception at any call and after any await of the package, one place at a time.
+
+The functions of a module are compiled once more, with a point at each call (before it is made)
+and each await (after it), and get the new code; an armed point raises.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+POINT = "__point__"
+
+
+class FaultError(Exception):
+    """Something that nobody foresaw."""
+
+
+class Faults:
+    """The points of some modules: which there are, which were passed, which one raises."""
+
+    def __init__(self, *modules: str) -> None:
+        self.labels: list[str] = []
+        self.passed: set[int] = set()
+        self.armed: int | None = None
+        self.error: type[BaseException] = FaultError
+        self.lasting = True
+        self.raised = 0
+        self._old: list[tuple[FunctionType, CodeType]] = []
+        self._modules = [importlib.import_module(name) for name in modules]
+
+    @contextmanager
+    def installed(self) -> Iterator[Faults]:
+        """The modules have their points for as long as this lasts."""
+        try:
+            for module in self._modules:
+                self._install(module)
+            yield self
+        finally:
+            for function, code in self._old:
+                function.__code__ = code
+            for module in self._modules:
+                vars(module).pop(POINT, None)
+
+    @contextmanager
+    def at(self, point: int, error: type[BaseException], *, lasting: bool) -> Iterator[None]:
+        """That point raises: whenever it is passed, or only the first time."""
+        self.armed, self.error, self.lasting, self.raised = point, error, lasting, 0
+        try:
+            yield
+        finally:
+            self.armed = None
+
+    def point(self, number: int, value: T) -> T:
+        """A call or an await is passed."""
+        self.passed.add(number)
+        if number == self.armed and (self.lasting or not self.raised):
+            self.raised += 1
+            raise self.error(f"injected at {self.labels[number]}")
+        return value
+
+    def _install(self, module: ModuleType) -> None:
+        path = Path(module.__file__ or "")
+        tree = _Pointing(self.labels, path.stem).visit(ast.parse(path.read_text()))
+        code = compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)
+        setattr(module, POINT, self.point)
+        new = dict(vars(module))
+        exec(code, new)
+        found = {f.__qualname__: f for f in functions(new, module.__name__)}
+        for function in functions(vars(module), module.__name__):
+            if function.__qualname__ in found:
+                self._old.append((function, function.__code__))
+                function.__code__ = found[function.__qualname__].__code__
+
+
+class _Pointing(ast.NodeTransformer):
+    """`f(x)` becomes `point(n, f)(x)`, `await x` becomes `point(n, await x)`."""
+
+    def __init__(self, labels: list[str], name: str) -> None:
+        self.labels = labels
+        self.name = name
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A call."""
+        label = ast.unparse(node.func)
+        self.generic_visit(node)
+        node.func = self._pointed(node.func, label + "()")
+        return node
+
+    def visit_Await(self, node: ast.Await) -> ast.AST:
+        """An await."""
+        label = ast.unparse(node)
+        self.generic_visit(node)
+        return self._pointed(node, label)
+
+    def _pointed(self, node: Any, label: str) -> ast.Call:
+        self.labels.append(f"{self.name}.py:{node.lineno}: {label}")
+        number = ast.Constant(len(self.labels) - 1)
+        call = ast.Call(ast.Name(POINT, ast.Load()), [number, node], [])
+        return ast.copy_location(call, node)
+
+
+def functions(names: dict[str, Any], module: str) -> Iterator[FunctionType]:
+    """Those that a module defines, methods and what decorators wrap included."""
+    for thing in list(names.values()):
+        if getattr(thing, "__module__", None) != module:
+            continue
+        if inspect.isclass(thing):
+            for member in vars(thing).values():
+                yield from _bare(member)
+        else:
+            yield from _bare(thing)
+
+
+def _bare(thing: Any) -> Iterator[FunctionType]:
+    if isinstance(thing, property):
+        thing = thing.fget
+    thing = getattr(thing, "__func__", thing)
+    thing = getattr(thing, "__wrapped__", thing)
+    if isinstance(thing, FunctionType):
+        yield thing
