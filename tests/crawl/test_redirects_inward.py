@@ -108,11 +108,8 @@ async def test_200_spellings_of_local_addresses_get_no_connection(
 
 
 @ensureDeferred
-async def test_the_way_there_is_open_all_the_same(
-    site: Site, listener: Listener, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_way_there_is_open_all_the_same(site: Site, listener: Listener) -> None:
     """The counterpart: from a local site those redirects are followed, and rules found."""
-    proxy = Proxy(site)
     shops = [
         site.authority(redirect(f"http://{host}:{listener.port}/robots.txt"))
         for host in ("127.0.0.1", "localhost")
