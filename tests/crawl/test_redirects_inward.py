@@ -114,9 +114,6 @@ async def test_the_way_there_is_open_all_the_same(site: Site, listener: Listener
         site.authority(redirect(f"http://{host}:{listener.port}/robots.txt"))
         for host in ("127.0.0.1", "localhost")
     ]
-    monkeypatch.setenv(
-        "no_proxy", ",".join([*(shop.host for shop in shops), "127.0.0.1,localhost"])
-    )
     result = await visit([shop.url("/a") for shop in shops])
     assert len(result.forbidden) == 2
     assert listener.connections == 2

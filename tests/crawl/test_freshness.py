@@ -1,0 +1,269 @@
+"""How long a robots.txt is used, and how it is asked for again (RFC 9309 2.4, RFC 9111, 9110)."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from scrapy_rep.protocol.rules import RobotsTxt
+from tests.crawl.clock import Ahead, take_over
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.result import Result
+from tests.crawl.test_flights import OneByOneSpider
+from tests.replies import Reply, redirect
+from tests.site import Authority, Hit, Site
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
+    """The clock of the package."""
+    return take_over(monkeypatch)
+
+
+async def visit_at(clock: Ahead, times: list[float], url: str, **settings: Any) -> Result:
+    """One request after another, each at its time."""
+    clock.seconds = times[0]
+
+    def tick(ended: int) -> None:
+        if ended < len(times):
+            clock.seconds = times[ended]
+
+    plans = [url] * len(times)
+    result = await crawl(OneByOneSpider, obey(**settings), plans=plans, tick=tick)
+    return result.check()
+
+
+async def fetched_at(clock: Ahead, shop: Authority, times: list[float], **settings: Any) -> int:
+    """How many fetches requests at those times make."""
+    await visit_at(clock, times, shop.url("/open"), **settings)
+    return len(shop.robots_hits)
+
+
+def said(**headers: str) -> Reply:
+    """Rules, and how long they last."""
+    return Reply(200, RULES, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def date(clock: Ahead, seconds: float) -> str:
+    """An HTTP date so many seconds from now."""
+    return formatdate(clock.time() + seconds, usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "life"),
+    [
+        ({}, DAY),
+        ({"Cache_Control": "max-age=600"}, 600),
+        ({"Cache_Control": "public, Max-Age=600, must-revalidate"}, 600),
+        ({"Cache_Control": "max-age=600", "Age": "300"}, 300),
+        ({"Cache_Control": "max-age=10"}, 60),
+        ({"Cache_Control": "no-cache"}, 60),
+        ({"Cache_Control": "no-store"}, 60),
+        ({"Cache_Control": "max-age=31536000"}, DAY),
+        ({"Cache_Control": "max-age=nonsense"}, DAY),
+        ({"Expires": "0"}, 60),
+        ({"Expires": "Thu, 01 Jan 1970 00:00:00 GMT"}, 60),
+        ({"Cache_Control": "max-age=600", "Expires": "0"}, 600),
+    ],
+    ids=str,
+)
+@ensureDeferred
+async def test_an_answer_lives_as_long_as_it_says(
+    site: Site, clock: Ahead, headers: dict[str, str], life: float
+) -> None:
+    """Within a minute and a day: no fetch before, one after (RFC 9309 section 2.4)."""
+    shop = site.authority(said(**headers))
+    early = 0.89 * life if life > 60 else 59
+    assert await fetched_at(clock, shop, [0, early]) == 1
+    before = len(shop.robots_hits)
+    assert await fetched_at(clock, shop, [0, life + 1]) == before + 2
+
+
+@ensureDeferred
+async def test_expires_is_a_date(site: Site, clock: Ahead) -> None:
+    """RFC 9111 section 5.3: counted from the Date of the response."""
+    shop = site.authority(said(Date=date(clock, -100), Expires=date(clock, 500)))
+    assert await fetched_at(clock, shop, [0, 500]) == 1
+    before = len(shop.robots_hits)
+    assert await fetched_at(clock, shop, [0, 601]) == before + 2
+
+
+@ensureDeferred
+async def test_the_operator_may_shorten_it(site: Site, clock: Ahead) -> None:
+    """REP_MAX_TTL."""
+    shop = site.authority(RULES)
+    assert await fetched_at(clock, shop, [0, 500, 700], REP_MAX_TTL=600) == 2
+
+
+@ensureDeferred
+async def test_an_unavailable_answer_lives_and_dies_the_same_way(site: Site, clock: Ahead) -> None:
+    """A 404 is fetched again after a day, or as it says."""
+    shop = site.authority([Reply(404, "", {"Cache-Control": "max-age=600"}), NOTHING])
+    result = await visit_at(clock, [0, 500, 700], shop.url("/a"))
+    kinds = [ending.kind for ending in sorted(result.endings, key=lambda e: e.number)]
+    assert kinds == ["downloaded", "downloaded", "forbidden"]
+
+
+# --- conditional requests
+
+
+class Versions:
+    """A robots.txt with validators; it answers 304 to who knows its version."""
+
+    def __init__(self, etag: str | None = '"1"', modified: str | None = None) -> None:
+        self.body, self.etag, self.modified = RULES, etag, modified
+
+    def __call__(self, hit: Hit) -> Reply:
+        """The answer."""
+        headers = [("ETag", self.etag), ("Last-Modified", self.modified)]
+        told = [(name, value) for name, value in headers if value is not None]
+        known = hit.header("If-None-Match"), hit.header("If-Modified-Since")
+        if known == (self.etag, self.modified):
+            return Reply(304, "", told)
+        return Reply(200, self.body, told)
+
+
+MODIFIED = "Fri, 06 Nov 2026 10:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("etag", "modified"), [('"1"', None), ('W/"weak"', None), (None, MODIFIED), ('"1"', MODIFIED)]
+)
+@ensureDeferred
+async def test_a_304_renews_what_is_known_without_parsing_it_again(
+    site: Site,
+    clock: Ahead,
+    monkeypatch: pytest.MonkeyPatch,
+    etag: str | None,
+    modified: str | None,
+) -> None:
+    """RFC 9110 section 13.1: the validators go back as they came; the rules stand."""
+    parsed = []
+    parse = RobotsTxt.parse
+    monkeypatch.setattr(
+        RobotsTxt, "parse", lambda body, **more: parsed.append(body) or parse(body, **more)
+    )
+    shop = site.authority(Versions(etag, modified))
+    times = [0, DAY + 1, DAY + 2, 1.8 * DAY, 2 * DAY + 5]
+    result = await visit_at(clock, times, shop.url("/private"))
+    assert len(result.forbidden) == 5
+    first, *later = shop.robots_hits
+    assert (first.header("If-None-Match"), first.header("If-Modified-Since")) == (None, None)
+    assert len(later) == 2
+    for hit in later:
+        assert (hit.header("If-None-Match"), hit.header("If-Modified-Since")) == (etag, modified)
+    assert len(parsed) == 1
+    assert result.stats["robotstxt/cache/revalidated"] == 2
+
+
+@ensureDeferred
+async def test_a_new_version_replaces_the_old(site: Site, clock: Ahead) -> None:
+    """The server does not know the validator any more: 200 and new rules."""
+    versions = Versions()
+    shop = site.authority(versions)
+
+    def tick(ended: int) -> None:
+        versions.body, versions.etag = NOTHING, '"2"'
+        clock.seconds = 1.1 * DAY
+
+    plans = [shop.url("/open")] * 2
+    result = (await crawl(OneByOneSpider, obey(), plans=plans, tick=tick)).check()
+    kinds = [ending.kind for ending in sorted(result.endings, key=lambda e: e.number)]
+    assert kinds == ["downloaded", "forbidden"]
+
+
+@ensureDeferred
+async def test_validators_go_only_to_the_uri_they_speak_of(site: Site, clock: Ahead) -> None:
+    """The ETag is of the redirect's target; the first hop does not get it."""
+    target = site.authority(pages={"/rules": Versions()})
+    shop = site.authority(redirect(target.url("/rules")))
+    result = await visit_at(clock, [0, DAY + 1], shop.url("/private"))
+    assert len(result.forbidden) == 2
+    assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
+    assert [hit.header("If-None-Match") for hit in target.page_hits] == [None, '"1"']
+
+
+@ensureDeferred
+async def test_validators_do_not_follow_a_moved_robots_txt(site: Site, clock: Ahead) -> None:
+    """A redirect to elsewhere since: another URI, asked without condition."""
+    old = site.authority(pages={"/rules": Versions()})
+    new = site.authority(pages={"/rules": Versions()})
+    shop = site.authority([redirect(old.url("/rules")), redirect(new.url("/rules"))])
+    result = await visit_at(clock, [0, DAY + 1], shop.url("/private"))
+    assert len(result.forbidden) == 2
+    assert [hit.header("If-None-Match") for hit in new.page_hits] == [None]
+
+
+@pytest.mark.parametrize("status", [304, 200])
+@ensureDeferred
+async def test_a_304_that_nobody_asked_for_is_no_answer(site: Site, status: int) -> None:
+    """Without a copy there is nothing to renew: unreachable; beside it a plain answer."""
+    shop = site.authority(Reply(status, "" if status == 304 else RULES))
+    result = (await crawl(settings=obey(), plans=[shop.url("/open")])).check()
+    assert result.kind(shop.url("/open")) == ("unreachable" if status == 304 else "downloaded")
+
+
+@ensureDeferred
+async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
+    site: Site, clock: Ahead
+) -> None:
+    """Unreachable for a while, then a 304: fresh again, and no longer stale."""
+    versions = Versions()
+    shop = site.authority(lambda hit: Reply(503) if 1 <= clock.seconds / DAY < 3 else versions(hit))
+    times = [0, 2 * DAY, *(4 * DAY + n for n in range(50))]
+    result = await visit_at(clock, times, shop.url("/private"))
+    assert len(result.forbidden) == 52
+    assert shop.robots_hits[-1].header("If-None-Match") == '"1"'
+    # Some go by the copy until the fetch in the background is back.
+    assert 2 <= result.stats["robotstxt/cache/stale"] < 40
+    assert result.stats["robotstxt/cache/revalidated"] == 1
+
+
+# --- Retry-After
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("value", "wait"),
+    [("600", 600), ("10", 60), ("9999999", DAY), ("soon", 60), ("-5", 60), (None, 60)],
+)
+@ensureDeferred
+async def test_retry_after_is_honoured_within_bounds(
+    site: Site, clock: Ahead, status: int, value: str | None, wait: float
+) -> None:
+    """RFC 9110 section 10.2.3: not before; at least our own back-off, at most a day."""
+    headers = {} if value is None else {"Retry-After": value}
+    shop = site.authority(Reply(status, "", headers))
+    await visit_at(clock, [0, wait - 1], shop.url("/a"))
+    assert len(shop.robots_hits) == 1
+    await visit_at(clock, [0, wait + 1], shop.url("/a"))
+    assert len(shop.robots_hits) == 3
+
+
+@ensureDeferred
+async def test_retry_after_may_be_a_date(site: Site, clock: Ahead) -> None:
+    """The same as seconds; who is refused is told until when."""
+    shop = site.authority(Reply(503, "", {"Retry-After": date(clock, 1_000)}))
+    result = await visit_at(clock, [0, 990], shop.url("/a"))
+    assert len(shop.robots_hits) == 1
+    problem = result.endings[0].problem
+    assert problem is not None
+    assert 995 <= problem.data["retry_at"] - (clock.time() - 990) <= 1_001
+
+
+@ensureDeferred
+async def test_no_attempt_is_made_before_retry_after(site: Site) -> None:
+    """Attempts while requests wait are for failures that may pass, not against a server's word."""
+    shop = site.authority([Reply(503, "", {"Retry-After": "30"}), RULES])
+    plain = site.authority([Reply(503), RULES])
+    plans = [shop.url("/open"), plain.url("/open")]
+    settings = obey(REP_RETRY_DELAYS=[0.1, 0.2])
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert (result.unreachable, result.downloaded) == (plans[:1], plans[1:])
+    assert (len(shop.robots_hits), len(plain.robots_hits)) == (1, 2)
