@@ -21,7 +21,7 @@ Disallow: /shop
 # What each site answers to a request for /robots.txt: the status, then the body (or the site that
 # a redirect leads to).
 ROBOTS_TXT = {
-    "allows": (200, "User-agent: *\nDisallow:\n"),
+    "allows": (200, "User-agent: *\nDisallow:\n\nSitemap: {origin}/sitemap.xml\n"),
     "forbids": (200, "User-agent: *\nDisallow: /\n"),
     "groups": (200, GROUPS),
     "fails": (503, "Service Unavailable\n"),
@@ -34,6 +34,13 @@ HOME = """\
 <title>home</title>
 <a href="/shop">shop</a> <a href="/shop?print=yes">to print</a>
 <a href="/private/">private</a> <a href="/private/open">private, but open</a>
+"""
+
+SITEMAP = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+<url><loc>{origin}/</loc></url> <url><loc>{origin}/shop</loc></url>
+</urlset>
 """
 
 
@@ -65,12 +72,16 @@ class DemoWeb:
 
 
 class SiteHandler(BaseHTTPRequestHandler):
-    """Answers for one site: /robots.txt from the table above, links at /, a page anywhere else."""
+    """Answers for one site: /robots.txt from the table above, a sitemap, links, plain pages."""
 
     site: str
     web: DemoWeb
 
     def do_GET(self) -> None:
+        origin = self.web.origins[self.site]
+        if self.path == "/sitemap.xml":
+            self._answer(200, SITEMAP.format(origin=origin), content_type="text/xml")
+            return
         if self.path != "/robots.txt":
             self._answer(200, HOME if self.path == "/" else "<title>a page</title>")
             return
@@ -78,12 +89,14 @@ class SiteHandler(BaseHTTPRequestHandler):
         if status == 302:
             self._answer(status, "", Location=f"{self.web.origins[text]}/robots.txt")
         else:
-            self._answer(status, text)
+            self._answer(status, text.format(origin=origin))
 
-    def _answer(self, status: int, text: str, **headers: str) -> None:
+    def _answer(
+        self, status: int, text: str, content_type: str = "text/html", **headers: str
+    ) -> None:
         body = text.encode()
         self.send_response(status)
-        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         for name, value in headers.items():
             self.send_header(name, value)
