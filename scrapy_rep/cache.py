@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, Deferred
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.flight import Flight
 from scrapy_rep.known import Known
 from scrapy_rep.protocol.outcome import Cause, Unreachable
 from scrapy_rep.protocol.policy import (
@@ -37,38 +37,6 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 
-class Flight:
-    """One fetch under way, and those who wait for it."""
-
-    __slots__ = ("brought", "started", "task", "waiters")
-
-    def __init__(self) -> None:
-        self.started = monotonic()
-        self.waiters: list[Deferred[Known]] = []
-        self.brought: Known | None = None
-        self.task: Deferred[None] | None = None
-
-    async def wait(self) -> Known:
-        """Return what the flight brings; a cancelled waiter leaves the others alone."""
-        if self.brought is not None:  # without asyncio a flight may land before it is joined
-            return self.brought
-        waiter: Deferred[Known] = Deferred()
-        self.waiters.append(waiter)
-        try:
-            return await maybe_deferred_to_future(waiter)
-        finally:
-            if waiter in self.waiters:
-                self.waiters.remove(waiter)
-
-    def land(self, known: Known) -> None:
-        """Give every waiter its answer."""
-        self.brought = known
-        waiters, self.waiters = self.waiters, []
-        for waiter in waiters:
-            if not waiter.called:
-                waiter.callback(known)
-
-
 class RobotsCache:
     """Memory, fetcher and policy, for one crawl.
 
@@ -76,6 +44,8 @@ class RobotsCache:
     seconds since the epoch; ``announce(robots, page)`` is awaited whenever rules come into
     force, before any request is judged by them; ``watch()`` is called when a flight sets off,
     ``demote(authority, entry)`` when memory has no more room for an entry and its rules.
+    ``at_once(authority)`` returns what the store can tell without waiting, ``heard()`` whether
+    anyone listens to what is announced.
     ``memory_limit`` is in octets.
     """
 
@@ -90,6 +60,8 @@ class RobotsCache:
         stats: RepStats,
         watch: Callable[[], None] = lambda: None,
         demote: Callable[[Authority, Entry], None] = lambda authority, entry: None,
+        at_once: Callable[[Authority], Entry | None] = lambda authority: None,
+        heard: Callable[[], bool] = lambda: False,
         memory_limit: int = 64 * 1024 * 1024,
     ):
         self._inquiry = inquiry
@@ -97,6 +69,8 @@ class RobotsCache:
         self._announce = announce
         self._watch = watch
         self._demote = demote
+        self._at_once = at_once
+        self._heard = heard
         self._clock = clock
         self._policy = policy
         self._stats = stats
@@ -114,12 +88,12 @@ class RobotsCache:
         return None
 
     def consult(self, authority: Authority, page: Any) -> Known | None:
-        """Return what memory holds if policy lets it be used, however old; awaits nothing.
+        """Return what is at hand if policy lets it be used, however old; awaits nothing.
 
         Sets off a fetch in the background where policy asks for one; ``page`` is the request
         that asks.
         """
-        known = self._known.get(authority)
+        known = self._known.get(authority) or self._remember(authority)
         if known is None:
             return None
         now = self._clock()
@@ -212,6 +186,17 @@ class RobotsCache:
         known = self._known_by(authority, entry)
         if known.robots is not None and (old is None or known.robots is not old.robots):
             await self._announce(known.robots, page)
+        self._admit(authority, known)
+        return known
+
+    def _remember(self, authority: Authority) -> Known | None:
+        """Return what the store knows, if it need not wait for it nor anybody for the rules."""
+        if authority in self._flights or self._heard():
+            return None
+        entry = self._at_once(authority)
+        if decide(entry, self._clock(), self._policy).decision is Decision.WAIT or entry is None:
+            return None
+        known = self._known_by(authority, entry)
         self._admit(authority, known)
         return known
 

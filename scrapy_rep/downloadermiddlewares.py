@@ -19,7 +19,7 @@ from scrapy_rep.inquiry import Inquiry
 from scrapy_rep.pace import Pacer
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import RobotsTxt
-from scrapy_rep.robotparser import announce
+from scrapy_rep.robotparser import announce, heard
 from scrapy_rep.settings import RepSettings, product_tokens
 from scrapy_rep.shelf import Shelf, open_shelf
 from scrapy_rep.stats import RepStats
@@ -124,6 +124,8 @@ class RepDownloaderMiddleware:
             stats=self._stats,
             watch=self._closing.watch,
             demote=shelf.demote,
+            at_once=shelf.at_once,
+            heard=partial(heard, crawler),
             memory_limit=settings.memory_limit - shelf.share_of(settings.memory_limit),
         )
 

@@ -30,6 +30,7 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.redirects import RefusedError, answered_by_public, target_of
 from scrapy_rep.responses import body_of, cause_of, lifetime_of
+from scrapy_rep.transfers import TRANSFER, Transfer, track
 from scrapy_rep.waiting import within
 
 if TYPE_CHECKING:
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
     from scrapy_rep.waiting import Parking
-
-METER = "scrapy_rep_meter"
-"""The meta key by which a robots.txt request of this package is known."""
 
 # Each key keeps one component of Scrapy from changing what robots.txt is found to say.
 _META: dict[str, Any] = {
@@ -62,15 +60,6 @@ _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 # What an encoded body may grow to while Scrapy decodes it, in parsing limits; beyond, Scrapy drops
 # the response.
 _MOST_INFLATION = 16
-
-
-class _Meter:
-    """How many octets of one response were received."""
-
-    __slots__ = ("octets",)
-
-    def __init__(self) -> None:
-        self.octets = 0
 
 
 class RobotsFetcher:
@@ -126,7 +115,7 @@ class RobotsFetcher:
         while True:
             request = self._request(uri, page, known)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
-            response = await self._crawler.engine.download_async(request)
+            response = await self._download(request)
             redirect = meaning_of(response.status) is Meaning.REDIRECT
             if trail or redirect:
                 here = answered_by_public(request, response, uri)
@@ -143,8 +132,15 @@ class RobotsFetcher:
             trail.append(uri)
             self._stats.inc(names.REDIRECTS)
 
+    async def _download(self, request: Request) -> Response:
+        try:
+            return await self._crawler.engine.download_async(request)
+        except BaseException:  # too late, or the crawl closes
+            request.meta[TRANSFER].end()
+            raise
+
     def _request(self, uri: str, page: Request | None, known: Entry | None) -> Request:
-        meta = {**_META, METER: _Meter()}
+        meta = {**_META, TRANSFER: Transfer()}
         headers: dict[str, Any] = {**_HEADERS}
         if self._settings.download_slot == "own":
             meta["download_slot"] = f"robots.txt {authority_of(uri)}"
@@ -198,6 +194,7 @@ class RobotsFetcher:
         before, self._in_flight = self._in_flight, self._in_flight + change
         connect = self._crawler.signals.connect
         if before == 0:
+            track(self._crawler)
             connect(self._bytes_received, signal=signals.bytes_received)
             connect(self._downloaded, signal=signals.response_downloaded)
         elif self._in_flight == 0:
@@ -206,13 +203,13 @@ class RobotsFetcher:
             disconnect(self._downloaded, signal=signals.response_downloaded)
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
-        meter = request.meta.get(METER)
-        if meter is not None:
-            meter.octets += len(data)
-            if meter.octets > self._settings.max_size:
+        transfer = request.meta.get(TRANSFER)
+        if transfer is not None:
+            transfer.octets += len(data)
+            if transfer.octets > self._settings.max_size:
                 raise StopDownload(fail=False)
 
     def _downloaded(self, request: Request) -> None:
         # From here on this key bounds what HttpCompressionMiddleware may inflate a body to.
-        if METER in request.meta:
+        if TRANSFER in request.meta:
             request.meta["download_maxsize"] = _MOST_INFLATION * self._settings.max_size

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.fetcher import METER
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import Verdict
+from scrapy_rep.transfers import TRANSFER
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -57,7 +57,7 @@ class Gate:
         ``RobotsForbidden`` or ``RobotsUnreachable`` if it may not pass.
         """
         if request.meta.get("dont_obey_robotstxt"):
-            if METER not in request.meta:
+            if TRANSFER not in request.meta:
                 self._stats.inc(names.BYPASSED)
             return None
         url = request.url

@@ -54,6 +54,13 @@ class RepRobotParser(RobotParser):
         yield from self.robots.sitemaps
 
 
+def heard(crawler: Crawler) -> bool:
+    """Return whether anyone listens to ``signals.robots_parsed``."""
+    if _ROBOTS_PARSED is None:
+        return False
+    return any(True for _ in getAllReceivers(crawler.signals.sender, _ROBOTS_PARSED))
+
+
 async def announce(
     crawler: Crawler, stats: RepStats, timeout: float, robots: RobotsTxt, page: Request | None
 ) -> None:
@@ -61,8 +68,7 @@ async def announce(
 
     ``page`` is the request that asked for the rules; ``timeout`` is in seconds.
     """
-    receivers = getAllReceivers(crawler.signals.sender, _ROBOTS_PARSED)
-    if _ROBOTS_PARSED is None or not any(True for _ in receivers):
+    if not heard(crawler):
         return
     sent = crawler.signals.send_catch_log_async(
         signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=page

@@ -63,11 +63,26 @@ class Shelf:
     def __init__(self, store: Store, stats: RepStats):
         self._store = store
         self._memory = isinstance(store, MemoryStore)
+        self._immediate = True
         self._stats = stats
 
     def share_of(self, memory_limit: int) -> int:
         """Return how many octets of what memory may hold are the store's."""
         return memory_limit // _KEPT_COMPRESSED if self._memory else 0
+
+    def at_once(self, authority: Authority) -> Entry | None:
+        """Return what the store keeps of ``authority``, if it is of the kind that need not wait."""
+        if not self._immediate:
+            return None
+        try:
+            answer = self._store.get(authority)
+        except Exception as error:  # noqa: BLE001  # a store of the user's own may raise anything
+            self._failed(error)
+            return None
+        if isinstance(answer, Future):  # from now on only those who can wait ask it
+            self._immediate = False
+            return None
+        return answer
 
     async def recall(self, authority: Authority) -> Entry | None:
         """Return what the store keeps of ``authority``."""

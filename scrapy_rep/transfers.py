@@ -1,0 +1,73 @@
+"""A download of Scrapy's that can be ended before its time.
+
+Scrapy's downloader keeps no handle of a transfer, so that one which nobody waits for any more
+would go on until its own timeout, beyond the end of the crawl.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.asyncio import is_asyncio_available
+from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+TRANSFER = "scrapy_rep_transfer"
+"""The meta key by which a robots.txt request of this package is known."""
+
+
+class Transfer:
+    """One exchange of octets: how many came, and a way to end it."""
+
+    __slots__ = ("_cancel", "octets")
+
+    def __init__(self) -> None:
+        self.octets = 0
+        self._cancel: Callable[[], Any] | None = None
+
+    def end(self) -> None:
+        """End the exchange if it is still under way: the connection is closed."""
+        if self._cancel is not None:
+            self._cancel()
+
+    def run(
+        self, download: Callable[[Request], Awaitable[Response]], request: Request
+    ) -> Awaitable[Response]:
+        """Return the download of ``request``, which :meth:`end` can end from now on."""
+        if is_asyncio_available():
+            task = asyncio.current_task()
+            self._cancel = task.cancel if task is not None else None
+            return download(request)
+        work: Deferred[Response] = Deferred.fromCoroutine(download(request))  # type: ignore[arg-type]
+        self._cancel = work.cancel
+        return work
+
+
+def track(crawler: Crawler) -> None:
+    """Have the downloader run each :class:`Transfer` that a request carries."""
+    handlers = getattr(getattr(crawler.engine, "downloader", None), "handlers", None)
+    download = getattr(handlers, "download_request_async", None)
+    if download is None or isinstance(download, _Tracked):
+        return  # a downloader of the user's own: its transfers end when they do
+    handlers.download_request_async = _Tracked(download)  # type: ignore[union-attr]
+
+
+class _Tracked:
+    """``download_request_async`` of a crawl, with an eye on the requests of this package."""
+
+    __slots__ = ("_download",)
+
+    def __init__(self, download: Callable[[Request], Awaitable[Response]]):
+        self._download = download
+
+    def __call__(self, request: Request) -> Awaitable[Response]:
+        transfer = request.meta.get(TRANSFER)
+        if transfer is None:
+            return self._download(request)
+        return transfer.run(self._download, request)  # type: ignore[no-any-return]
