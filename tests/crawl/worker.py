@@ -26,7 +26,7 @@ from tests.crawl.harness import MODES, settings_of
 from tests.crawl.plugin import obey
 from tests.crawl.result import Problem
 
-PATIENCE = 2.0
+PATIENCE = 1.5
 """Seconds without a request after which a worker takes the crawl for finished."""
 
 
