@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy_rep.inquiry import Inquiry
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.rules import RobotsTxt
+    from scrapy_rep.shelf import Shelf
     from scrapy_rep.stats import RepStats
 
 
@@ -42,25 +43,22 @@ class RobotsCache:
 
     ``inquiry`` finds out what is to be known, ``parse(body)`` returns the rules, ``clock()``
     seconds since the epoch; ``announce(robots, page)`` is awaited whenever rules come into
-    force, before any request is judged by them; ``watch()`` is called when a flight sets off,
-    ``demote(authority, entry)`` when memory has no more room for an entry and its rules.
-    ``at_once(authority)`` returns what the store can tell without waiting, ``heard()`` whether
-    anyone listens to what is announced.
-    ``memory_limit`` is in octets.
+    force, before any request is judged by them, and ``heard()`` says whether anyone listens;
+    ``watch()`` is called when a flight sets off. ``shelf`` takes what memory has no more room
+    for, and may know what memory does not. ``memory_limit`` is in octets.
     """
 
     def __init__(
         self,
         *,
         inquiry: Inquiry,
+        shelf: Shelf,
         parse: Callable[[bytes], RobotsTxt],
         announce: Callable[[RobotsTxt, Any], Awaitable[None]],
         clock: Callable[[], float],
         policy: Policy,
         stats: RepStats,
         watch: Callable[[], None] = lambda: None,
-        demote: Callable[[Authority, Entry], None] = lambda authority, entry: None,
-        at_once: Callable[[Authority], Entry | None] = lambda authority: None,
         heard: Callable[[], bool] = lambda: False,
         memory_limit: int = 64 * 1024 * 1024,
     ):
@@ -68,8 +66,7 @@ class RobotsCache:
         self._parse = parse
         self._announce = announce
         self._watch = watch
-        self._demote = demote
-        self._at_once = at_once
+        self._shelf = shelf
         self._heard = heard
         self._clock = clock
         self._policy = policy
@@ -193,7 +190,7 @@ class RobotsCache:
         """Return what the store knows, if it need not wait for it nor anybody for the rules."""
         if authority in self._flights or self._heard():
             return None
-        entry = self._at_once(authority)
+        entry = self._shelf.at_once(authority)
         if decide(entry, self._clock(), self._policy).decision is Decision.WAIT or entry is None:
             return None
         known = self._known_by(authority, entry)
@@ -231,5 +228,5 @@ class RobotsCache:
         while self._octets > self._memory_limit and len(self._known) > 1:
             authority, known = self._known.popitem(last=False)
             self._octets -= known.size
-            self._demote(authority, known.entry)
+            self._shelf.demote(authority, known.entry)
             self._stats.inc(names.EVICTED)

@@ -117,14 +117,13 @@ class RepDownloaderMiddleware:
         )
         return RobotsCache(
             inquiry=inquiry,
+            shelf=shelf,
             parse=partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size),
             announce=partial(announce, crawler, self._stats, settings.timeout),
             clock=time.time,
             policy=settings.policy,
             stats=self._stats,
             watch=self._closing.watch,
-            demote=shelf.demote,
-            at_once=shelf.at_once,
             heard=partial(heard, crawler),
             memory_limit=settings.memory_limit - shelf.share_of(settings.memory_limit),
         )

@@ -117,9 +117,9 @@ class Bench:
         )
         self.cache = RobotsCache(
             inquiry=inquiry,
+            shelf=shelf,
             parse=self._counted,
             announce=announce,
-            demote=shelf.demote,
             clock=self.clock,
             policy=policy,
             stats=stats,

@@ -84,7 +84,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "scrapy_rep.exceptions": {"scrapy_rep.protocol"},
     "scrapy_rep.stats": {"scrapy_rep.protocol"},
-    "scrapy_rep.cache": {*ENGINE, "scrapy_rep.inquiry"},
+    "scrapy_rep.cache": {
+        *ENGINE,
+        "scrapy_rep.flight",
+        "scrapy_rep.inquiry",
+        "scrapy_rep.shelf",
+    },
+    "scrapy_rep.flight": {"scrapy_rep.known"},
     "scrapy_rep.inquiry": {*ENGINE, "scrapy_rep.shelf"},
 }
 """A room, and the rooms that it and those below it may import; a room not named is the edge."""
