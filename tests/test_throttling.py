@@ -243,6 +243,7 @@ def test_slots_of_another_class_can_be_paced() -> None:
         """A slot with something of its own."""
 
         __slots__ = ("own",)
+        own: str
 
     hold = Hold(0.0, 60.0, Clock())
     hold.add(claim_of("User-agent: *\nCrawl-delay: 5"), idle=True)

@@ -261,7 +261,7 @@ class RobotsTxt:
         low = text.lower()
         if b"delay" not in low and b"request-rate" not in low and b"visit-time" not in low:
             return Pace()
-        return extensions.pace_of(groups.records_for(text, wanted, self._profile)[1])
+        return extensions.pace_of(groups.pace_records_for(text, wanted, self._profile))
 
 
 def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: str) -> bool:
