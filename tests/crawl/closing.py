@@ -21,7 +21,6 @@ from scrapy.utils.defer import deferred_from_coro
 import scrapy_rep
 from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.leftovers import turn
-from tests.crawl.result import Ending
 from tests.crawl.spiders import RequestsSpider
 
 PACKAGE = str(Path(scrapy_rep.__file__).parent)
@@ -82,10 +81,6 @@ class ClosingSpider(RequestsSpider):
             taken = monotonic() - self.stopping_since
             self.crawler.stats.set_value("closing/seconds", taken)
 
-    def _note(self, number: int, **facts: Any) -> None:
-        # a request out of a job's files was numbered by an earlier run
-        self.endings.append(Ending(number=number, url=facts["final"], **facts))
-
     def _too_late(self, failure: Any) -> None:
         self.crawler.stats.inc_value("closing/too late")
 
@@ -100,7 +95,7 @@ class FetchingSpider(ClosingSpider):
 
     async def page(self, response: Response) -> None:  # type: ignore[override]
         """The inner fetch, and how it ended."""
-        self._note(response.meta["number"], status=response.status, final=response.url)
+        self._note(response.meta, status=response.status, final=response.url)
         assert self.crawler.engine is not None
         try:
             inner = await self.crawler.engine.download_async(Request(self.inner))

@@ -6,7 +6,7 @@ RFC 9309 sections 2.3.1.4 and 2.4.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -36,8 +36,8 @@ class PacedSpider(RequestsSpider):
 
     tick: Callable[[int], Any]
 
-    def _note(self, number: int, **facts: Any) -> None:
-        super()._note(number, **facts)
+    def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
+        super()._note(meta, **facts)
         self.tick(len(self.endings))
 
 

@@ -1,0 +1,155 @@
+"""Every setting: its default, its form on the command line, and what is refused at the start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.crawler import Crawler
+from scrapy.settings import Settings
+
+from scrapy_rep.settings import RepSettings
+from tests.crawl.harness import settings_of, within
+from tests.crawl.plugin import obey
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Reply
+from tests.site import Site
+
+DAY = 86_400.0
+
+DEFAULTS: dict[str, tuple[str, Any]] = {
+    "ROBOTSTXT_USER_AGENT": ("user_agent", None),
+    "REP_PROFILE": ("profile", "rfc9309"),
+    "REP_STORE": ("store", None),
+    "REP_MEMORY_LIMIT": ("memory_limit", 64 * 1024 * 1024),
+    "REP_MAX_SIZE": ("max_size", 512_000),
+    "REP_TIMEOUT": ("timeout", 15.0),
+    "REP_RETRY_DELAYS": ("retry_delays", (1.0, 5.0)),
+    "REP_UNREACHABLE_TTL": ("unreachable_ttl", (60.0, 3_600.0)),
+    "REP_STALE_IF_UNREACHABLE": ("stale_if_unreachable", 30 * DAY),
+    "REP_MAX_TTL": ("max_ttl", DAY),
+    "REP_ACCESS_DENIED": ("access_denied", "allow"),
+    "REP_MAX_REDIRECTS": ("max_redirects", 5),
+    "REP_PARK_LIMIT": ("park_limit", 1_000),
+    "REP_DOWNLOAD_SLOT": ("download_slot", "own"),
+    "REP_CRAWL_DELAY": ("crawl_delay", True),
+    "REP_MAX_CRAWL_DELAY": ("max_crawl_delay", 60.0),
+}
+
+# setting: (as on the command line, what it comes to)
+FROM_TEXT: dict[str, tuple[str, Any]] = {
+    "ROBOTSTXT_USER_AGENT": ("mybot", ("mybot",)),
+    "REP_PROFILE": ("google", "google"),
+    "REP_STORE": ("sqlite:", "sqlite:"),
+    "REP_MEMORY_LIMIT": ("1048576", 1_048_576),
+    "REP_MAX_SIZE": ("1000000", 1_000_000),
+    "REP_TIMEOUT": ("2.5", 2.5),
+    "REP_RETRY_DELAYS": ("0.5,2", (0.5, 2.0)),
+    "REP_UNREACHABLE_TTL": ("30, 600", (30.0, 600.0)),
+    "REP_STALE_IF_UNREACHABLE": ("0", 0.0),
+    "REP_MAX_TTL": ("3600", 3_600.0),
+    "REP_ACCESS_DENIED": ("disallow", "disallow"),
+    "REP_MAX_REDIRECTS": ("10", 10),
+    "REP_PARK_LIMIT": ("0", 0),
+    "REP_DOWNLOAD_SLOT": ("page", "page"),
+    "REP_CRAWL_DELAY": ("False", False),
+    "REP_MAX_CRAWL_DELAY": ("10", 10.0),
+}
+
+BAD: dict[str, list[Any]] = {
+    "ROBOTSTXT_USER_AGENT": [[], [""], 7, ["mybot", None], "  "],
+    "REP_PROFILE": ["rfc9308", "", 1, "RFC9309 "],
+    "REP_STORE": ["", 5, "nonsense:", "no.such.module.Store", "tests.test_settings.DAY"],
+    "REP_MEMORY_LIMIT": [0, -1, "much", 1_048_575, True, float("nan"), 1_048_576.5],
+    "REP_MAX_SIZE": [511_999, 0, -1, "500K", float("inf")],
+    "REP_TIMEOUT": [0, -1, "soon", float("nan"), float("inf"), "", True],
+    "REP_RETRY_DELAYS": [[-1], ["x"], "1,x", [float("nan")], {"a": 1}],
+    "REP_UNREACHABLE_TTL": [[], [60], [60, 30], [0, 10], [1, 2, 3], "60", 60],
+    "REP_STALE_IF_UNREACHABLE": [-1, "always", float("nan")],
+    "REP_MAX_TTL": [59, 86_401, -1, "day"],
+    "REP_ACCESS_DENIED": ["maybe", "", True],
+    "REP_MAX_REDIRECTS": [4, -1, 5.5, "many"],
+    "REP_PARK_LIMIT": [-1, 1.5, "all"],
+    "REP_DOWNLOAD_SLOT": ["mine", "", 1],
+    "REP_CRAWL_DELAY": ["perhaps", 2, ""],
+    "REP_MAX_CRAWL_DELAY": [-1, "long", float("inf")],
+}
+
+
+def read(**settings: Any) -> RepSettings:
+    """What the package makes of a project's settings."""
+    return RepSettings.from_settings(Settings(settings))
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_setting_that_is_not_set_has_its_default(name: str) -> None:
+    """As the documents say; `None` means not set."""
+    field, default = DEFAULTS[name]
+    assert getattr(read(), field) == default
+    assert getattr(read(**{name: None}), field) == default
+
+
+@pytest.mark.parametrize("name", FROM_TEXT)
+def test_a_setting_may_be_given_on_the_command_line(name: str) -> None:
+    """`-s NAME=VALUE` gives text."""
+    text, value = FROM_TEXT[name]
+    assert getattr(read(**{name: text}), DEFAULTS[name][0]) == value
+
+
+def test_a_list_may_be_empty_a_number_or_in_brackets() -> None:
+    """No further attempts; one; several, as people write them."""
+    for given, delays in (
+        ([], ()),
+        ("", ()),
+        ("[]", ()),
+        (2, (2.0,)),
+        ("[1, 2]", (1.0, 2.0)),
+        ((1, 2), (1.0, 2.0)),
+    ):
+        assert read(REP_RETRY_DELAYS=given).retry_delays == delays, given
+
+
+def test_an_identity_may_be_several() -> None:
+    """Product tokens in falling preference."""
+    given = ["mybot-news", b"mybot"]
+    assert read(ROBOTSTXT_USER_AGENT=given).user_agent == ("mybot-news", "mybot")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in BAD.items() for value in values]
+)
+def test_a_bad_value_is_refused_in_one_line_that_names_it(name: str, value: Any) -> None:
+    """The setting, the value, and what it must be."""
+    if name == "REP_STORE" and isinstance(value, str) and value:
+        return  # found out when the store is opened, see below
+    with pytest.raises(ValueError, match=name) as caught:
+        read(**{name: value})
+    said = str(caught.value)
+    assert repr(value) in said or f"{value:g}" in said
+    assert "\n" not in said
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in BAD.items() for value in values[:1]]
+    + [("REP_STORE", value) for value in BAD["REP_STORE"]],
+)
+@ensureDeferred
+async def test_a_crawl_with_a_bad_setting_does_not_start(site: Site, name: str, value: Any) -> None:
+    """Not one request, to whatever site."""
+    shop = site.authority(Reply(404))
+    crawler = Crawler(RequestsSpider, settings_of(obey(**{name: value})))
+    with pytest.raises(ValueError, match=name):
+        await within(10, crawler.crawl(plans=[shop.url("/a")]))
+    assert site.hits == []
+
+
+@ensureDeferred
+async def test_a_bad_store_is_refused_without_its_password(site: Site) -> None:
+    """Error lines end up in logs."""
+    crawler = Crawler(RequestsSpider, settings_of(obey(REP_STORE="ftp://user:secret@host/")))
+    with pytest.raises(ValueError, match="store") as caught:
+        await within(10, crawler.crawl(plans=[]))
+    assert "secret" not in str(caught.value)
