@@ -29,6 +29,7 @@ from scrapy_rep.protocol.policy import (
     good_until,
     learn,
 )
+from scrapy_rep.waiting import DeadlineError
 
 if TYPE_CHECKING:
     from scrapy_rep.inquiry import Inquiry
@@ -106,12 +107,21 @@ class RobotsCache:
         return known
 
     async def lookup(self, authority: Authority, page: Any) -> Known:
-        """Return what is known of ``authority``, after a fetch if policy asks for one."""
+        """Return what is known of ``authority``, after a fetch if policy asks for one.
+
+        Raises ``DeadlineError`` if no answer comes in the time that all attempts may take.
+        """
         known = self.consult(authority, page)
         if known is not None:
             return known
         self._stats.inc(names.MISS)
-        return await self._flight(authority, page).wait()
+        flight = self._flight(authority, page)
+        try:
+            return await flight.wait(self._inquiry.patience)
+        except DeadlineError:
+            if self._flights.get(authority) is flight:
+                del self._flights[authority]
+            raise
 
     def __len__(self) -> int:
         """Return of how many authorities memory holds something."""
@@ -153,8 +163,12 @@ class RobotsCache:
         flight = self._flights.get(authority)
         if flight is None:
             flight = self._flights[authority] = Flight()
-            self._watch()
-            flight.task = deferred_from_coro(self._fly(authority, page, flight))
+            try:
+                self._watch()
+                flight.task = deferred_from_coro(self._fly(authority, page, flight))
+            except Exception:
+                self._flights.pop(authority, None)
+                raise
             flight.task.addErrback(lambda _: None)  # a cancelled flight has landed already
         return flight
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+
+from scrapy_rep.waiting import DeadlineError
 
 if TYPE_CHECKING:
     from scrapy_rep.known import Known
@@ -26,15 +29,21 @@ class Flight:
         self.brought: Known | None = None
         self.task: Deferred[None] | None = None
 
-    async def wait(self) -> Known:
-        """Return what the flight brings; a cancelled waiter leaves the others alone."""
+    async def wait(self, patience: float) -> Known:
+        """Return what the flight brings; a cancelled waiter leaves the others alone.
+
+        Raises :class:`DeadlineError` after ``patience`` seconds: nobody waits for a flight that
+        was lost, by whatever fault.
+        """
         if self.brought is not None:  # without asyncio a flight may land before it is joined
             return self.brought
         waiter: Deferred[Known] = Deferred()
+        timer = call_later(patience, _lose_patience, waiter)
         self.waiters.append(waiter)
         try:
             return await maybe_deferred_to_future(waiter)
         finally:
+            timer.cancel()
             if waiter in self.waiters:
                 self.waiters.remove(waiter)
 
@@ -45,3 +54,8 @@ class Flight:
         for waiter in waiters:
             if not waiter.called:
                 waiter.callback(known)
+
+
+def _lose_patience(waiter: Deferred[Known]) -> None:
+    if not waiter.called:
+        waiter.errback(DeadlineError("no answer, although the time for all attempts is over"))

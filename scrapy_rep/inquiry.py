@@ -56,6 +56,12 @@ class Inquiry:
         self._timeout = timeout
         self._retry_delays = retry_delays
 
+    @property
+    def patience(self) -> float:
+        """The seconds after which an inquiry must be over, with some to spare."""
+        attempts = 1 + len(self._retry_delays)
+        return 2.0 * (attempts * self._timeout + sum(self._retry_delays)) + 1.0
+
     async def ask(
         self,
         authority: Authority,

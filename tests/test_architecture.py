@@ -90,7 +90,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "scrapy_rep.inquiry",
         "scrapy_rep.shelf",
     },
-    "scrapy_rep.flight": {"scrapy_rep.known"},
+    "scrapy_rep.flight": {"scrapy_rep.known", "scrapy_rep.waiting"},
     "scrapy_rep.inquiry": {*ENGINE, "scrapy_rep.shelf"},
 }
 """A room, and the rooms that it and those below it may import; a room not named is the edge."""
