@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable
 
 import pytest
 from scrapy.core.downloader import Slot
@@ -234,6 +236,21 @@ def test_a_paced_slot_is_as_it_was_once_nothing_is_asked() -> None:
     assert (slot.delay, slot.concurrency, slot.download_delay()) == (0.25, 4, 0.25)
     assert isinstance(slot, Slot)
     assert "delay=0.25" in str(slot)
+
+
+@pytest.mark.parametrize("clock", [time.monotonic, time.time])
+def test_the_first_interval_is_counted_from_now(clock: Callable[[], float]) -> None:
+    """The end of the last download of a slot is not known; it may have been this very moment.
+
+    Scrapy 2.14 notes when it sent a request by the time of day, newer versions otherwise.
+    """
+    hold = Hold(0.0, 60.0, Clock())
+    hold.add(claim_of("User-agent: *\nCrawl-delay: 5"), idle=True)
+    slot = Slot(8, 0.0, 0.0)
+    slot.lastseen = clock() - 7.0
+    _change(slot, hold, _Room(None, 0))  # type: ignore[arg-type]
+    assert slot.download_delay() == pytest.approx(12.0, abs=0.1)
+    assert paced_slot(hold).download_delay() == 5.0  # nothing was sent there yet
 
 
 def test_slots_of_another_class_can_be_paced() -> None:

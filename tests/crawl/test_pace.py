@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,8 +18,8 @@ from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
 from scrapy_rep.settings import RepSettings
-from tests.crawl.harness import MODES, crawl, crawl_in_child
-from tests.crawl.pacing import gaps, taken
+from tests.crawl.harness import crawl, crawl_in_child
+from tests.crawl.pacing import BurstsSpider, gaps, taken
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, html
@@ -46,7 +47,7 @@ def since(first: Authority, other: Authority) -> list[float]:
     return gaps(first, other)[max(at_will - 1, 0) :]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["asyncio", "select"])
 def test_request_rates_and_groups(site: Site, mode: str) -> None:
     """Request-rate is kept, in its window only; the group of the agent decides, not that of *."""
     inside, outside = window(-2, 2), window(2, 4)
@@ -113,6 +114,37 @@ async def test_the_politest_authority_of_an_address_wins(
     assert min(since(slow, other)) >= 0.3
 
 
+@ensureDeferred
+async def test_the_pace_of_a_slot_outlasts_it(site: Site) -> None:
+    """Whoever shared the slot still keeps the politest pace after Scrapy collected the slot."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    other = site.authority(host=slow.host)
+    bursts = [[slow.url("/")], pages(other, 3)]
+    result = (await crawl(BurstsSpider, obey(), bursts=bursts, idle=[0.5])).check()
+    assert result.stats["slots/collected"] >= 2
+    assert min(gaps(other)) >= 0.3
+
+
+@ensureDeferred
+async def test_one_request_at_a_time(site: Site) -> None:
+    """However short the delay, no request is sent before the end of the one before."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n", html(delay=0.3))
+    (await crawl(settings=obey(), plans=pages(shop, 4))).check()
+    for earlier, later in pairwise(shop.page_hits):
+        assert earlier.finished is not None
+        assert later.received >= earlier.finished + 0.1
+
+
+@ensureDeferred
+async def test_the_pace_can_be_switched_off(site: Site) -> None:
+    """REP_CRAWL_DELAY = False: as fast as the operator likes, and nothing is too much to ask."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 99\n")
+    settings = obey(REP_CRAWL_DELAY=False, REP_OVER_MAX_CRAWL_DELAY="forbid")
+    result = (await crawl(settings=settings, plans=pages(shop, 6))).check()
+    assert len(shop.page_hits) == 6
+    assert "robotstxt/crawl_delay/applied" not in result.stats
+
+
 class ChainSpider(RequestsSpider):
     """Asks for one page after another; after the fourth it is two days later."""
 
@@ -134,7 +166,15 @@ class MovedTime:
         self.time = clock
 
 
-@pytest.mark.parametrize(("before", "after"), [(0.1, 0.4), (0.4, 0.1), (0.4, 0.0), (0.0, 0.4)])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (0.1, 0.4),
+        (0.4, 0.0),
+        pytest.param(0.4, 0.1, marks=pytest.mark.slow),
+        pytest.param(0.0, 0.4, marks=pytest.mark.slow),
+    ],
+)
 @ensureDeferred
 async def test_a_refresh_changes_the_pace(
     site: Site, monkeypatch: pytest.MonkeyPatch, before: float, after: float
