@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from pytest_twisted import ensureDeferred
+from twisted.internet import reactor
+from twisted.internet.task import deferLater
 
-from scrapy_rep.waiting import pause
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Endless, Hang, Reply, Stall, Trickle
@@ -78,7 +79,7 @@ async def test_nothing_is_left_of_the_fetches_that_a_stop_ended(site: Site) -> N
     # One that trickles learns at its second octet from then on that nobody is there.
     deadline = time.monotonic() + 5
     while any(hit.finished is None for hit in hits) and time.monotonic() < deadline:
-        await pause(0.05)
+        await deferLater(reactor, 0.05)  # type: ignore[arg-type]
     assert [hit for hit in hits if hit.finished is None] == []
 
 
