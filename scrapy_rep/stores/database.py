@@ -53,7 +53,7 @@ class Database:
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
-        self._reading = threading.Lock()
+        self._reading = threading.RLock()
         self._obstacle = "it was closed"
 
     def open(self) -> None:
@@ -141,16 +141,18 @@ class Database:
     def reopen(self) -> None:
         """Begin anew where the file was. Raises :class:`StoreError`."""
         logger.warning("%a was deleted or replaced: opened anew", str(self.path))
-        self.close()
-        self.open()
+        with self._reading:  # who reads meanwhile waits: it takes a few milliseconds
+            self.close()
+            self.open()
 
     def set_aside(self, damage: object) -> None:
         """Rename the damaged file and begin a new one. Raises :class:`StoreError`."""
-        ours = not self.replaced  # else another process was quicker
-        self.close()
-        if ours:
-            self._rename(damage)
-        self.open()
+        with self._reading:
+            ours = not self.replaced  # else another process was quicker
+            self.close()
+            if ours:
+                self._rename(damage)
+            self.open()
 
     def _rename(self, damage: object) -> None:
         aside = self.path.with_name(self.path.name + ".corrupt")

@@ -87,6 +87,7 @@ class Link:
         self._under_way: list[Job] = []
         self._connecting_since: float | None = None
         self._unanswered_since: float | None = None
+        self._why: str | None = None
         self._closed = False
         self._wake = threading.Condition()
         self._threads = [
@@ -108,7 +109,7 @@ class Link:
             if len(self._queue) >= QUEUE_LIMIT:
                 raise StoreError(f"{QUEUE_LIMIT} commands wait for the Redis server")
             if not self.breaker.admits():
-                raise StoreError("the Redis server failed and is left alone for a while")
+                raise self._failure("the Redis server is left alone for a while")
             if not self._queue:
                 self._wake.notify_all()
             self._queue.append(job)
@@ -157,7 +158,7 @@ class Link:
         # Not only redis-py's own: what a garbled reply makes of its parser is anything.
         except Exception as error:  # noqa: BLE001
             self._cut()
-            self._end(jobs, StoreError(self._describe(error)))
+            self._end(jobs, self._failure(self._describe(error)))
 
     def _exchange(self, jobs: list[Job]) -> None:
         self._unanswered_since = self._unanswered_since or time.monotonic()
@@ -173,7 +174,7 @@ class Link:
             job.fail(StoreError(self._describe(error)))
         else:
             job.answer(reply)
-        self._unanswered_since = None
+        self._unanswered_since = self._why = None
         self.breaker.succeeded()
 
     def _connected(self) -> Connection:
@@ -204,6 +205,11 @@ class Link:
             with suppress(Exception):
                 connection.disconnect()
 
+    def _failure(self, text: str) -> StoreError:
+        """Return what to raise: from its first failure to its next reply a server has one."""
+        why = self._why = self._why or text
+        return StoreError(why)
+
     def _end(self, jobs: Iterable[Job], error: StoreError, *, blame: bool = True) -> None:
         """Fail those of the jobs that have not ended: one failure, however many they are."""
         if [job for job in jobs if job.fail(error)] and blame:
@@ -215,8 +221,10 @@ class Link:
                 self._wake.wait_for(lambda: self._queue or self._under_way or self._closed)
             time.sleep(TICK)
             now = time.monotonic()
-            late = StoreError("the Redis server did not answer in time")
-            self._end(self._overdue(now), late, blame=self._to_blame(now))
+            overdue = self._overdue(now)
+            if not all(job.future.done() for job in overdue):
+                late = self._failure("the Redis server did not answer in time")
+                self._end(overdue, late, blame=self._to_blame(now))
             # To connect takes several round trips, so that a server far away gets its time.
             since = self._connecting_since
             connecting = since is not None and now < since + CONNECT_PATIENCE

@@ -47,6 +47,8 @@ _ENTRIES, _LEASES = "scrapy_rep:1:", "scrapy_rep:lease:"
 MIN_EXPIRY = 60.0
 """Seconds for which any entry is kept."""
 
+_WRONG_TYPE = "the Redis server answered with a value of a wrong type"
+
 _PUT = """
 local head = redis.call('GETRANGE', KEYS[1], 0, 11)
 if #head == 12 and string.sub(head, 1, 4) == ARGV[2] then
@@ -168,19 +170,19 @@ def _entry(authority: Authority, reply: Any) -> Entry | None:
     if reply is None:
         return None
     if not isinstance(reply, bytes):
-        raise StoreError("the Redis server answered a look-up with something else than octets")
+        raise StoreError(_WRONG_TYPE)
     return decode(authority, reply)
 
 
 def _granted(token: str, reply: Any) -> str | None:
     if reply not in (None, b"OK"):
-        raise StoreError("the Redis server answered SET with something else than OK")
+        raise StoreError(_WRONG_TYPE)
     return None if reply is None else token
 
 
 def _number(reply: Any) -> int:
     if not isinstance(reply, int):
-        raise StoreError("the Redis server answered with something else than a number")
+        raise StoreError(_WRONG_TYPE)
     return reply
 
 

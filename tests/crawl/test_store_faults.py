@@ -1,0 +1,188 @@
+"""A crawl whose store is down, slow or wrong ends as one that keeps all in memory does."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.stores import Store
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import obey
+from tests.crawl.result import Result
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Reply
+from tests.site import Site
+from tests.stores.test_redis_faults import FAULTS, faulty
+from tests.stores.test_sqlite_faults import no_file_beyond, read_only_directory
+
+RULES = "User-agent: *\nDisallow: /private\n"
+SAID = "The robots.txt store"
+
+
+def plans_of(site: Site, *, count: int = 12) -> tuple[list[str], dict[str, str]]:
+    """URLs of several authorities, one of them a name to be resolved, and how they are to end."""
+    kinds = [(RULES, "downloaded", "forbidden"), (Reply(404), "downloaded", "downloaded")]
+    kinds.append((Reply(503), "unreachable", "unreachable"))
+    ends = {}
+    for number in range(count):
+        robots, open_page, private = kinds[number % 3]
+        authority = site.authority(robots)
+        ends |= {authority.url("/"): open_page, authority.url("/private/x"): private}
+    named = site.authority(RULES, host="127.0.0.1")
+    ends[f"http://localhost:{named.port}/"] = "downloaded"
+    return list(ends), ends
+
+
+def verdicts(result: Result) -> dict[str, str]:
+    """How each request ended."""
+    return {ending.url: ending.kind for ending in result.check().endings}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@ensureDeferred
+async def test_a_faulty_redis_changes_no_verdict(site: Site, fault: str) -> None:
+    """Each request ends as it would with memory alone; one warning, and a stat."""
+    plans, expected = plans_of(site)
+    with faulty(fault) as uri:
+        result = await crawl(settings=obey(REP_STORE=uri), plans=plans, timeout=20)
+    assert verdicts(result) == expected
+    errors = result.stats.get("robotstxt/store/error", 0)
+    told = result.lines(SAID, "WARNING")
+    if fault not in ("idle close", "another's entry"):
+        assert errors > 0
+        assert len(told) == 1
+    assert len(site.hits) == len([end for end in expected.values() if end == "downloaded"]) + 13
+
+
+@ensureDeferred
+async def test_a_read_only_directory_is_said_once(site: Site) -> None:
+    """The crawl completes as with memory alone."""
+    plans, expected = plans_of(site)
+    with read_only_directory() as directory:
+        result = await crawl(settings=obey(REP_STORE=f"sqlite://{directory}/r.db"), plans=plans)
+    assert verdicts(result) == expected
+    (said,) = result.lines(SAID, "WARNING")
+    assert "unable to open" in said
+
+
+@ensureDeferred
+async def test_a_full_disk_is_said_once(site: Site, tmp_path: Path) -> None:
+    """The crawl completes as with memory alone."""
+    plans, expected = plans_of(site, count=60)
+    settings = obey(REP_STORE=f"sqlite://{tmp_path}/r.db", CONCURRENT_REQUESTS=2)
+    with no_file_beyond(20_000):
+        result = await crawl(settings=settings, plans=plans)
+    assert verdicts(result) == expected
+    assert len(result.lines(SAID, "WARNING")) == 1
+    assert result.stats["robotstxt/store/error"] >= 1
+
+
+class DeletingSpider(RequestsSpider):
+    """Deletes a file when the first page comes."""
+
+    def __init__(self, file: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.file = Path(file)
+        self.deleted = False
+
+    def found(self, response: Any) -> Any:
+        """The file goes."""
+        if self.file.exists() and not self.deleted:
+            self.file.unlink()
+            self.deleted = True
+        return ()
+
+
+@ensureDeferred
+async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: Path) -> None:
+    """The crawl completes, and says once that the file was made again."""
+    file = str(tmp_path / "r.db")
+    plans, expected = plans_of(site, count=60)
+    settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=2)
+    result = await crawl(DeletingSpider, settings, plans=plans, file=file)
+    assert verdicts(result) == expected
+    assert result.crawler.spider.deleted
+    assert result.lines(SAID, "WARNING") == []
+    assert len(result.lines("opened anew", "WARNING")) == 1
+
+
+@ensureDeferred
+async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
+    """One warning; and the new file serves the next crawl."""
+    file = tmp_path / "r.db"
+    file.write_bytes(b"not a database" * 1_000)
+    plans, expected = plans_of(site)
+    settings = obey(REP_STORE=f"sqlite://{file}")
+    result = await crawl(settings=settings, plans=plans)
+    assert verdicts(result) == expected
+    (said,) = result.lines("set aside", "WARNING")
+    assert "r.db" in said
+    fetches = result.stats["robotstxt/request_count"]
+    again = await crawl(settings=settings, plans=plans)
+    assert verdicts(again) == expected
+    assert again.stats.get("robotstxt/request_count", 0) == 0
+    assert fetches == 13
+
+
+class OwnStore(Store):
+    """A user's store of the shortest kind."""
+
+    entries: dict[Authority, Entry] = {}  # noqa: RUF012 (outlives the crawl)
+
+    def get(self, authority: Authority) -> Entry | None:
+        """What there is."""
+        return self.entries.get(authority)
+
+    def put(self, authority: Authority, entry: Entry) -> None:
+        """Here it is."""
+        self.entries[authority] = entry
+
+
+class BrokenStore(OwnStore):
+    """A user's store that does not work."""
+
+    def get(self, authority: Authority) -> Entry | None:
+        """It raises what a store should not."""
+        raise ZeroDivisionError("broken")
+
+    put = get  # type: ignore[assignment]  # with the wrong number of arguments
+
+
+@ensureDeferred
+async def test_a_store_of_ones_own_is_used(site: Site) -> None:
+    """`REP_STORE` as the path of a class: the second crawl fetches nothing."""
+    plans, expected = plans_of(site)
+    OwnStore.entries.clear()
+    settings = obey(REP_STORE=f"{__name__}.OwnStore")
+    first = await crawl(settings=settings, plans=plans)
+    second = await crawl(settings=settings, plans=plans)
+    assert verdicts(first) == verdicts(second) == expected
+    assert first.stats["robotstxt/request_count"] == 13
+    assert second.stats.get("robotstxt/request_count", 0) == 0
+
+
+@ensureDeferred
+async def test_a_broken_store_of_ones_own_changes_no_verdict(site: Site) -> None:
+    """Whatever it raises, the crawl goes on without it, and says so."""
+    plans, expected = plans_of(site)
+    settings = obey(REP_STORE=f"{__name__}.BrokenStore")
+    result = await crawl(settings=settings, plans=plans)
+    assert verdicts(result) == expected
+    assert result.lines("ZeroDivisionError", "WARNING")
+
+
+@ensureDeferred
+async def test_a_file_in_the_place_of_the_directory_is_said_once(site: Site) -> None:
+    """The crawl completes as with memory alone."""
+    plans, expected = plans_of(site)
+    with tempfile.NamedTemporaryFile() as file:
+        settings = obey(REP_STORE=f"sqlite://{file.name}/r.db")
+        result = await crawl(settings=settings, plans=plans)
+    assert verdicts(result) == expected
+    assert len(result.lines(SAID, "WARNING")) == 1
