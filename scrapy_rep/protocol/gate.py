@@ -22,8 +22,10 @@ Gate = Callable[[str], bool]
 
 PATIENCE: Final = 30
 """Questions after which an index of many patterns is cheaper than going on without."""
+_LONG_URI: Final = 1000
+"""Octets of a URI in which many patterns should not be looked for one by one."""
 _NO_ORIGIN: Final = "\n"
-"""No URI begins with a line end."""
+"""No URI that is well formed begins with a line end."""
 
 
 def everything(_: str) -> bool:
@@ -42,14 +44,14 @@ def gate_for(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
         return everything
     if disallow.is_many:
         return _gate_of_many(disallow, decides, form)
-    if disallow.ends or disallow.guards or disallow.unguarded:
+    if disallow.ends or disallow.guards:
         return _gate_of_few(disallow, decides, form)
     return _gate_of_heads(disallow.heads, decides, form)
 
 
 def _gate_of_heads(heads: tuple[str, ...], decides: Gate, form: Form) -> Gate:
     """Few patterns that tell how a path begins are asked for at once."""
-    origin, start = _NO_ORIGIN, 0
+    origin, start = _NO_ORIGIN, -1
 
     def allows(uri: str) -> bool:
         nonlocal origin, start
@@ -66,10 +68,10 @@ def _gate_of_heads(heads: tuple[str, ...], decides: Gate, form: Form) -> Gate:
 
 def _gate_of_few(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
     """Few patterns of all kinds are asked for one by one."""
-    heads, ends, always = disallow.heads, disallow.ends, disallow.unguarded
+    heads, ends = disallow.heads, disallow.ends
     guards = [guard for guard in disallow.guards if "?" not in guard]
     query_guards = [guard for guard in disallow.guards if "?" in guard]
-    origin, start = _NO_ORIGIN, 0
+    origin, start = _NO_ORIGIN, -1
 
     def allows(uri: str) -> bool:
         nonlocal origin, start
@@ -80,7 +82,7 @@ def _gate_of_few(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
             path = match_path(uri, form) if start < 0 else normal_path(uri[start:], form)
         else:
             path = uri[start:]
-        if path.startswith(heads) or path.endswith(ends) or always:
+        if path.startswith(heads) or path.endswith(ends):
             return decides(path)
         for guard in query_guards if "?" in path else ():
             if guard in path:
@@ -101,8 +103,8 @@ def _gate_of_many(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
     def allows(uri: str) -> bool:
         nonlocal gate, asked
         if asked < PATIENCE:
-            asked += 1
-            if asked == PATIENCE:
+            asked += 1 if len(uri) < _LONG_URI else PATIENCE
+            if asked >= PATIENCE:
                 gate = _gate_in_order(disallow, disallow.index(), decides, form)
         return gate(uri)
 
@@ -112,12 +114,12 @@ def _gate_of_many(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
 def _gate_in_order(disallow: PatternSet, prefixes: PrefixIndex, decides: Gate, form: Form) -> Gate:
     """Many heads are searched by bisection, and many guards by the grams of the path."""
     keys, links, longest = prefixes.keys, prefixes.links, prefixes.longest
-    ends, always = disallow.ends, disallow.unguarded or disallow.has_empty_head
+    ends, always = disallow.ends, disallow.has_empty_head
     held = disallow.floats.held if disallow.floats is not None else _nothing
     listed = disallow.guards if disallow.floats is None else []
     guards = [guard for guard in listed if "?" not in guard]
     query_guards = [guard for guard in listed if "?" in guard]
-    origin, start = _NO_ORIGIN, 0
+    origin, start = _NO_ORIGIN, -1
 
     def allows(uri: str) -> bool:
         nonlocal origin, start

@@ -9,7 +9,7 @@ groups that are asked for, untouched. It says None where it is not sure.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import agent as tokens
@@ -26,8 +26,6 @@ _FEW_LINES: Final = 8
 """So few lines that begin otherwise than the ordinary ones are read one by one."""
 _RULE_BEGINS: Final = frozenset("aAdD \t")
 """Allow, disallow and its misspellings begin so, and lines that are indented."""
-_RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
-_PACES: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME})
 _NAME: Final = re.compile(rb"[a-z0-9_-]+|\*(?![a-z0-9_-])")
 
 
@@ -38,14 +36,11 @@ class Group(NamedTuple):
     records: Sequence[Record]
 
 
-def groups(
-    records: Iterable[Record], profile: Profile, members: Collection[str] = _RULES
-) -> Iterator[Group]:
+def groups(records: Iterable[Record], profile: Profile) -> Iterator[Group]:
     """A group lasts up to the next user-agent line that comes after a rule.
 
     RFC 9309 section 2.1. In the profiles of 1994 and 1996 a blank line ends it too. Records
-    before the first user-agent line belong to no group. ``members`` are the keys that count as
-    rules here.
+    before the first user-agent line belong to no group.
     """
     names: list[str] = []
     found: list[Record] = []
@@ -59,7 +54,7 @@ def groups(
             names.extend(tokens.names_of(record.value, profile))
         elif names and record.key != syntax.BLANK:
             found.append(record)
-            has_rule = has_rule or record.key in members
+            has_rule = has_rule or record.key in (syntax.ALLOW, syntax.DISALLOW)
     if names and (has_rule or not profile.group_needs_a_rule):
         yield Group(names, found)
 
@@ -237,16 +232,6 @@ def records_for(
     """The records of the groups that apply to tokens, one by one and with their lines."""
     found = groups(syntax.records(text.decode("latin-1"), profile), profile)
     return applicable(found, wanted, profile)
-
-
-def pace_records_for(text: bytes, wanted: Sequence[str], profile: Profile) -> list[Record]:
-    """The records about speed that apply to tokens, and others.
-
-    They end the list of user-agent lines before them, as rules do: one in three of the sites that
-    write Crawl-delay has such a line for one crawler right above the group of another.
-    """
-    found = groups(syntax.records(text.decode("latin-1"), profile), profile, _RULES | _PACES)
-    return applicable(found, wanted, profile)[1]
 
 
 def patterns_for(

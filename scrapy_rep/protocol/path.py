@@ -235,8 +235,10 @@ def wildcard(pattern: str, form: Form) -> Wildcard:
     """
     ends = pattern.endswith("$")
     texts = (pattern[:-1] if ends else pattern).split("*")
+    wildcards = len(texts) - 1 + ends
+    texts[1:-1] = filter(None, texts[1:-1])
     pieces = _pieces(texts, form)
-    octets = sum(form.octets(piece.text) for piece in pieces) + len(texts) - 1 + ends
+    octets = sum([form.octets(piece.text) for piece in pieces]) + wildcards
     exact = ends and len(pieces) == 1
     tail = pieces.pop() if ends and not exact else None
     if tail is not None and not tail.text:
@@ -254,13 +256,19 @@ def _pieces(texts: list[str], form: Form) -> list[Piece]:
             queried = form.query_text(text)
             pieces.append(Piece(queried, queried))
             continue
-        before, mark, after = text.partition("?")
-        after = form.query_text(after)
-        whole = form.path_text(before) + mark + after
-        queried = form.query_text(before) + mark + after if number else whole
-        pieces.append(Piece(whole, queried))
-        in_query = bool(mark)
+        piece = floating_piece(text, form)
+        pieces.append(piece if number else Piece(piece.text, piece.text))
+        in_query = "?" in text
     return pieces
+
+
+def floating_piece(text: str, form: Form) -> Piece:
+    """A piece after a ``*``, before which no ``?`` was seen, may lie in a path or in a query."""
+    if "%" not in text and not form.encodes:
+        return Piece(text, text)
+    before, mark, after = text.partition("?")
+    after = mark + form.query_text(after)
+    return Piece(form.path_text(before) + after, form.query_text(before) + after)
 
 
 def literal(pattern: str, form: Form) -> str:

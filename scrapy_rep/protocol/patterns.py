@@ -17,12 +17,15 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from scrapy_rep.protocol.index import FloatIndex, PrefixIndex
-from scrapy_rep.protocol.path import Form, Wildcard, wildcard
+from scrapy_rep.protocol.path import Form, Wildcard, floating_piece, wildcard
 
 FEW: Final = 24
 """So few heads or guards are asked for one by one, whatever comes."""
 _BEHIND_ONE_HEAD: Final = 16
 """Patterns with ``*`` behind one head; more of them are found by their guards."""
+
+_MOST_KNOWN: Final = 2_000
+"""Patterns that are kept taken apart; past that it begins anew."""
 
 
 class PatternSet:
@@ -41,7 +44,6 @@ class PatternSet:
         "_octets_of",
         "_octets_written",
         "_patterns",
-        "_unguarded",
         "ends",
         "floats",
         "guards",
@@ -56,7 +58,6 @@ class PatternSet:
         self._behind: list[tuple[str, str]] = []
         self._ended: list[tuple[str, str]] = []
         self._guarded: list[tuple[str, str]] = []
-        self._unguarded: list[str] = []
         self.prefixes: PrefixIndex | None = None
         self.floats: FloatIndex | None = None
         self._literals: tuple[str, ...] | None = None
@@ -86,11 +87,6 @@ class PatternSet:
     def is_many(self) -> bool:
         """An index would be quicker in the long run."""
         return len(self.heads) > FEW or len(self.guards) > FEW
-
-    @property
-    def unguarded(self) -> bool:
-        """Some pattern can only be tried."""
-        return bool(self._unguarded)
 
     @property
     def has_empty_head(self) -> bool:
@@ -135,35 +131,40 @@ class PatternSet:
         octet before it for the guard to be found behind.
         """
         guard = max(pieces, key=len) if len(pieces) > 1 else pieces[0]
-        self.guards.append(guard)
-        self._guarded.append((guard, pattern))
-        if not head and pieces[0] is guard:
-            self._behind.append((guard, pattern))
+        guards = {guard}
+        if self._form.changes(guard):
+            guards = {*floating_piece(guard, self._form)}
+        for text in guards:
+            self.guards.append(text)
+            self._guarded.append((text, pattern))
+            if not head and pieces[0] is guard:
+                self._behind.append((text, pattern))
 
     def _add_encoded(self, patterns: list[str]) -> None:
         """A pattern that is not in normal form is filed behind what stands before the first octet
-        that is not; there is no need to take it apart for that, unless nothing stands there.
+        that is not; there is no need to take it apart for that.
         """
         for pattern in patterns:
             head = self._form.unchanged(pattern).partition("*")[0]
             if len(head) > 1:
                 self._behind.append((head, pattern))
-                continue
-            wild = self._taken_apart(pattern)
-            pieces = [piece for piece in (*wild.floats, wild.tail) if piece]
-            texts = [piece.text for piece in pieces if piece.text == piece.in_query]
-            if wild.exact or len(wild.head) > 1 or not pieces:
-                self._behind.append((wild.head, pattern))
-            elif texts and wild.floats:
-                self._guard(wild.head, texts, pattern)
-            elif texts:
-                self._ended.append((texts[0], pattern))
-            else:
-                self._unguarded.append(pattern)
+            elif not self._guard_free(pattern):
+                self._behind.append((self._taken_apart(pattern).head, pattern))
+
+    def _guard_free(self, pattern: str) -> bool:
+        """A pattern that says something behind its first ``*`` is filed by that."""
+        head, _, rest = pattern.removesuffix("$").partition("*")
+        pieces = [piece for piece in rest.split("*") if piece]
+        if not pieces or self._form.changes(head):
+            return False
+        self._guard(head, pieces, pattern)
+        return True
 
     def _taken_apart(self, pattern: str) -> Wildcard:
         wild = self._known.get(pattern)
         if wild is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
             wild = self._known[pattern] = wildcard(pattern, self._form)
         return wild
 
@@ -196,14 +197,7 @@ class PatternSet:
 
     def _spread(self, head: str, patterns: list[str]) -> None:
         """Patterns that crowd behind one head are found by their guards instead."""
-        staying = self._behind_head[head] = []
-        for pattern in patterns:
-            floats = self._taken_apart(pattern).floats
-            texts = [piece.text for piece in floats if piece.text == piece.in_query]
-            if texts:
-                self._guard(head, texts, pattern)
-            else:
-                staying.append(pattern)
+        self._behind_head[head] = [p for p in patterns if not self._guard_free(p)]
 
     def match(self, path: str) -> bool:
         """Some pattern matches a path in normal form."""
@@ -264,8 +258,12 @@ class PatternSet:
     def _met(self, path: str) -> Iterator[str]:
         """The patterns that are no literals and whose head, end or guard a path has."""
         if self.prefixes is None:
-            yield from [pattern for head, pattern in self._behind if path.startswith(head)]
-        else:
+            behind = [pattern for head, pattern in self._behind if path.startswith(head)]
+            if len(behind) > _BEHIND_ONE_HEAD:
+                self.index()
+            else:
+                yield from behind
+        if self.prefixes is not None:
             for head in (*self.prefixes.beginning(path), ""):
                 yield from self._behind_head.get(head, ())
         if path.endswith(self.ends):
@@ -275,7 +273,6 @@ class PatternSet:
         else:
             for guard in self.floats.held(path):
                 yield from self._guarded_by[guard]
-        yield from self._unguarded
 
 
 def _by_first(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:

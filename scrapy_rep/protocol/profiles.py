@@ -7,7 +7,7 @@ a profile by name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -74,8 +74,8 @@ class Profile:
     redirects_followed: int = 5
 
     # Several documents at once.
-    all_of: tuple[str, ...] = ()
-    """Names of the profiles that all must allow; the longest delay counts."""
+    all_of: tuple[Profile, ...] = ()
+    """Profiles that all must allow; the longest delay counts."""
 
     @property
     def lines_are_ordinary(self) -> bool:
@@ -170,7 +170,13 @@ KOLLAR = Profile(
 STRICTEST = Profile(
     "strictest",
     access_denied_closes_the_site=True,
-    all_of=("rfc9309", "google", "1996", "1994", "kollar"),
+    all_of=(
+        RFC9309,
+        replace(GOOGLE, robots_txt_is_always_allowed=True),
+        DRAFT1996,
+        CONSENSUS1994,
+        KOLLAR,
+    ),
 )
 
 PROFILES = {

@@ -15,7 +15,7 @@ from scrapy_rep.protocol import agent as tokens
 from scrapy_rep.protocol import extensions, groups, syntax
 from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
 from scrapy_rep.protocol.path import ROBOTS_TXT, form_of
-from scrapy_rep.protocol.profiles import PROFILES, Profile, named
+from scrapy_rep.protocol.profiles import Profile, named
 from scrapy_rep.protocol.ruleset import Decisive, FirstMatch, LongestMatch
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, Record
 
@@ -62,10 +62,6 @@ class Verdict:
     """The name of the group as matched, in lower case; ``*`` for the default group."""
     reason: str = NO_RULE_MATCHES
     _overruled: Callable[[], Rule | None] | None = field(default=None, repr=False, compare=False)
-
-    def __reduce__(self) -> tuple[type[Verdict], tuple[object, ...]]:
-        # A copy that travels says all but what it would have to look up in the file.
-        return type(self), (self.allowed, self.rule, self.line, self.group, self.reason)
 
     @property
     def overruled(self) -> Rule | None:
@@ -115,7 +111,7 @@ class RobotsTxt:
         self._paces: dict[tuple[str, ...], Pace] = {}
         self._parts: tuple[RobotsTxt, ...] = ()
         if profile.all_of:
-            self._parts = tuple([RobotsTxt(body, PROFILES[name]) for name in profile.all_of])
+            self._parts = tuple([RobotsTxt(body, part) for part in profile.all_of])
 
     @classmethod
     def parse(
@@ -265,7 +261,7 @@ class RobotsTxt:
         low = text.lower()
         if b"delay" not in low and b"request-rate" not in low and b"visit-time" not in low:
             return Pace()
-        return extensions.pace_of(groups.pace_records_for(text, wanted, self._profile))
+        return extensions.pace_of(groups.records_for(text, wanted, self._profile)[1])
 
 
 def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: str) -> bool:

@@ -137,8 +137,10 @@ def records(text: str, profile: Profile) -> Iterator[Record]:
 
 def record_of(line: str, number: int, profile: Profile) -> Record | None:
     """A line is a key, a colon and a value; a known key and one word may lack the colon."""
-    if profile.longest_line is not None or profile.nul_ends_the_line:
-        line = line[: profile.longest_line].partition("\0")[0]
+    if profile.longest_line is not None:
+        line = line[: profile.longest_line]
+    if profile.nul_ends_the_line:
+        line = line.partition("\0")[0]
     if "#" in line:
         line = line[: line.index("#")]
     white = profile.whitespace

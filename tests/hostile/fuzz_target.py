@@ -1,0 +1,49 @@
+"""What the fuzzer calls: any octets as a robots.txt, a crawler and a URL.
+
+python tests/hostile/fuzz_target.py -max_total_time=60
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import atheris
+
+with atheris.instrument_imports():
+    from scrapy_rep.protocol.profiles import PROFILES
+    from scrapy_rep.protocol.rules import RobotsTxt
+    from tests.hostile import oracle
+
+# With a line limit that is never reached, nothing is different but that the short cut is not taken.
+SLOWLY = dataclasses.replace(PROFILES["rfc9309"], longest_line=1 << 30)
+AGENTS = ("mybot", "*", "a", "Mozilla/5.0 (compatible; mybot/1.0)")
+
+
+PATH_FOLLOWS = b"\0\0"
+
+
+def one(data: bytes) -> None:
+    """Nothing is raised, all ways to the answer agree, and no property fails."""
+    body, _, octets = data.rpartition(PATH_FOLLOWS)
+    octets = b"/" + octets.partition(b"#")[0]
+    agent = AGENTS[len(data) % len(AGENTS)]
+    url = f"https://e.org{octets.decode('utf-8', 'surrogateescape')}"
+    robots = RobotsTxt.parse(body)
+    answer = robots.allowed(url, agent)
+    assert robots.verdict(url, agent).allowed is answer
+    assert RobotsTxt.parse(body, profile=SLOWLY).allowed(url, agent) is answer
+    for _ in range(32):
+        assert robots.allowed(url, agent) is answer
+    if agent == "mybot" and body[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+        assert oracle.allowed(body, agent, octets) is answer
+    for name in PROFILES:
+        other = RobotsTxt.parse(body, profile=name)
+        assert other.verdict(url, agent).allowed is other.allowed(url, agent)
+        assert (other.crawl_delay(agent) or 0) >= 0
+    robots.sitemaps, robots.host, robots.size  # noqa: B018
+
+
+if __name__ == "__main__":
+    atheris.Setup(sys.argv, one)
+    atheris.Fuzz()

@@ -1,0 +1,145 @@
+"""Bugs that matchers had in the field, by name, as far as they concern text and matching."""
+
+import tracemalloc
+
+import pytest
+
+from scrapy_rep.protocol.rules import RobotsTxt
+
+
+def allowed(rules: str, path: str, agent: str = "mybot") -> bool:
+    """Rules of the default group allow a path."""
+    robots = RobotsTxt.parse(f"User-agent: *\n{rules}\n".encode())
+    return robots.allowed(f"https://e.org{path}", agent)
+
+
+def test_stars_do_not_backtrack() -> None:
+    """RFC 9309 section 2.2.3: each piece is found once; what follows does not bring it back."""
+    assert allowed("Disallow: /" + "*a" * 60 + "*b", "/" + "a" * 5_000)
+    assert not allowed("Disallow: /" + "*a" * 60 + "*b", "/" + "a" * 5_000 + "b")
+
+
+def test_agents_are_not_multiplied_by_rules() -> None:
+    """RFC 9309 section 3: a group of 3,000 names and 3,000 rules holds each rule once."""
+    names = "".join(f"User-agent: bot{number}\n" for number in range(3_000))
+    lines = "".join(f"Disallow: /{number}\n" for number in range(3_000))
+    tracemalloc.start()
+    robots = RobotsTxt.parse((names + lines).encode())
+    assert not robots.allowed("https://e.org/2999", "bot2999")
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 2_000_000
+
+
+@pytest.mark.parametrize("octets", [b"\x0b", b"\x0c", b"\x85", b"\xc2\x85", b"\xe2\x80\xa8"])
+def test_other_line_separators_end_no_line(octets: bytes) -> None:
+    """RFC 9309 section 2.2: VT, FF, NEL and U+2028 are octets of a pattern."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a" + octets + b"Disallow: /b\n")
+    assert robots.allowed("https://e.org/a", "mybot")
+    assert robots.allowed("https://e.org/b", "mybot")
+
+
+@pytest.mark.parametrize(
+    ("name", "crawler"), [("bot", "mybot"), ("foo", "foobot"), ("mybot", "my")]
+)
+def test_a_name_does_not_capture_another(name: str, crawler: str) -> None:
+    """RFC 9309 section 2.2.1: exactly the product token, not a part of it."""
+    robots = RobotsTxt.parse(f"User-agent: {name}\nDisallow: /\n".encode())
+    assert robots.allowed("https://e.org/", crawler)
+
+
+def test_the_neighbour_in_order_is_not_the_only_prefix() -> None:
+    """RFC 9309 section 2.2.2: ``/a`` matches ``/abz`` although ``/ab/c`` sorts between them."""
+    assert not allowed("Disallow: /a\nDisallow: /ab/c", "/abz")
+    others = "\n".join(f"Disallow: /x{number}" for number in range(100))
+    robots = RobotsTxt.parse(
+        f"User-agent: *\nDisallow: /a\nDisallow: /ab/c\nDisallow: /ab/d/e\n{others}".encode()
+    )
+    for _ in range(100):
+        assert not robots.allowed("https://e.org/abz", "mybot")
+        assert not robots.allowed("https://e.org/ab/d/", "mybot")
+        assert robots.allowed("https://e.org/b", "mybot")
+
+
+def test_the_end_is_looked_for_at_the_end() -> None:
+    """RFC 9309 section 2.2.3: ``/*.php$`` matches ``/a.php.php``."""
+    assert not allowed("Disallow: /*.php$", "/a.php.php")
+    assert not allowed("Disallow: /*ab*cd$", "/xabxabxcdxcd")
+
+
+def test_repeated_groups_cost_their_lines_only() -> None:
+    """RFC 9309 section 2.2.1: merging a name's groups adds their rules and doubles nothing."""
+    body = b"User-agent: *\nUser-agent: mybot\nDisallow: /x\n" * 5_000
+    tracemalloc.start()
+    robots = RobotsTxt.parse(body)
+    assert not robots.allowed("https://e.org/x", "mybot")
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 32 * len(body)
+
+
+def test_runs_of_stars_are_one_star() -> None:
+    """RFC 9309 section 2.2.3: 0 or more of any character, twice, is the same."""
+    assert not allowed("Disallow: /a" + "*" * 10_000 + "b", "/axb")
+    assert allowed("Disallow: /a" + "*" * 10_000 + "b", "/ax")
+
+
+def test_the_default_group_does_not_leak_into_a_named_one() -> None:
+    """RFC 9309 section 2.2.1: ``*`` counts only where no group matches, delays included."""
+    robots = RobotsTxt.parse(
+        b"User-agent: *\nDisallow: /\nCrawl-delay: 30\n\nUser-agent: mybot\nDisallow: /x\n"
+    )
+    assert robots.allowed("https://e.org/", "mybot")
+    assert robots.crawl_delay("mybot") is None
+    assert robots.crawl_delay("other") == 30
+
+
+def test_an_encoded_question_mark_begins_no_query() -> None:
+    """RFC 9309 section 2.2.2: ``%3F`` is not ``?``."""
+    assert allowed("Disallow: /a?b", "/a%3Fb")
+    assert allowed("Disallow: /a%3Fb", "/a?b")
+
+
+def test_white_space_of_python_is_part_of_a_pattern() -> None:
+    """RFC 9309 section 2.2: only SP and TAB are white space; NBSP and U+2002 are not."""
+    for space in ("\xa0", "\u2002", "\x1f"):
+        assert allowed(f"Disallow: /members{space}", "/members")
+        assert not allowed(f"Disallow: /members{space}", f"/members{space}")
+
+
+def test_a_path_may_begin_with_two_slashes() -> None:
+    """RFC 3986 section 3.3: they are part of the path."""
+    assert not allowed("Disallow: //x", "//x")
+    assert allowed("Disallow: //x", "/x")
+    assert allowed("Disallow: /x", "//x")
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("http://e.org", "/$"),
+        ("http://e.org?q", "/?q$"),
+        ("http://e.org/?", "/?$"),
+        ("http://e.org/a?", "/a?$"),
+        ("http://e.org#f", "/$"),
+        ("http://e.org/a#?f/b", "/a$"),
+        ("HTTP://E.ORG/a", "/a$"),
+        ("http://e.org:80/a", "/a$"),
+        ("http://u:p@e.org/a", "/a$"),
+        ("http://[::1]:8080/a", "/a$"),
+        ("ftp://h/a", "/a$"),
+        ("/a", "/a$"),
+        ("//a", "//a$"),
+        ("/a?u=http://x/y", "/a?u=http://x/y$"),
+        ("http://e.org?u=/a", "/?u=/a$"),
+        ("mailto:a@b", "/$"),
+        ("", "/$"),
+    ],
+)
+def test_each_form_of_url_has_its_path(url: str, path: str) -> None:
+    """RFC 3986 section 3: scheme, authority and fragment are no part of the path and query."""
+    robots = RobotsTxt.parse(f"User-agent: *\nDisallow: {path}\n".encode())
+    assert not robots.allowed(url, "mybot")
+    assert not robots.allowed(url, "mybot")
+    assert robots.allowed("http://e.org/zzz", "mybot")
+    assert not robots.allowed(url, "mybot")

@@ -1,0 +1,148 @@
+"""What holds for every robots.txt, every URL and every crawler."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.protocol.rules import RobotsTxt
+from tests.benchmarks import inputs
+from tests.hostile import oracle
+
+AGENT = "mybot"
+
+pieces = st.sampled_from(
+    ["/", "a", "b", "ab", "*", "*", "$", "?", "%2F", "%2f", "%3F", "%41", "%61", "%", "%2", "%zz",
+     "%25", "%2A", "%24", ":", "%3A", "@", "=", "%3D", "&", "é", "%C3%A9", " ", "%20", "~", ";"]
+)  # fmt: skip
+patterns = st.lists(pieces, max_size=8).map("".join)
+rooted = patterns.map(lambda text: "/" + text)
+paths = st.lists(pieces, max_size=10).map(lambda parts: "/" + "".join(parts))
+rule_lines = st.tuples(st.sampled_from(["Allow", "Disallow"]), rooted | patterns).map(": ".join)
+quick = settings(max_examples=400, deadline=None, derandomize=True)
+
+
+def body_of(rules: list[str]) -> bytes:
+    """One default group."""
+    return "\n".join(["User-agent: *", *rules]).encode()
+
+
+@quick
+@given(st.lists(rule_lines, min_size=1, max_size=6), paths)
+@example(["Disallow: /*%2Fa"], "/?x=%2Fa")
+@example(["Disallow: /*%2Fa?b"], "/x?/a?b")
+def test_the_matcher_agrees_with_a_slow_one(rules: list[str], path: str) -> None:
+    """RFC 9309 section 2.2.2: token by token, or all at once, the answer is the same."""
+    body = body_of(rules)
+    robots = RobotsTxt.parse(body)
+    expected = oracle.allowed(body, AGENT, path.encode())
+    assert robots.allowed(f"https://e.org{path}", AGENT) is expected
+    assert robots.verdict(f"https://e.org{path}", AGENT).allowed is expected
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.lists(rule_lines, min_size=30, max_size=90), st.lists(paths, min_size=1, max_size=12))
+def test_an_index_of_many_rules_agrees_with_a_slow_matcher(
+    rules: list[str], asked: list[str]
+) -> None:
+    """RFC 9309 section 2.2.2: how often a robots.txt is asked does not change what it says."""
+    body = body_of(rules)
+    robots = RobotsTxt.parse(body)
+    for _ in range(40):
+        robots.allowed("https://e.org/", AGENT)
+        robots.allowed("https://e.org/a", AGENT)
+    for path in asked:
+        expected = oracle.allowed(body, AGENT, path.encode())
+        assert robots.allowed(f"https://e.org{path}", AGENT) is expected
+        assert robots.verdict(f"https://e.org{path}", AGENT).allowed is expected
+
+
+@quick
+@given(st.lists(rule_lines, min_size=1, max_size=8), paths, st.randoms(use_true_random=False))
+def test_a_verdict_does_not_depend_on_the_order_of_rules(
+    rules: list[str], path: str, rnd: random.Random
+) -> None:
+    """RFC 9309 section 2.2.2: the most specific match counts, wherever it stands."""
+    robots = RobotsTxt.parse(body_of(rules))
+    shuffled = rules[:]
+    rnd.shuffle(shuffled)
+    again = RobotsTxt.parse(body_of(shuffled))
+    url = f"https://e.org{path}"
+    assert robots.allowed(url, AGENT) is again.allowed(url, AGENT)
+
+
+def rewritten(body: bytes, rnd: random.Random) -> bytes:
+    """A body with other line ends, comments, blank lines, spaces and cases of keys."""
+    lines = []
+    for line in body.replace(b"\r\n", b"\n").split(b"\n"):
+        key, colon, value = line.partition(b":")
+        if colon and not line.startswith(b"#"):
+            letters = [rnd.choice((letter.upper(), letter.lower())) for letter in key.decode()]
+            space = rnd.choice((b"", b" ", b"\t", b"  "))
+            comment = rnd.choice((b"", b"", b" # comment: disallow: /"))
+            parts = (b"", "".join(letters).encode(), b":", value.strip(), comment)
+            lines.append(space.join(parts))
+        else:
+            lines.append(line)
+        if rnd.random() < 0.3:
+            lines.append(rnd.choice((b"", b" ", b"# user-agent: x", b"\t# x")))
+    ends = rnd.choice(((b"\n",), (b"\r",), (b"\r\n",), (b"\n", b"\r", b"\r\n")))
+    return b"".join(line + rnd.choice(ends) for line in lines)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_legal_changes_of_the_text_change_no_verdict(seed: int) -> None:
+    """RFC 9309 section 2.2: line ends, comments, blank lines and the case of keys say nothing."""
+    rnd = random.Random(seed)
+    body = inputs.file(rnd, rnd.randrange(1, 60)).removeprefix(b"\xef\xbb\xbf")
+    robots = RobotsTxt.parse(body)
+    again = RobotsTxt.parse(rewritten(body, rnd))
+    for url in inputs.urls(rnd, body, 40):
+        for agent in (AGENT, "Googlebot", "MJ12bot"):
+            one, other = robots.verdict(url, agent), again.verdict(url, agent)
+            assert one.allowed is other.allowed
+            assert one.group == other.group
+            assert again.allowed(url, agent) is one.allowed
+
+
+anything = st.text(alphabet=st.characters(exclude_categories=()), max_size=40)
+urls = (
+    anything
+    | anything.map(lambda text: "https://e.org/" + text)
+    | st.sampled_from(
+        ["", "/", "//", "?", "#", "mailto:a@b", "http://", "https:///x", "http://e.org:x/",
+         "http://e.org:99999/", "http://[::1/x", "http://[", "javascript:", "data:,x", "\ud800",
+         "http://\udcff/\udcff", "http://e.org/\ud800", "%", "http://e.org/%", "*", "$", "\n"]
+    )
+)  # fmt: skip
+agents = anything | st.lists(anything, max_size=3) | st.lists(anything, max_size=3).map(tuple)
+bodies = (
+    st.binary(max_size=200)
+    | st.lists(rule_lines, max_size=5).map(body_of)
+    | st.text(alphabet="user-agent: *\ndislow/#\r\t\x00", max_size=120).map(str.encode)
+    | st.text(max_size=60).map(lambda text: ("\ufeff" + text).encode("utf-16", "surrogatepass"))
+)
+
+
+@settings(max_examples=800, deadline=None, derandomize=True)
+@given(profile=st.sampled_from([*PROFILES]), body=bodies, url=urls, agent=agents)
+def test_nothing_is_ever_raised(
+    profile: str, body: bytes, url: str, agent: str | list[str] | tuple[str, ...]
+) -> None:
+    """RFC 9309 section 3: the content is untrusted, and so are URLs and names of crawlers."""
+    robots = RobotsTxt.parse(body, profile=profile)
+    allowed = robots.allowed(url, agent)
+    verdict = robots.verdict(url, agent)
+    assert verdict.allowed is allowed
+    assert str(verdict.rule)
+    assert verdict.overruled is None or verdict.overruled.allow is not verdict.allowed
+    assert (robots.crawl_delay(agent) or 0) >= 0
+    robots.request_rate(agent)
+    robots.visit_time(agent)
+    assert isinstance(robots.sitemaps, tuple)
+    assert robots.host is None or robots.host
+    assert robots.size > 0

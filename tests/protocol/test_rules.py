@@ -1,0 +1,240 @@
+"""Verdicts, and what else a robots.txt is asked."""
+
+import math
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from scrapy_rep.protocol.extensions import RequestRate, VisitTime
+from scrapy_rep.protocol.rules import RobotsTxt, Rule, Verdict
+
+BODY = b"""\
+Sitemap: https://e.org/a.xml
+User-agent: MyBot
+User-agent: other
+Disallow: /private # not for you
+Allow: /private/open
+Crawl-delay: 5
+
+User-agent: *
+Disallow: /caf\xc3\xa9
+Disallow: /\xff*
+Host: e.org
+"""
+
+
+def test_a_verdict_names_the_rule_its_line_and_the_group() -> None:
+    """RFC 9309 section 2.2.2: the most specific match is what decides."""
+    verdict = RobotsTxt.parse(BODY).verdict("https://e.org/private/x", "mybot")
+    assert verdict == Verdict(False, Rule(False, "/private", 4), 4, "mybot", "rule")
+    assert str(verdict.rule) == "Disallow: /private"
+    assert verdict.rule is not None
+    assert verdict.rule.kind == "disallow"
+    assert verdict.overruled is None
+
+
+def test_a_verdict_names_the_rule_that_lost() -> None:
+    """RFC 9309 section 2.2.2: the allow rule has more octets."""
+    verdict = RobotsTxt.parse(BODY).verdict("https://e.org/private/open", "MyBot/2.0")
+    assert verdict.allowed
+    assert verdict.rule == Rule(True, "/private/open", 5)
+    assert verdict.overruled == Rule(False, "/private", 4)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_lines_are_counted_from_one(end: str) -> None:
+    """RFC 9309 section 2.2: CR, LF or CRLF end a line."""
+    text = end.join(["# x", "", "User-agent: *", "  ", "Disallow: /a", "disallow : /b*c ", "x"])
+    robots = RobotsTxt.parse(text.encode())
+    assert robots.verdict("https://e.org/a", "x").line == 5
+    assert robots.verdict("https://e.org/bc", "x").line == 6
+
+
+def test_the_first_of_equal_rules_is_named() -> None:
+    """RFC 9309 section 2.2.2: duplicate rules MAY be deduplicated."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\nDisallow: /a\n")
+    assert robots.verdict("https://e.org/a", "x").line == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "agent", "reason", "group"),
+    [
+        ("https://e.org/x", "mybot", "no rule matches", "mybot"),
+        ("https://e.org/x", "third", "no rule matches", "*"),
+        ("https://e.org/private", "other", "rule", "other"),
+        ("https://e.org/robots.txt", "mybot", "robots.txt itself", "mybot"),
+    ],
+)
+def test_a_verdict_has_a_reason(url: str, agent: str, reason: str, group: str) -> None:
+    """RFC 9309 section 2.2.1: the group that counts, and whether a rule of it does."""
+    verdict = RobotsTxt.parse(BODY).verdict(url, agent)
+    assert (verdict.reason, verdict.group) == (reason, group)
+
+
+def test_without_a_group_there_is_none_to_name() -> None:
+    """RFC 9309 section 2.2.1: no rules apply."""
+    verdict = RobotsTxt.parse(b"User-agent: a\nDisallow: /").verdict("https://e.org/", "b")
+    assert verdict == Verdict(True, None, None, None, "no group")
+
+
+def test_verdicts_of_the_access_method_need_no_rule() -> None:
+    """RFC 9309 section 2.3.1.4: unreachable is complete disallow."""
+    verdict = Verdict(allowed=False, reason="unreachable")
+    assert (verdict.rule, verdict.line, verdict.group, verdict.overruled) == (None,) * 4
+
+
+def test_patterns_are_shown_as_text() -> None:
+    """RFC 9309 section 2.3: the file is UTF-8; what is not is shown and not guessed at."""
+    robots = RobotsTxt.parse(BODY)
+    assert str(robots.verdict("https://e.org/café", "x").rule) == "Disallow: /café"
+    assert str(robots.verdict("https://e.org/%FF", "x").rule) == r"Disallow: /\xff*"
+
+
+def test_the_first_agent_that_has_a_group_wins() -> None:
+    """RFC 9309 section 2.2.1, for crawlers with several names in falling preference."""
+    robots = RobotsTxt.parse(BODY)
+    for agents in (["mybot-news", "mybot"], ("mybot-news", "mybot"), ["mybot", "other"]):
+        assert robots.verdict("https://e.org/private", agents).group == "mybot"
+        assert not robots.allowed("https://e.org/private", agents)
+    assert robots.verdict("https://e.org/private", ["x", "y"]).group == "*"
+    assert robots.allowed("https://e.org/private", [])
+
+
+def test_more_agents_than_are_kept_are_answered_too() -> None:
+    """RFC 9309 section 2.5: what is kept is bounded, what is answered is not."""
+    robots = RobotsTxt.parse(BODY)
+    for number in range(300):
+        assert robots.allowed("https://e.org/private", f"bot{number}")
+        assert not robots.allowed("https://e.org/private", "mybot")
+        assert not robots.verdict("https://e.org/private", "other").allowed
+        robots.crawl_delay(f"bot{number}")
+    assert robots.size < 200_000
+
+
+def test_the_size_grows_with_what_is_held() -> None:
+    """RFC 9309 section 3: memory management."""
+    small = RobotsTxt.parse(BODY)
+    before = small.size
+    small.allowed("https://e.org/", "a")
+    assert small.size > before > len(BODY)
+    large = RobotsTxt.parse(BODY + b"Disallow: /x\n" * 1000)
+    assert large.size > before + 12_000
+
+
+def test_other_records_belong_to_group_or_file() -> None:
+    """RFC 9309 section 2.2.4: other records."""
+    robots = RobotsTxt.parse(BODY)
+    assert robots.crawl_delay("mybot") == 5
+    assert robots.crawl_delay("other") == 5
+    assert robots.crawl_delay("third") is None
+    assert robots.sitemaps == ("https://e.org/a.xml",)
+    assert robots.host == "e.org"
+    assert RobotsTxt.parse(b"").sitemaps == ()
+    assert RobotsTxt.parse(b"").host is None
+
+
+def test_a_delay_between_user_agent_lines_is_of_the_whole_group() -> None:
+    """RFC 9309 section 2.2.4: another record does not end the run of user-agent lines."""
+    robots = RobotsTxt.parse(b"User-agent: a\nCrawl-delay: 7\nUser-agent: b\nDisallow: /x\n")
+    assert robots.crawl_delay("a") == robots.crawl_delay("b") == 7
+
+
+ODD_DELAYS = [
+    *["nan", "NaN", "inf", "-inf", "infinity", "1e309", "-1", "-0.5", "9" * 4000, "1,5", "1s", ""],
+    *["0x10", "1_000", "٣", "1 2", "one", "+5", "1e", "--1", ".", "1.2.3", "½", "1e99", "\x00"],
+    *[f"{number}{unit}" for number in range(60) for unit in ("s", "ms", " sec", "m", ",", "%")],
+    *[f"{sign}{number}" for sign in ("-", "+", "~", "<") for number in range(30)],
+]
+
+
+def test_there_are_five_hundred_odd_delays() -> None:
+    """RFC 9309 section 2.2.4: none of these is a number of seconds."""
+    assert len(ODD_DELAYS) >= 500
+
+
+@pytest.mark.parametrize("value", ODD_DELAYS, ids=range(len(ODD_DELAYS)))
+def test_odd_delays_are_passed_by(value: str) -> None:
+    """RFC 9309 section 2.2.4: parsing of other records must do no harm."""
+    robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {value}\nDisallow: /x\n".encode())
+    assert robots.crawl_delay("a") is None
+    assert not robots.allowed("https://e.org/x", "a")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["10"], 10.0),
+        (["0"], 0.0),
+        (["0.5"], 0.5),
+        ([".5"], 0.5),
+        (["2."], 2.0),
+        (["1e1"], 10.0),
+        (["5", "1", "3"], 5.0),
+        (["5", "nan", "-9", "1e309"], 5.0),
+        (["1", "31536001"], 1.0),
+    ],
+)
+def test_the_longest_delay_counts(values: list[str], expected: float) -> None:
+    """RFC 9309 section 2.2.4: where values disagree the politest counts."""
+    lines = "".join(f"User-agent: a\nCrawl-delay: {value}\nDisallow:\n" for value in values)
+    delay = RobotsTxt.parse(lines.encode()).crawl_delay("a")
+    assert delay == expected
+    assert delay is not None
+    assert math.isfinite(delay)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1/5", RequestRate(1, 5.0)),
+        ("3/60s", RequestRate(3, 60.0)),
+        ("1/10m", RequestRate(1, 600.0)),
+        ("1 / 1h", RequestRate(1, 3600.0)),
+        ("1/5 0600-0845", RequestRate(1, 5.0, VisitTime(360, 525))),
+        ("1/0", None),
+        ("0/5", None),
+        ("-1/5", None),
+        ("1/", None),
+        ("1/5x", None),
+        ("nan/1", None),
+        ("1/5 9999-9999", RequestRate(1, 5.0)),
+        ("9" * 400 + "/1", None),
+        ("1/999d", None),
+    ],
+)
+def test_request_rates_are_requests_in_seconds(value: str, expected: RequestRate | None) -> None:
+    """RFC 9309 section 2.2.4: other records MAY be interpreted."""
+    robots = RobotsTxt.parse(f"User-agent: *\nRequest-rate: {value}\nDisallow:\n".encode())
+    assert robots.request_rate("a") == expected
+
+
+def test_the_slowest_rate_and_the_shortest_window_count() -> None:
+    """RFC 9309 section 2.2.4: where values disagree the politest counts."""
+    robots = RobotsTxt.parse(
+        b"User-agent: *\nRequest-rate: 1/5\nRequest-rate: 1/1m\nRequest-rate: 10/1m\n"
+        b"Visit-time: 0000-2400\nVisit-time: 2300-0100\n"
+        b"Visit-time: 0600-1200\nVisit-time: 2500-2600\n"
+    )
+    assert robots.request_rate("a") == RequestRate(1, 60.0)
+    assert robots.visit_time("a") == VisitTime(1380, 60)
+    assert VisitTime(1380, 60).minutes == 120
+    assert VisitTime(0, 1440).minutes == 1440
+
+
+def test_rules_and_verdicts_can_be_kept_and_sent() -> None:
+    """A verdict is a value."""
+    verdict = RobotsTxt.parse(BODY).verdict("https://e.org/private/x", "mybot")
+    assert pickle.loads(pickle.dumps(verdict)) == verdict
+    assert hash(verdict.rule) == hash(Rule(False, "/private", 4))
+
+
+def test_the_matcher_needs_no_scrapy() -> None:
+    """The protocol is of use by itself."""
+    code = (
+        "import sys; from scrapy_rep import RobotsTxt; "
+        "assert RobotsTxt.parse(b'User-agent: *\\nDisallow: /').allowed('/x', 'a') is False; "
+        "assert not {'scrapy', 'twisted', 'protego'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
