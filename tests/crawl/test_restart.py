@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from pytest_twisted import ensureDeferred
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.policy import Entry
 from scrapy_rep.stores.sqlite import SqliteStore
-from tests.crawl.harness import crawl, crawl_in_child
+from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
 from tests.crawl.result import Result
 from tests.replies import Reply
@@ -138,42 +137,3 @@ async def test_a_copy_older_than_allowed_is_followed_no_more(site: Site, tmp_pat
     authority.robots = Reply(503)
     result = (await crawl(settings=settings, plans=plans)).check()
     assert result.unreachable == plans
-
-
-SPIDER = "tests.crawl.metered.MeteredSpider"
-
-
-def seconds(authorities: list[Authority], **settings: Any) -> float:
-    """The processor seconds of a crawl of one page of each authority."""
-    urls = [authority.url("/open") for authority in authorities]
-    # What a page costs apart from robots.txt is to drown as little of the difference as it can:
-    # most of it is a hundred tasks for the items that there are not.
-    given = {"LOG_LEVEL": "WARNING", "CONCURRENT_ITEMS": 1, **settings}
-    return float(crawl_in_child(SPIDER, given, plans=urls).check().stats["cpu"])
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_a_stored_authority_costs_a_fifth_of_what_the_built_in_takes(
-    site: Site, tmp_path: Path
-) -> None:
-    """The extra processor time per new authority, the best of several crawls each."""
-    authorities = site.authorities(400, "User-agent: *\nDisallow: /private\n")
-    kinds: dict[str, dict[str, Any]] = {
-        "none": {},
-        "built-in": {"ROBOTSTXT_OBEY": True},
-        "ours": obey(REP_STORE=f"sqlite://{tmp_path}/robots.db"),
-    }
-    best = dict.fromkeys(kinds, math.inf)
-    extra = {"ours": math.inf, "built-in": 0.0}
-    seconds(authorities, **kinds["ours"])
-    fetched, rounds = robots_hits(authorities), 0
-    # A busy machine only ever adds: more rounds come nearer to what a crawl takes by itself.
-    while rounds < 4 or (rounds < 12 and extra["ours"] > extra["built-in"] / 5):
-        rounds += 1
-        for name, settings in kinds.items():
-            best[name] = min(best[name], seconds(authorities, **settings))
-        extra = {name: (best[name] - best["none"]) / 400 for name in extra}
-    print(f"extra seconds per authority in {rounds} rounds: {extra}")  # noqa: T201
-    assert robots_hits(authorities) == fetched + rounds * 400  # of the built-in alone
-    assert extra["ours"] <= extra["built-in"] / 5
