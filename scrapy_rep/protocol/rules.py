@@ -63,6 +63,10 @@ class Verdict:
     reason: str = NO_RULE_MATCHES
     _overruled: Callable[[], Rule | None] | None = field(default=None, repr=False, compare=False)
 
+    def __reduce__(self) -> tuple[type[Verdict], tuple[object, ...]]:
+        # A copy that travels says all but what it would have to look up in the file.
+        return type(self), (self.allowed, self.rule, self.line, self.group, self.reason)
+
     @property
     def overruled(self) -> Rule | None:
         """The strongest rule of the other kind that matched too and lost, if there is one."""
