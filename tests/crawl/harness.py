@@ -31,11 +31,12 @@ MODES: dict[str, dict[str, Any]] = {
     "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
     "none": {"TWISTED_REACTOR_ENABLED": False},
 }
+# Scrapy 2.14 asks Twisted for TLS in a way that Twisted deprecates, and leaves the files of a
+# resumed crawl's queue open.
+WARNINGS = ["-Werror", "-Wignore:Passing method to twisted.internet.ssl:DeprecationWarning"]
 if scrapy.version_info < (2, 15):
     del MODES["none"]
-
-# Scrapy 2.14 asks Twisted for TLS in a way that Twisted deprecates
-WARNINGS = ("-Werror", "-Wignore:Passing method to twisted.internet.ssl:DeprecationWarning")
+    WARNINGS.append("-Wignore:unclosed file:ResourceWarning")
 
 # Scrapy would fetch the list of public suffixes from the Internet when it first sees a cookie
 cookies._split_domain = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)

@@ -36,7 +36,7 @@ def test_silent_authorities_do_not_stall_the_others(site: Site, mode: str, waiti
     waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
     urls = [shop.url(path) for path in ("/1", "/2") for shop in good]
     plans = [*waits, *urls]
-    result = crawl_in_child(mode=mode, settings=obey(REP_TIMEOUT=2), plans=plans).check()
+    result = crawl_in_child(mode=mode, settings=obey(REP_TIMEOUT=1.5), plans=plans).check()
     assert (result.downloaded, result.unreachable) == (urls, waits)
     assert span(good) <= 1.5 * span(alone) + 0.5
 
