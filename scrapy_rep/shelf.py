@@ -47,13 +47,16 @@ def open_shelf(crawler: Crawler, settings: RepSettings, stats: RepStats) -> Shel
     uri = settings.store or ("sqlite:" if directory else "memory:")
     if uri.startswith("sqlite:") and not directory:
         directory = data_path("robots")
-    store = open_store(
-        uri,
-        directory=directory,
-        memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
-        keep=settings.stale_if_unreachable,
-        build=lambda cls: build_from_crawler(cls, crawler),
-    )
+    try:
+        store = open_store(
+            uri,
+            directory=directory,
+            memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
+            keep=settings.stale_if_unreachable,
+            build=lambda cls: build_from_crawler(cls, crawler),
+        )
+    except ValueError as error:  # it leaves out what may be a password
+        raise ValueError(f"REP_STORE: {error}") from None
     return Shelf(store, stats)
 
 
