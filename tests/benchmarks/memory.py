@@ -1,0 +1,160 @@
+"""What a crawl of very many authorities keeps in memory, beside Scrapy's own middleware.
+
+``python -m tests.benchmarks.memory [authorities]`` sends one request to each of 200,000
+authorities through the middleware, with REP_MEMORY_LIMIT at 16 MiB; the network is replaced by
+seeded files as large as those of the world. Then the built-in parses 20,000 of them. Each runs in
+a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.settings import Settings
+
+from scrapy_rep import RepDownloaderMiddleware
+from tests.benchmarks.inputs import corpus
+
+BOUND = 16 << 20
+AUTHORITIES = 200_000
+BUILT_IN = 20_000
+WARM_UP = 200
+AT_ONCE = 50
+FILES = 2_000
+
+
+def resident() -> int:
+    """The octets that this process has in real memory."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+class World:
+    """Every host has a robots.txt; no two are the same octets."""
+
+    def __init__(self) -> None:
+        self._files = corpus(FILES, seed=8)
+        self.fetches = 0
+
+    def body(self, number: int) -> bytes:
+        """The file of a host."""
+        return b"# host %d\n" % number + self._files[number % FILES]
+
+    async def download_async(self, request: Request) -> Response:
+        """What the engine does, without a network."""
+        self.fetches += 1
+        await asyncio.sleep(0)
+        number = int(request.url.removeprefix("https://h").partition(".")[0])
+        return Response(request.url, body=self.body(number))
+
+
+def crawler_of(world: World) -> Crawler:
+    """A crawler that has got as far as an engine."""
+    settings = Settings({"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": "mybot"})
+    settings.update({"REP_MEMORY_LIMIT": BOUND, "REP_CRAWL_DELAY": False, "LOG_LEVEL": "ERROR"})
+    crawler = Crawler(Spider, settings)
+    crawler.spider = Spider("memory")
+    crawler._apply_settings()
+    downloader = SimpleNamespace(total_concurrency=16, slots={}, per_slot_settings={})
+    crawler.engine = SimpleNamespace(  # type: ignore[assignment]
+        download_async=world.download_async, downloader=downloader, _slot=None, signals=None
+    )
+    return crawler
+
+
+async def ours(count: int) -> None:
+    """The middleware, one request to each."""
+    world = World()
+    gate = RepDownloaderMiddleware.from_crawler(crawler_of(world))
+
+    async def visit(number: int) -> None:
+        with contextlib.suppress(IgnoreRequest):
+            await gate.process_request(Request(f"https://h{number}.example/shop/item-{number}"))
+
+    async def visit_all(first: int, last: int) -> None:
+        for start in range(first, last, AT_ONCE):
+            await asyncio.gather(*(visit(n) for n in range(start, min(start + AT_ONCE, last))))
+
+    await visit_all(0, WARM_UP)
+    before, most = resident(), 0
+    row("authorities", "rules kept", "accounted", "grown", "of the bound")
+    for first in range(WARM_UP, count, count // 10):
+        await visit_all(first, min(first + count // 10, count))
+        info, grown = gate.cache_info(), resident() - before
+        most = max(most, grown)
+        seen = min(first + count // 10, count)
+        row(seen, info["authorities"], mib(info["octets"]), mib(grown), f"{grown / BOUND:.2f}")
+    info = gate.cache_info()
+    left = f"{info['fetches']} fetches and {info['waiting']} requests left"
+    print(
+        f"{world.fetches} fetches; {left}; {mib(most)} MiB at most, {most / BOUND:.2f} x the bound"
+    )
+
+
+async def built_in(count: int) -> None:
+    """Scrapy's dictionary of parsers, each asked once."""
+    world = World()
+    crawler = crawler_of(world)
+    gate = RobotsTxtMiddleware.from_crawler(crawler)
+    before = resident()
+    for number in range(count):
+        netloc = f"h{number}.example"
+        parser = gate._parserimpl.from_crawler(crawler, world.body(number))
+        parser.allowed(f"https://{netloc}/shop/item-{number}", "mybot")
+        gate._parsers[netloc] = parser
+    grown = resident() - before
+    print(
+        f"built-in: {count} authorities, {mib(grown)} MiB, {grown / count / 1024:.1f} KiB each; "
+        f"{grown / count * AUTHORITIES / 2**20:,.0f} MiB for {AUTHORITIES:,}"
+    )
+
+
+def mib(octets: int) -> str:
+    """For people."""
+    return f"{octets / 2**20:.1f}"
+
+
+def row(*cells: Any) -> None:
+    """A line of the table."""
+    print("".join(f"{cell!s:>14}" for cell in cells), flush=True)
+
+
+PARTS: dict[str, tuple[Callable[[int], Any], int]] = {
+    "ours": (ours, AUTHORITIES),
+    "built-in": (built_in, BUILT_IN),
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Each part in a process of its own."""
+    if arguments and arguments[0] in PARTS:
+        from scrapy.utils.reactor import install_reactor
+
+        install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+        part, count = PARTS[arguments[0]]
+        asyncio.get_event_loop_policy().get_event_loop().run_until_complete(
+            part(int(arguments[1]) if len(arguments) > 1 else count)
+        )
+        return
+    for name in PARTS:
+        command = [sys.executable, "-m", "tests.benchmarks.memory", name]
+        subprocess.run([*command, *(arguments if name == "ours" else [])], check=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
