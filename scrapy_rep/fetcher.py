@@ -53,7 +53,6 @@ _META: dict[str, Any] = {
     "dont_merge_cookies": True,  # CookiesMiddleware
     "autothrottle_dont_adjust_delay": True,
     "download_fail_on_dataloss": True,  # half a robots.txt is none
-    "download_maxsize": 0,  # it is cut at the limit, not refused
 }
 _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 
@@ -140,7 +139,8 @@ class RobotsFetcher:
             raise
 
     def _request(self, uri: str, page: Request | None, known: Entry | None) -> Request:
-        meta = {**_META, TRANSFER: Transfer()}
+        most = _MOST_INFLATION * self._settings.max_size
+        meta = {**_META, TRANSFER: Transfer(most), "download_maxsize": most}
         headers: dict[str, Any] = {**_HEADERS}
         if self._settings.download_slot == "own":
             meta["download_slot"] = f"robots.txt {authority_of(uri)}"
@@ -192,24 +192,15 @@ class RobotsFetcher:
     def _listen(self, change: int) -> None:
         # Every chunk of every download passes the signal: listen only while a fetch is on.
         before, self._in_flight = self._in_flight, self._in_flight + change
-        connect = self._crawler.signals.connect
         if before == 0:
             track(self._crawler)
-            connect(self._bytes_received, signal=signals.bytes_received)
-            connect(self._downloaded, signal=signals.response_downloaded)
+            self._crawler.signals.connect(self._received, signal=signals.bytes_received)
         elif self._in_flight == 0:
-            disconnect = self._crawler.signals.disconnect
-            disconnect(self._bytes_received, signal=signals.bytes_received)
-            disconnect(self._downloaded, signal=signals.response_downloaded)
+            self._crawler.signals.disconnect(self._received, signal=signals.bytes_received)
 
-    def _bytes_received(self, data: bytes, request: Request) -> None:
+    def _received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(TRANSFER)
         if transfer is not None:
             transfer.octets += len(data)
             if transfer.octets > self._settings.max_size:
                 raise StopDownload(fail=False)
-
-    def _downloaded(self, request: Request) -> None:
-        # From here on this key bounds what HttpCompressionMiddleware may inflate a body to.
-        if TRANSFER in request.meta:
-            request.meta["download_maxsize"] = _MOST_INFLATION * self._settings.max_size

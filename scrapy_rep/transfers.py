@@ -7,7 +7,7 @@ would go on until its own timeout, beyond the end of the crawl.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import is_asyncio_available
@@ -18,17 +18,23 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    Download = Callable[[Request], Coroutine[Any, Any, Response]]
+
 TRANSFER = "scrapy_rep_transfer"
 """The meta key by which a robots.txt request of this package is known."""
 
 
 class Transfer:
-    """One exchange of octets: how many came, and a way to end it."""
+    """One exchange of octets: how many came, and a way to end it.
 
-    __slots__ = ("_cancel", "octets")
+    ``most_inflated`` bounds, in octets, what other components may decode the body to.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_cancel", "_most_inflated", "octets")
+
+    def __init__(self, most_inflated: int) -> None:
         self.octets = 0
+        self._most_inflated = most_inflated
         self._cancel: Callable[[], Any] | None = None
 
     def end(self) -> None:
@@ -36,26 +42,29 @@ class Transfer:
         if self._cancel is not None:
             self._cancel()
 
-    def run(
-        self, download: Callable[[Request], Awaitable[Response]], request: Request
-    ) -> Awaitable[Response]:
-        """Return the download of ``request``, which :meth:`end` can end from now on."""
+    async def run(self, download: Download, request: Request) -> Response:
+        """Return what ``request`` brings, unless :meth:`end` is called before."""
+        # On the wire the body is cut at the limit; from then on this key is read by what decodes.
+        request.meta["download_maxsize"] = 0
         if is_asyncio_available():
             task = asyncio.current_task()
             self._cancel = task.cancel if task is not None else None
-            return download(request)
-        work: Deferred[Response] = Deferred.fromCoroutine(download(request))  # type: ignore[arg-type]
-        self._cancel = work.cancel
-        return work
+            response = await download(request)
+        else:
+            work: Deferred[Response] = Deferred.fromCoroutine(download(request))
+            self._cancel = work.cancel
+            response = await work
+        request.meta["download_maxsize"] = self._most_inflated
+        return response
 
 
 def track(crawler: Crawler) -> None:
     """Have the downloader run each :class:`Transfer` that a request carries."""
-    handlers = getattr(getattr(crawler.engine, "downloader", None), "handlers", None)
+    handlers: Any = getattr(getattr(crawler.engine, "downloader", None), "handlers", None)
     download = getattr(handlers, "download_request_async", None)
     if download is None or isinstance(download, _Tracked):
         return  # a downloader of the user's own: its transfers end when they do
-    handlers.download_request_async = _Tracked(download)  # type: ignore[union-attr]
+    handlers.download_request_async = _Tracked(download)
 
 
 class _Tracked:
@@ -63,11 +72,11 @@ class _Tracked:
 
     __slots__ = ("_download",)
 
-    def __init__(self, download: Callable[[Request], Awaitable[Response]]):
+    def __init__(self, download: Download):
         self._download = download
 
-    def __call__(self, request: Request) -> Awaitable[Response]:
-        transfer = request.meta.get(TRANSFER)
+    def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
+        transfer: Transfer | None = request.meta.get(TRANSFER)
         if transfer is None:
             return self._download(request)
-        return transfer.run(self._download, request)  # type: ignore[no-any-return]
+        return transfer.run(self._download, request)
