@@ -32,13 +32,19 @@ def answer(authority: Authority, path: str = "/robots.txt", enough: int = 1 << 2
         return rest(sock, enough, timeout=2)
 
 
-def rest(sock: socket.socket, enough: int = 1 << 20, timeout: float = 0.1) -> bytes:
-    """What still comes: it ends with the connection, with silence, or with `enough`."""
-    sock.settimeout(timeout)
+def rest(
+    sock: socket.socket, enough: int = 1 << 20, timeout: float = 0.3, first: float = 5
+) -> bytes:
+    """What still comes: it ends with the connection, with silence, or with `enough`.
+
+    The first octets may take `first` seconds, each further piece `timeout`.
+    """
+    sock.settimeout(first)
     octets = b""
     with suppress(TimeoutError):
         while len(octets) < enough and (piece := sock.recv(65536)):
             octets += piece
+            sock.settimeout(timeout)
     return octets
 
 

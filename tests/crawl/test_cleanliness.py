@@ -118,7 +118,7 @@ async def test_the_http_cache_opens_nothing(site: Site, tmp_path: Path, missing:
 
 @ensureDeferred
 async def test_autothrottle_learns_nothing_from_robots_txt(site: Site) -> None:
-    """A slow robots.txt does not slow the pages, and the verdict is the same."""
+    """A slow robots.txt is no sample of the pages' latency, and the verdict is the same."""
     shop = site.authority(Reply(200, RULES, delay=0.5))
     urls = [shop.url(path) for path in ("/open", "/private", "/1", "/2", "/3")]
     settings = obey(
@@ -126,10 +126,8 @@ async def test_autothrottle_learns_nothing_from_robots_txt(site: Site) -> None:
     )
     result = (await crawl(settings=settings, plans=urls)).check()
     assert result.forbidden == [shop.url("/private")]
-    pages = shop.page_hits
-    assert pages[-1].received - pages[0].received < 0.4
-    throttled = result.lines("slot: ")
-    assert len(throttled) == 4
+    samples = result.lines("slot: ")  # one for each response it learns from
+    assert len(samples) == len(shop.page_hits) == 4
 
 
 @ensureDeferred
@@ -157,9 +155,9 @@ async def test_a_robots_txt_may_be_offsite(site: Site) -> None:
 @ensureDeferred
 async def test_small_download_limits_do_not_reach_robots_txt(site: Site) -> None:
     """DOWNLOAD_MAXSIZE, DOWNLOAD_TIMEOUT and URLLENGTH_LIMIT are about pages."""
-    shop = site.authority(Reply(200, RULES + "#" * 5000, delay=0.4), {"/open": html("x")})
+    shop = site.authority(Reply(200, RULES + "#" * 5000, delay=1.5), {"/open": html("x")})
     urls = [shop.url("/open"), shop.url("/private")]
-    settings = obey(DOWNLOAD_MAXSIZE=1000, DOWNLOAD_WARNSIZE=0, DOWNLOAD_TIMEOUT=0.2)
+    settings = obey(DOWNLOAD_MAXSIZE=1000, DOWNLOAD_WARNSIZE=0, DOWNLOAD_TIMEOUT=1)
     result = (await crawl(settings=settings, plans=urls)).check()
     assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
 

@@ -57,10 +57,10 @@ async def test_past_the_park_limit_requests_wait_in_line(site: Site, limit: int)
 async def test_a_download_delay_does_not_delay_robots_txt(site: Site) -> None:
     """Each authority's first page comes at once, for its robots.txt has a slot of its own."""
     shops = site.authorities(20, RULES)
-    settings = obey(DOWNLOAD_DELAY=2, CONCURRENT_REQUESTS=50)
+    settings = obey(DOWNLOAD_DELAY=6, CONCURRENT_REQUESTS=50)
     result = (await crawl(settings=settings, plans=[shop.url("/a") for shop in shops])).check()
     assert len(result.downloaded) == 20
-    assert span(shops) < 1.5
+    assert span(shops) < 2.9  # the delay varies by half
 
 
 @ensureDeferred
