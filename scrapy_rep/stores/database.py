@@ -167,15 +167,18 @@ class Database:
 
     def read(self, authority: str) -> bytes | None:
         """Return the octets kept under ``authority``. Raises ``StoreError`` or ``DamagedError``."""
-        with self._reading:
+        if not self._reading.acquire(timeout=READ_PATIENCE):
+            raise StoreError(f"{str(self.path)!a} is being opened anew")
+        try:
             if self._reader is None:
                 raise self._shut()
-            try:
-                row = self._reader.execute(
-                    "SELECT octets FROM entries WHERE authority = ?", (authority,)
-                ).fetchone()
-            except TROUBLES as error:
-                raise trouble_of(error) from None
+            row = self._reader.execute(
+                "SELECT octets FROM entries WHERE authority = ?", (authority,)
+            ).fetchone()
+        except TROUBLES as error:
+            raise trouble_of(error) from None
+        finally:
+            self._reading.release()
         return row[0] if row is not None and isinstance(row[0], bytes) else None
 
     def rows(self) -> Iterator[tuple[str, bytes]]:

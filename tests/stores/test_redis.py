@@ -16,7 +16,8 @@ from scrapy_rep.stores.base import KEEP_FAILURES, MONTH, StoreError
 from scrapy_rep.stores.redis import RedisStore
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.samples import NOW, authority, entry, full_entry, gone, told
-from tests.stores.servers import RedisServer
+from tests.stores.servers import RedisServer, free_port
+from tests.stores.tls import write_certificate
 
 
 @pytest.fixture
@@ -173,6 +174,28 @@ def test_the_password_is_used_and_never_told(tmp_path: Path) -> None:
             told(wrong.get(authority()))
         assert "ng" not in str(told_of.value).replace("wrong", "").replace("NG pass", "")
         wrong.close()
+    finally:
+        server.stop()
+
+
+def test_rediss_speaks_tls(tmp_path: Path) -> None:
+    """A server's certificate is checked, unless the URI says otherwise, and its name is."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    write_certificate(key, certificate)
+    port = free_port()
+    options = [f"--tls-port {port}", f"--tls-cert-file {certificate}", f"--tls-key-file {key}"]
+    options += ["--tls-auth-clients no"]
+    server = RedisServer(tmp_path, *" ".join(options).split()).start()
+    try:
+        for query in (f"ssl_ca_certs={certificate}", "ssl_cert_reqs=none"):
+            store = RedisStore(f"rediss://localhost:{port}/0?{query}", clock=now)
+            store.put(authority(), entry())
+            assert told(store.get(authority())) == entry()
+            store.close()
+        store = RedisStore(f"rediss://localhost:{port}/0", clock=now)
+        with pytest.raises(StoreError, match="certificate"):
+            told(store.get(authority()))
+        store.close()
     finally:
         server.stop()
 
