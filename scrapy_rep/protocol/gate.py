@@ -116,7 +116,7 @@ def _gate_in_order(disallow: PatternSet, prefixes: PrefixIndex, decides: Gate, f
     keys, links, longest = prefixes.keys, prefixes.links, prefixes.longest
     ends, always = disallow.ends, disallow.has_empty_head
     held = disallow.floats.held if disallow.floats is not None else _nothing
-    listed = disallow.guards if disallow.floats is None else []
+    listed = disallow.guards if disallow.floats is None else ()
     guards = [guard for guard in listed if "?" not in guard]
     query_guards = [guard for guard in listed if "?" in guard]
     origin, start = _NO_ORIGIN, -1

@@ -216,14 +216,13 @@ def _values(key: str, block: str) -> tuple[list[str], str]:
         return [], block
     others = [parts.pop(0)]
     values = [part for part in parts if "\n" not in part]
-    if len(values) < len(parts):
-        for part in parts:
-            if "\n" in part:
-                value, _, rest = part.partition("\n")
-                values.append(value)
-                others.append(rest)
-        return values, "\n".join(others)
-    return values, others[0]
+    if len(values) == len(parts):
+        return values, others[0]
+    for part in [part for part in parts if "\n" in part]:
+        value, _, rest = part.partition("\n")
+        values.append(value)
+        others.append(rest)
+    return values, "\n".join(others)
 
 
 def records_for(

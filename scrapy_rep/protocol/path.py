@@ -123,14 +123,14 @@ def normal_path(path: str, form: Form) -> str:
         path = _octets_of(path).decode("latin-1")
     if form.encodes:
         return path
+    if "?" not in path:
+        return form.path_text(path) if "%" in path else path
     before, mark, query = path.partition("?")
-    if not form.with_query:
-        return form.path_text(before)
     if "%" in before:
         before = form.path_text(before)
-    if "%" in query:
-        query = form.query_text(query)
-    return before + mark + query
+    if not form.with_query:
+        return before
+    return before + mark + (form.query_text(query) if "%" in query else query)
 
 
 def origin_of(uri: str) -> str:

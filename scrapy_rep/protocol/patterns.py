@@ -1,19 +1,20 @@
 """A set of patterns tells quickly that none of them matches a path, and else which is longest.
 
-RFC 9309 sections 2.2.2 and 2.2.3. Most requests match no rule at all, so patterns are kept as the
+RFC 9309 sections 2.2.2 and 2.2.3. Most requests match no rule at all, so a set is first of all the
 means to be sure of that at once:
 
 - heads, what a path must begin with: literal patterns, and what stands before the first ``*`` or
   the ``$`` of others;
 - ends, what a path must end with: ``/*.gif$``;
-- guards, what a path must hold: the longest literal of patterns like ``/*print*x``.
+- guards, what a path must hold: a literal of patterns like ``/*print*x``.
 
-A pattern that is not a literal is taken apart only when its head, end or guard is met, and once.
+Only when a path has a head, end or guard is it asked which patterns they belong to; and a pattern
+that is not a literal is taken apart when it is tried for the first time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from scrapy_rep.protocol.index import FloatIndex, PrefixIndex
@@ -23,24 +24,24 @@ FEW: Final = 24
 """So few heads or guards are asked for one by one, whatever comes."""
 _BEHIND_ONE_HEAD: Final = 16
 """Patterns with ``*`` behind one head; more of them are found by their guards."""
-
 _MOST_KNOWN: Final = 2_000
 """Patterns that are kept taken apart; past that it begins anew."""
+
+_HEAD: Final = 0
+_END: Final = 1
+_GUARD: Final = 2
 
 
 class PatternSet:
     """All patterns of one kind, allow or disallow, that hold for one crawler."""
 
     __slots__ = (
-        "_behind",
-        "_behind_head",
-        "_ended",
+        "_filed",
         "_form",
-        "_guarded",
-        "_guarded_by",
         "_known",
         "_literal_set",
         "_literals",
+        "_number",
         "_octets_of",
         "_octets_written",
         "_patterns",
@@ -52,36 +53,34 @@ class PatternSet:
     )
 
     def __init__(self, patterns: list[str], form: Form) -> None:
+        patterns, joined = _cleaned(patterns)
         self._form = form
+        self._number = len(patterns)
+        self._octets_written = len(joined)
         self._octets_of: Callable[[str], int] = form.octets
-        self._known: dict[str, Wildcard] = {}
-        self._behind: list[tuple[str, str]] = []
-        self._ended: list[tuple[str, str]] = []
-        self._guarded: list[tuple[str, str]] = []
+        self._filed: tuple[dict[str, list[str]], ...] | None = None
+        self._known: dict[str, Wildcard] | None = None
+        self._literals: tuple[str, ...] | None = None
+        self._patterns: tuple[str, ...] | None = None
         self.prefixes: PrefixIndex | None = None
         self.floats: FloatIndex | None = None
-        self._literals: tuple[str, ...] | None = None
-        self.guards: list[str] = []
-        patterns, joined = _cleaned(patterns)
-        self._patterns = patterns
-        self._octets_written = len(joined)
-        encoded = form.changes(joined)
-        if encoded:
-            if form.encodes:
-                unlike = [p for p in patterns if form.changes(p)]
-            else:
-                unlike = [p for p in patterns if "%" in p]
-            self._add_encoded(unlike)
+        self.ends: tuple[str, ...] = ()
+        self.guards: tuple[str, ...] = ()
+        # Patterns that are no literals do no harm among the heads: a path may be taken for one that
+        # has to be looked at, and then is; to leave them out would cost more.
+        self.heads = tuple(patterns)
+        special = []
         if "*" in joined or "$" in joined:
             special = [p for p in patterns if "*" in p or "$" in p]
-            self._add_special([p for p in special if not form.changes(p)] if encoded else special)
-        self.ends = tuple([end for end, _ in self._ended])
-        # What is no literal does no harm here: a path may be taken for one that has to be looked
-        # at, and then is; to leave it out would cost more.
-        self.heads = (*patterns, *[head for head, _ in self._behind])
+        if form.changes(joined):
+            changed = [p for p in patterns if "%" in p or (form.encodes and not p.isascii())]
+            special = [p for p in special if not form.changes(p)]
+            self._place_carefully(changed)
+        if special:
+            self._place(special)
 
     def __bool__(self) -> bool:
-        return bool(self._patterns)
+        return self._number > 0
 
     @property
     def is_many(self) -> bool:
@@ -91,113 +90,138 @@ class PatternSet:
     @property
     def has_empty_head(self) -> bool:
         """A pattern such as ``*`` matches every path, and is behind no head."""
-        return self.prefixes is not None and "" in self._behind_head
+        return "" in self._places()[_HEAD]
 
     @property
     def size(self) -> int:
         """Octets of memory, about."""
         numbers = 130 * len(self.prefixes.keys) if self.prefixes else 0
-        floats = 400 * len(self._guarded) if self.floats else 0
-        special = 180 * (len(self._behind) + len(self._ended) + len(self._guarded))
-        apart = 700 * len(self._known)
-        listed = 75 * len(self._patterns)
-        return 700 + self._octets_written + listed + special + numbers + floats + apart
+        filed = sum([250 * len(part) for part in self._filed or ()])
+        found = 75 * (len(self.heads) + len(self.ends) + len(self.guards))
+        floats = 500 * len(self.guards) if self.floats else 0
+        apart = 700 * len(self._known or ())
+        written = self._octets_written + 75 * self._number
+        return 700 + written + numbers + filed + found + floats + apart
 
-    def _add_special(self, patterns: list[str]) -> None:
-        """A pattern with ``*`` or a final ``$`` is filed where a path that it matches looks."""
+    def _place(self, patterns: list[str]) -> None:
+        """Patterns with ``*`` or ``$`` have a head, an end or a guard; most are simple."""
+        heads, ends, guards, others = [], [], [], []
         for pattern in patterns:
             at = pattern.find("*")
-            if at > 1 or at < 0:
-                self._behind.append((pattern[:at], pattern))
+            if at > 1:
+                heads.append(pattern[:at])
                 continue
             rest = pattern[at + 1 :]
-            if "*" not in rest and rest and rest != "$":
-                if rest[-1] == "$":
-                    self._ended.append((rest[:-1], pattern))
-                elif at or rest[0] != "/":
-                    self.guards.append(rest)
-                    self._guarded.append((rest, pattern))
-                else:
-                    self._guard("", [rest], pattern)
-                continue
-            rest = rest.lstrip("*")
-            if not rest or rest == "$":
-                self._behind.append((pattern[:at], pattern))
+            if at < 0:
+                heads.append(pattern.removesuffix("$"))
+            elif len(rest) < 2 or rest[-1] == "*":
+                others.append(pattern)
+            elif rest[-1] != "$":
+                guard = rest[rest.rfind("*") + 1 :]
+                guards.append(guard)
+                if not at:
+                    heads.append(guard)
+            elif "*" in rest:
+                others.append(pattern)
             else:
-                self._guard(pattern[:at], rest.removesuffix("$").split("*"), pattern)
+                ends.append(rest[:-1])
+        self.heads += tuple(heads)
+        self.ends += tuple(ends)
+        self.guards += tuple(guards)
+        if others:
+            self._place_carefully(others)
 
-    def _guard(self, head: str, pieces: list[str], pattern: str) -> None:
-        """A path that begins with the first piece does so at its very beginning: it has no
-        octet before it for the guard to be found behind.
-        """
-        guard = max(pieces, key=len) if len(pieces) > 1 else pieces[0]
-        guards = {guard}
-        if self._form.changes(guard):
-            guards = {*floating_piece(guard, self._form)}
-        for text in guards:
-            self.guards.append(text)
-            self._guarded.append((text, pattern))
-            if not head and pieces[0] is guard:
-                self._behind.append((text, pattern))
-
-    def _add_encoded(self, patterns: list[str]) -> None:
-        """A pattern that is not in normal form is filed behind what stands before the first octet
-        that is not; there is no need to take it apart for that.
-        """
+    def _place_carefully(self, patterns: list[str]) -> None:
+        found: tuple[list[str], list[str], list[str]] = [], [], []
         for pattern in patterns:
-            head = self._form.unchanged(pattern).partition("*")[0]
-            if len(head) > 1:
-                self._behind.append((head, pattern))
-            elif not self._guard_free(pattern):
-                self._behind.append((self._taken_apart(pattern).head, pattern))
+            for kind, text in self._places_of(pattern):
+                found[kind].append(text)
+        self.heads += tuple(found[_HEAD])
+        self.ends += tuple(found[_END])
+        self.guards += tuple(found[_GUARD])
 
-    def _guard_free(self, pattern: str) -> bool:
-        """A pattern that says something behind its first ``*`` is filed by that."""
+    def _places_of(self, pattern: str) -> Iterator[tuple[int, str]]:
+        """Where a pattern that is no literal is found: a path that it matches has one of these."""
+        form = self._form
         head, _, rest = pattern.removesuffix("$").partition("*")
         pieces = [piece for piece in rest.split("*") if piece]
-        if not pieces or self._form.changes(head):
-            return False
-        self._guard(head, pieces, pattern)
-        return True
+        if head and head[0] != "/":
+            return
+        if form.changes(head):
+            unchanged = form.unchanged(head)
+            head = unchanged if len(unchanged) > 1 else form.path_text(head.partition("?")[0])
+        if len(head) <= 1 and len(pieces) == 1 and pattern[-1] == "$" and rest[-1] != "*":
+            for text in {*floating_piece(pieces[0], form)}:
+                yield _END, text
+        elif len(head) > 1 or not pieces:
+            yield _HEAD, head
+        else:
+            guard = max(pieces, key=len)
+            for text in {*floating_piece(guard, form)}:
+                yield _GUARD, text
+                if not head and pieces[0] is guard:
+                    # Nothing stands before it in a path that begins with it.
+                    yield _HEAD, text
 
-    def _taken_apart(self, pattern: str) -> Wildcard:
-        wild = self._known.get(pattern)
-        if wild is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            wild = self._known[pattern] = wildcard(pattern, self._form)
-        return wild
+    def _places(self) -> tuple[dict[str, list[str]], ...]:
+        """For each head, end and guard the patterns that are found by it."""
+        if self._filed is None:
+            self._filed = {}, {}, {}
+            literals = {*self.literals()}
+            for pattern in dict.fromkeys(self._all()):
+                if pattern not in literals:
+                    self._file(pattern, self._places_of(pattern))
+        return self._filed
+
+    def _file(self, pattern: str, places: Iterable[tuple[int, str]]) -> None:
+        for kind, text in places:
+            self._places()[kind].setdefault(text, []).append(pattern)
+
+    def _all(self) -> tuple[str, ...]:
+        return self.heads[: self._number] if self._patterns is None else self._patterns
 
     def literals(self) -> tuple[str, ...]:
         """The patterns that say nothing but themselves."""
         if self._literals is None:
-            changes = self._form.changes
-            self._literals = tuple(
-                [p for p in self._patterns if "*" not in p and "$" not in p and not changes(p)]
-            )
-            text = "".join(self._literals)
+            patterns, changes = self._all(), self._form.changes
+            found = [p for p in patterns if "*" not in p and "$" not in p and not changes(p)]
+            self._literals = tuple(found) if len(found) < len(patterns) else patterns
+            text = "".join(found)
             if self._form.octets(text) == len(text):
                 self._octets_of = len
         return self._literals
 
+    def _taken_apart(self, pattern: str) -> Wildcard:
+        if self._known is None or len(self._known) >= _MOST_KNOWN:
+            self._known = {}
+        wild = self._known.get(pattern)
+        if wild is None:
+            wild = self._known[pattern] = wildcard(pattern, self._form)
+        return wild
+
     def index(self) -> PrefixIndex:
         """Many heads and many guards are put in order, once it is clear that this pays."""
         if self.prefixes is None:
-            self._behind_head = _by_first(self._behind)
-            for head, patterns in self._behind_head.items():
+            self._patterns = self._all()
+            heads, _, guards = self._places()
+            for head, patterns in heads.items():
                 if len(patterns) > _BEHIND_ONE_HEAD:
-                    self._spread(head, patterns)
+                    heads[head] = [p for p in patterns if not self._spread(p)]
             self._literal_set = {*self.literals()}
-            self.prefixes = PrefixIndex(self._literal_set | self._behind_head.keys())
-            self.heads = ()
-            if len(self.guards) > FEW:
-                self._guarded_by = _by_first(self._guarded)
-                self.floats = FloatIndex(self._guarded_by)
+            self.prefixes = PrefixIndex(self._literal_set | heads.keys())
+            self.heads, self.guards = (), tuple(guards)
+            if len(guards) > FEW:
+                self.floats = FloatIndex(guards)
         return self.prefixes
 
-    def _spread(self, head: str, patterns: list[str]) -> None:
-        """Patterns that crowd behind one head are found by their guards instead."""
-        self._behind_head[head] = [p for p in patterns if not self._guard_free(p)]
+    def _spread(self, pattern: str) -> bool:
+        """A pattern that crowds behind one head with others is found by its guard instead."""
+        pieces = [piece for piece in pattern.removesuffix("$").split("*")[1:] if piece]
+        if not pieces:
+            return False
+        texts = {*floating_piece(max(pieces, key=len), self._form)}
+        self._file(pattern, [(_GUARD, text) for text in texts])
+        return True
 
     def match(self, path: str) -> bool:
         """Some pattern matches a path in normal form."""
@@ -228,7 +252,7 @@ class PatternSet:
 
     def _has_others(self) -> bool:
         """There are patterns that are no literals."""
-        return len(self.literals()) < len(self._patterns)
+        return len(self.literals()) < self._number
 
     def _longest_literal(self, path: str) -> str | None:
         """The longest literal that begins a path has the most octets of those that do."""
@@ -257,30 +281,22 @@ class PatternSet:
 
     def _met(self, path: str) -> Iterator[str]:
         """The patterns that are no literals and whose head, end or guard a path has."""
+        heads, ends, guards = self._places()
         if self.prefixes is None:
-            behind = [pattern for head, pattern in self._behind if path.startswith(head)]
-            if len(behind) > _BEHIND_ONE_HEAD:
+            found = [head for head in heads if path.startswith(head)]
+            if sum([len(heads[head]) for head in found]) > _BEHIND_ONE_HEAD:
                 self.index()
-            else:
-                yield from behind
         if self.prefixes is not None:
-            for head in (*self.prefixes.beginning(path), ""):
-                yield from self._behind_head.get(head, ())
+            found = [head for head in (*self.prefixes.beginning(path), "") if head in heads]
+        for head in found:
+            yield from heads[head]
         if path.endswith(self.ends):
-            yield from [pattern for end, pattern in self._ended if path.endswith(end)]
-        if self.floats is None:
-            yield from [pattern for guard, pattern in self._guarded if guard in path]
-        else:
-            for guard in self.floats.held(path):
-                yield from self._guarded_by[guard]
-
-
-def _by_first(pairs: list[tuple[str, str]]) -> dict[str, list[str]]:
-    """Pairs become a map from the first of them to all the second ones, each once."""
-    found: dict[str, dict[str, None]] = {}
-    for first, second in pairs:
-        found.setdefault(first, {})[second] = None
-    return {first: [*seconds] for first, seconds in found.items()}
+            for end in ends:
+                if path.endswith(end):
+                    yield from ends[end]
+        held = [guard for guard in guards if guard in path] if self.floats is None else ()
+        for guard in held or (self.floats.held(path) if self.floats is not None else ()):
+            yield from guards[guard]
 
 
 def _cleaned(patterns: list[str]) -> tuple[list[str], str]:
