@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from scrapy_rep.protocol.index import FloatIndex, PrefixIndex
-from scrapy_rep.protocol.path import Form, Wildcard, floating_piece, wildcard
+from scrapy_rep.protocol.path import Form
+from scrapy_rep.protocol.places import Place, Places, each_placed, guards_of, placed, places_of
+from scrapy_rep.protocol.wildcard import Wildcard, wildcard
 
 FEW: Final = 24
 """So few heads or guards are asked for one by one, whatever comes."""
@@ -27,9 +29,8 @@ _BEHIND_ONE_HEAD: Final = 16
 _MOST_KNOWN: Final = 2_000
 """Patterns that are kept taken apart; past that it begins anew."""
 
-_HEAD: Final = 0
-_END: Final = 1
-_GUARD: Final = 2
+Filed = dict[Place, dict[str, list[str]]]
+"""For each kind of place, and each text that may stand there, the patterns that it belongs to."""
 
 
 class PatternSet:
@@ -58,7 +59,7 @@ class PatternSet:
         self._number = len(patterns)
         self._octets_written = len(joined)
         self._octets_of: Callable[[str], int] = form.octets
-        self._filed: tuple[dict[str, list[str]], ...] | None = None
+        self._filed: Filed | None = None
         self._known: dict[str, Wildcard] | None = None
         self._literals: tuple[str, ...] | None = None
         self._patterns: tuple[str, ...] | None = None
@@ -75,9 +76,14 @@ class PatternSet:
         if form.changes(joined):
             changed = [p for p in patterns if "%" in p or (form.encodes and not p.isascii())]
             special = [p for p in special if not form.changes(p)]
-            self._place_carefully(changed)
+            self._add(each_placed(changed, form))
         if special:
-            self._place(special)
+            self._add(placed(special, form))
+
+    def _add(self, places: Places) -> None:
+        self.heads += tuple(places.heads)
+        self.ends += tuple(places.ends)
+        self.guards += tuple(places.guards)
 
     def __bool__(self) -> bool:
         return self._number > 0
@@ -90,90 +96,30 @@ class PatternSet:
     @property
     def has_empty_head(self) -> bool:
         """A pattern such as ``*`` matches every path, and is behind no head."""
-        return "" in self._places()[_HEAD]
+        return "" in self._places()[Place.HEAD]
 
     @property
     def size(self) -> int:
         """Octets of memory, about."""
         numbers = 130 * len(self.prefixes.keys) if self.prefixes else 0
-        filed = sum([250 * len(part) for part in self._filed or ()])
+        filed = sum([250 * len(part) for part in (self._filed or {}).values()])
         found = 75 * (len(self.heads) + len(self.ends) + len(self.guards))
         floats = 500 * len(self.guards) if self.floats else 0
         apart = 700 * len(self._known or ())
         written = self._octets_written + 75 * self._number
         return 700 + written + numbers + filed + found + floats + apart
 
-    def _place(self, patterns: list[str]) -> None:
-        """Patterns with ``*`` or ``$`` have a head, an end or a guard; most are simple."""
-        heads, ends, guards, others = [], [], [], []
-        for pattern in patterns:
-            at = pattern.find("*")
-            if at > 1:
-                heads.append(pattern[:at])
-                continue
-            rest = pattern[at + 1 :]
-            if at < 0:
-                heads.append(pattern.removesuffix("$"))
-            elif len(rest) < 2 or rest[-1] == "*":
-                others.append(pattern)
-            elif rest[-1] != "$":
-                guard = rest[rest.rfind("*") + 1 :]
-                guards.append(guard)
-                if not at:
-                    heads.append(guard)
-            elif "*" in rest:
-                others.append(pattern)
-            else:
-                ends.append(rest[:-1])
-        self.heads += tuple(heads)
-        self.ends += tuple(ends)
-        self.guards += tuple(guards)
-        if others:
-            self._place_carefully(others)
-
-    def _place_carefully(self, patterns: list[str]) -> None:
-        found: tuple[list[str], list[str], list[str]] = [], [], []
-        for pattern in patterns:
-            for kind, text in self._places_of(pattern):
-                found[kind].append(text)
-        self.heads += tuple(found[_HEAD])
-        self.ends += tuple(found[_END])
-        self.guards += tuple(found[_GUARD])
-
-    def _places_of(self, pattern: str) -> Iterator[tuple[int, str]]:
-        """Where a pattern that is no literal is found: a path that it matches has one of these."""
-        form = self._form
-        head, _, rest = pattern.removesuffix("$").partition("*")
-        pieces = [piece for piece in rest.split("*") if piece]
-        if head and head[0] != "/":
-            return
-        if form.changes(head):
-            unchanged = form.unchanged(head)
-            head = unchanged if len(unchanged) > 1 else form.path_text(head.partition("?")[0])
-        if len(head) <= 1 and len(pieces) == 1 and pattern[-1] == "$" and rest[-1] != "*":
-            for text in {*floating_piece(pieces[0], form)}:
-                yield _END, text
-        elif len(head) > 1 or not pieces:
-            yield _HEAD, head
-        else:
-            guard = max(pieces, key=len)
-            for text in {*floating_piece(guard, form)}:
-                yield _GUARD, text
-                if not head and pieces[0] is guard:
-                    # Nothing stands before it in a path that begins with it.
-                    yield _HEAD, text
-
-    def _places(self) -> tuple[dict[str, list[str]], ...]:
+    def _places(self) -> Filed:
         """For each head, end and guard the patterns that are found by it."""
         if self._filed is None:
-            self._filed = {}, {}, {}
+            self._filed = {place: {} for place in Place}
             literals = {*self.literals()}
             for pattern in dict.fromkeys(self._all()):
                 if pattern not in literals:
-                    self._file(pattern, self._places_of(pattern))
+                    self._file(pattern, places_of(pattern, self._form))
         return self._filed
 
-    def _file(self, pattern: str, places: Iterable[tuple[int, str]]) -> None:
+    def _file(self, pattern: str, places: Iterable[tuple[Place, str]]) -> None:
         for kind, text in places:
             self._places()[kind].setdefault(text, []).append(pattern)
 
@@ -203,7 +149,8 @@ class PatternSet:
         """Many heads and many guards are put in order, once it is clear that this pays."""
         if self.prefixes is None:
             self._patterns = self._all()
-            heads, _, guards = self._places()
+            filed = self._places()
+            heads, guards = filed[Place.HEAD], filed[Place.GUARD]
             for head, patterns in heads.items():
                 if len(patterns) > _BEHIND_ONE_HEAD:
                     heads[head] = [p for p in patterns if not self._spread(p)]
@@ -219,8 +166,7 @@ class PatternSet:
         pieces = [piece for piece in pattern.removesuffix("$").split("*")[1:] if piece]
         if not pieces:
             return False
-        texts = {*floating_piece(max(pieces, key=len), self._form)}
-        self._file(pattern, [(_GUARD, text) for text in texts])
+        self._file(pattern, [(Place.GUARD, text) for text in guards_of(pieces, self._form)])
         return True
 
     def match(self, path: str) -> bool:
@@ -281,7 +227,8 @@ class PatternSet:
 
     def _met(self, path: str) -> Iterator[str]:
         """The patterns that are no literals and whose head, end or guard a path has."""
-        heads, ends, guards = self._places()
+        filed = self._places()
+        heads, ends, guards = filed[Place.HEAD], filed[Place.END], filed[Place.GUARD]
         if self.prefixes is None:
             found = [head for head in heads if path.startswith(head)]
             if sum([len(heads[head]) for head in found]) > _BEHIND_ONE_HEAD:

@@ -7,7 +7,6 @@ then it compiles the rules of the crawler that asks, and keeps those.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -18,59 +17,19 @@ from scrapy_rep.protocol.path import ROBOTS_TXT, form_of
 from scrapy_rep.protocol.profiles import Profile, named
 from scrapy_rep.protocol.ruleset import Decisive, FirstMatch, LongestMatch
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, Record
+from scrapy_rep.protocol.verdict import (
+    BY_RULE,
+    NO_GROUP,
+    NO_RULE_MATCHES,
+    ROBOTS_TXT_ITSELF,
+    Rule,
+    Verdict,
+)
+
+__all__ = ["RobotsTxt", "Rule", "Verdict"]
 
 _MOST_AGENTS: Final = 64
 """Crawlers whose rules one robots.txt keeps compiled; past that it begins anew."""
-
-BY_RULE: Final = "rule"
-NO_RULE_MATCHES: Final = "no rule matches"
-NO_GROUP: Final = "no group"
-ROBOTS_TXT_ITSELF: Final = "robots.txt itself"
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule is an allow or disallow line of a robots.txt."""
-
-    allow: bool
-    pattern: str
-    """The path pattern as written, without the white space around it; what is not UTF-8 in it
-    is shown as ``\\xff``."""
-    line: int
-
-    @property
-    def kind(self) -> str:
-        """``allow`` or ``disallow``."""
-        return syntax.ALLOW if self.allow else syntax.DISALLOW
-
-    def __str__(self) -> str:
-        return f"{'Allow' if self.allow else 'Disallow'}: {self.pattern}"
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A verdict says whether a request may be sent, and why.
-
-    ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself``, or a word
-    of the access method such as ``unreachable``.
-    """
-
-    allowed: bool
-    rule: Rule | None = None
-    line: int | None = None
-    group: str | None = None
-    """The name of the group as matched, in lower case; ``*`` for the default group."""
-    reason: str = NO_RULE_MATCHES
-    _overruled: Callable[[], Rule | None] | None = field(default=None, repr=False, compare=False)
-
-    def __reduce__(self) -> tuple[type[Verdict], tuple[object, ...]]:
-        # A copy that travels says all but what it would have to look up in the file.
-        return type(self), (self.allowed, self.rule, self.line, self.group, self.reason)
-
-    @property
-    def overruled(self) -> Rule | None:
-        """The strongest rule of the other kind that matched too and lost, if there is one."""
-        return self._overruled() if self._overruled is not None else None
 
 
 class _Compiled:
@@ -265,7 +224,7 @@ class RobotsTxt:
         low = text.lower()
         if b"delay" not in low and b"request-rate" not in low and b"visit-time" not in low:
             return Pace()
-        return extensions.pace_of(groups.records_for(text, wanted, self._profile)[1])
+        return extensions.pace_of(groups.pace_records_for(text, wanted, self._profile))
 
 
 def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: str) -> bool:

@@ -1,0 +1,62 @@
+"""What a request is told: whether it may be sent, and by which line of which robots.txt.
+
+RFC 9309 section 2.2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from scrapy_rep.protocol import syntax
+
+BY_RULE: Final = "rule"
+NO_RULE_MATCHES: Final = "no rule matches"
+NO_GROUP: Final = "no group"
+ROBOTS_TXT_ITSELF: Final = "robots.txt itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule is an allow or disallow line of a robots.txt."""
+
+    allow: bool
+    pattern: str
+    """The path pattern as written, without the white space around it; what is not UTF-8 in it
+    is shown as ``\\xff``."""
+    line: int
+
+    @property
+    def kind(self) -> str:
+        """``allow`` or ``disallow``."""
+        return syntax.ALLOW if self.allow else syntax.DISALLOW
+
+    def __str__(self) -> str:
+        return f"{'Allow' if self.allow else 'Disallow'}: {self.pattern}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A verdict says whether a request may be sent, and why.
+
+    ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself``, or a word
+    of the access method such as ``unreachable``.
+    """
+
+    allowed: bool
+    rule: Rule | None = None
+    line: int | None = None
+    group: str | None = None
+    """The name of the group as matched, in lower case; ``*`` for the default group."""
+    reason: str = NO_RULE_MATCHES
+    _overruled: Callable[[], Rule | None] | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[type[Verdict], tuple[object, ...]]:
+        # A copy that travels says all but what it would have to look up in the file.
+        return type(self), (self.allowed, self.rule, self.line, self.group, self.reason)
+
+    @property
+    def overruled(self) -> Rule | None:
+        """The strongest rule of the other kind that matched too and lost, if there is one."""
+        return self._overruled() if self._overruled is not None else None

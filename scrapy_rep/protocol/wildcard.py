@@ -1,0 +1,118 @@
+"""Patterns with wildcards are taken apart, and held against match paths.
+
+RFC 9309 section 2.2.3. No regular expression is made of a pattern: each literal piece is looked for
+once, from where the one before it ended, so that what an adversary writes costs no more than its
+length.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scrapy_rep.protocol.path import Form
+
+
+class Piece(NamedTuple):
+    """A literal piece of a pattern between two ``*``.
+
+    ``text`` is the piece read as part of a path up to its first ``?``. ``in_query`` is the piece
+    read as wholly inside a query, where ``%2F`` is ``/``; it is equal to ``text`` but for pieces
+    that hold ``%2F`` or ``%3F``.
+    """
+
+    text: str
+    in_query: str
+
+
+class Wildcard(NamedTuple):
+    """A pattern with ``*`` or a final ``$``, taken apart.
+
+    ``octets`` is its length as RFC 9309 section 2.2.2 compares it, wildcards included.
+    """
+
+    octets: int
+    head: str
+    floats: tuple[Piece, ...]
+    tail: Piece | None
+    """The piece before a final ``$``; None where the end of the path is free."""
+    exact: bool
+    """There is no ``*``, and the head is the whole path."""
+
+    def matches(self, path: str) -> bool:
+        """A match begins with the first octet of the path and takes each piece as it comes."""
+        if self.exact:
+            return path == self.head
+        if not path.startswith(self.head):
+            return False
+        at = len(self.head)
+        for piece in self.floats:
+            at = _end_of(piece, path, at)
+            if at < 0:
+                return False
+        return self.tail is None or _ends_with(self.tail, path, at)
+
+
+def _end_of(piece: Piece, path: str, at: int) -> int:
+    """Where the first occurrence of a piece from a place on ends; -1 if there is none."""
+    text, in_query = piece
+    found = path.find(text, at)
+    if found < 0 and in_query != text:
+        query = path.find("?") + 1
+        if query:
+            found = path.find(in_query, max(at, query))
+            text = in_query
+    return found + len(text) if found >= 0 else -1
+
+
+def _ends_with(piece: Piece, path: str, at: int) -> bool:
+    """The last piece ends the path and does not reach back before a place."""
+    text, in_query = piece
+    if len(path) - len(text) >= at and path.endswith(text):
+        return True
+    if in_query == text:
+        return False
+    query = path.find("?") + 1
+    return query > 0 and len(path) - len(in_query) >= max(at, query) and path.endswith(in_query)
+
+
+def wildcard(pattern: str, form: Form) -> Wildcard:
+    """A pattern with ``*`` or ``$`` becomes its pieces; ``$`` is the end only where it is last.
+
+    RFC 9309 section 2.2.3.
+    """
+    ends = pattern.endswith("$")
+    texts = (pattern[:-1] if ends else pattern).split("*")
+    wildcards = len(texts) - 1 + ends
+    texts[1:-1] = filter(None, texts[1:-1])
+    pieces = _pieces(texts, form)
+    octets = sum([form.octets(piece.text) for piece in pieces]) + wildcards
+    exact = ends and len(pieces) == 1
+    tail = pieces.pop() if ends and not exact else None
+    if tail is not None and not tail.text:
+        tail = None
+    floats = tuple([piece for piece in pieces[1:] if piece.text])
+    return Wildcard(octets, pieces[0].text, floats, tail, exact)
+
+
+def _pieces(texts: list[str], form: Form) -> list[Piece]:
+    """Pieces after a ``?`` lie in the query; before it, they may lie there only after a ``*``."""
+    pieces = []
+    in_query = False
+    for number, text in enumerate(texts):
+        if in_query:
+            queried = form.query_text(text)
+            pieces.append(Piece(queried, queried))
+            continue
+        piece = floating_piece(text, form)
+        pieces.append(piece if number else Piece(piece.text, piece.text))
+        in_query = "?" in text
+    return pieces
+
+
+def floating_piece(text: str, form: Form) -> Piece:
+    """A piece after a ``*``, before which no ``?`` was seen, may lie in a path or in a query."""
+    if "%" not in text and not form.encodes:
+        return Piece(text, text)
+    before, mark, after = text.partition("?")
+    after = mark + form.query_text(after)
+    return Piece(form.path_text(before) + after, form.query_text(before) + after)
