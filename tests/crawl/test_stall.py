@@ -20,12 +20,12 @@ SILENT = {
     "trickles": Trickle(200, RULES, interval=1.0),
     "stops after half": Stall(200, RULES),
 }
-LATENCY = 0.05
+LATENCY = 0.1
 GOOD = 50
 
 
 def good_ones(site: Site) -> list[Authority]:
-    """Authorities that answer after a twentieth of a second."""
+    """Authorities that answer after a tenth of a second."""
     return site.authorities(GOOD, Reply(200, RULES, delay=LATENCY), html(delay=LATENCY))
 
 
