@@ -13,7 +13,6 @@ from scrapy_rep.protocol import blocks, syntax
 from scrapy_rep.protocol.profiles import Profile
 from scrapy_rep.protocol.syntax import Record
 
-
 _RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
 _PACES: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME})
 

@@ -56,11 +56,15 @@ class Form:
 
     def _translated(self, text: str, escapes: dict[str, str]) -> str:
         if "%" in text:
-            first, *others = text.split("%")
-            stray = self.stray_percent
-            known = escapes.get
-            parts = [known(part[:2], stray + part[:2]) + part[2:] for part in others]
-            text = first + "".join(parts)
+            parts = text.split("%")
+            for at in range(1, len(parts)):
+                part = parts[at]
+                pair = part[:2]
+                if pair in escapes:
+                    parts[at] = escapes[pair] + part[2:]
+                else:
+                    parts[at] = self.stray_percent + part
+            text = "".join(parts)
         if self.encodes and not text.isascii():
             text = _NOT_ASCII.sub(lambda octet: f"%{ord(octet.group()):02X}", text)
         return text

@@ -100,10 +100,11 @@ class RobotsTxt:
         falling preference. Nothing is raised for any text.
         """
         try:
-            allows = self._allows.get(agent)  # type: ignore[arg-type]
-        except TypeError:
-            allows = self._allows.get(tuple(agent))
-        return (allows or self._remember(agent))(url)
+            return self._allows[agent](url)  # type: ignore[index]
+        except (KeyError, TypeError):
+            # The first question of this crawler, or one with a list of names.
+            key = agent if isinstance(agent, str) else tuple(agent)
+            return (self._allows.get(key) or self._remember(key))(url)
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """The same answer as :meth:`allowed`, with the rule, its line, the group and the reason."""
@@ -152,9 +153,8 @@ class RobotsTxt:
         held = sum([compiled.size for compiled in self._compiled.values()])
         return 600 + len(self._body) + held + sum([part.size for part in self._parts])
 
-    def _remember(self, agent: str | Sequence[str]) -> Callable[[str], bool]:
+    def _remember(self, key: str | tuple[str, ...]) -> Callable[[str], bool]:
         """The rules that an agent argument leads to are kept for its next question."""
-        key = agent if isinstance(agent, str) else tuple(agent)
         if len(self._allows) >= _MOST_AGENTS:
             self._allows.clear()
         if self._parts:
