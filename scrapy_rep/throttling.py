@@ -101,12 +101,9 @@ class Throttle:
         for slot in list(getattr(self._downloader, "slots", {}).values()):
             for request, deferred in slot.queue.drain() if isinstance(slot.queue, _Queue) else ():
                 again = self._closing.give_back(request)
-                if deferred.called:
-                    continue
-                if again is not None:
-                    deferred.callback(again)
-                else:
-                    deferred.errback(IgnoreRequest("The crawl closes before it was its turn"))
+                late = IgnoreRequest("The crawl closes before it was its turn")
+                if not deferred.called:
+                    deferred.callback(again) if again is not None else deferred.errback(late)
 
     @property
     def _downloader(self) -> Any:

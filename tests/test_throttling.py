@@ -30,7 +30,19 @@ def claim_of(text: str, agent: str = "mybot") -> Claim:
 
 def values(seed: int, count: int) -> list[str]:
     """What stands behind `Crawl-delay:` in robots.txt files, and what might."""
-    found = ["nan", "inf", "-inf", "1e309", "1e400", "-1", "9" * 10_000, "1" + "0" * 4_000]
+    found = [
+        "2500-0100",
+        "0060-0100",
+        "0000-2400",
+        "nan",
+        "inf",
+        "-inf",
+        "1e309",
+        "1e400",
+        "-1",
+        "9" * 10_000,
+        "1" + "0" * 4_000,
+    ]
     found += [
         "1,5",
         "1s",

@@ -20,7 +20,7 @@ from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
 from scrapy_rep.settings import RepSettings
 from tests.crawl.harness import crawl, crawl_in_child
 from tests.crawl.pacing import BurstsSpider, gaps, taken
-from tests.crawl.plugin import obey
+from tests.crawl.plugin import RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, html
 from tests.scripted import Clock
@@ -227,11 +227,13 @@ async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
 @ensureDeferred
 async def test_a_long_delay_can_forbid(site: Site) -> None:
     """REP_OVER_MAX_CRAWL_DELAY = "forbid": a site that asks for too much is left alone."""
-    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    shop, at_will = site.authority("User-agent: *\nCrawl-delay: 0.1\n"), site.authority(RULES)
     shy = site.authority("User-agent: *\nDisallow: /x\nCrawl-delay: 61\n")
     settings = obey(REP_OVER_MAX_CRAWL_DELAY="forbid")
-    result = (await crawl(settings=settings, plans=[*pages(shop, 2), *pages(shy, 2)])).check()
-    assert (result.downloaded, result.forbidden) == (pages(shop, 2), pages(shy, 2))
+    plans = [*pages(shop, 2), *pages(shy, 2), *pages(at_will, 2)]
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert result.forbidden == pages(shy, 2)
+    assert result.downloaded == [*pages(shop, 2), *pages(at_will, 2)]
     problem = result.ending(shy.url("/0")).problem
     assert problem is not None
     assert isinstance(problem.exception, RobotsForbidden)
@@ -243,6 +245,7 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     assert (await gate.explain(shy.url("/0"))).reason == problem.exception.verdict.reason
     assert (await gate.explain(shy.url("/x"))).reason == "rule"
     assert (await gate.explain(shop.url("/0"))).allowed
+    assert (await gate.explain(at_will.url("/0"))).allowed
 
 
 @ensureDeferred

@@ -90,6 +90,33 @@ def test_a_resumed_crawl_makes_what_waited_for_its_turn(
     assert min(gaps(shop)) >= 0.1
 
 
+@pytest.mark.parametrize("kept", [True, False])
+@ensureDeferred
+async def test_a_stop_leaves_nothing_behind(site: Site, tmp_path: Path, kept: bool) -> None:
+    """No timer of a slot, no request without an end but those that the scheduler keeps."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 30\n")
+    urls = [shop.url(f"/{number}") for number in range(6)]
+    settings = obey(CLOSESPIDER_TIMEOUT=0.3, REP_STORE="memory:")
+    if kept:
+        settings["JOBDIR"] = str(tmp_path)
+    result = await crawl(settings=settings, plans=urls)
+    assert len(result.downloaded) == 1
+    assert len(result.errors) == (0 if kept else 5)
+    assert result.stats.get("scheduler/enqueued") == (11 if kept else 6)
+
+
+@ensureDeferred
+async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a crawl meets more authorities than are remembered, each is held all the same."""
+    monkeypatch.setattr("scrapy_rep.throttling._MOST_HOLDS", 2)
+    monkeypatch.setattr("scrapy_rep.pace._MOST_SAID", 2)
+    shops = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
+    urls = [shop.url(f"/{number}") for number in range(3) for shop in shops]
+    result = (await crawl(settings=obey(REP_MAX_CRAWL_DELAY=0.2), plans=urls)).check()
+    assert all(min(gaps(shop)) >= 0.2 for shop in shops)
+    assert len(result.lines("asks for 30 s")) == 5
+
+
 @ensureDeferred
 async def test_nothing_is_lent_when_nothing_waits(site: Site) -> None:
     """However many waited for their turn, CONCURRENT_REQUESTS is in force again at the end."""
