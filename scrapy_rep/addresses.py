@@ -22,6 +22,9 @@ _LOCAL_NAMES = (
     "ip6-localhost",
     "ip6-loopback",
 )
+_IDEOGRAPHIC_STOP = "\u3002"
+"""A dot of a host name by the rules of IDNA (RFC 3490 section 3.1)."""
+
 _LEGACY_DIGITS = frozenset("0123456789abcdefx.")
 
 
@@ -39,7 +42,8 @@ def is_local_host(host: str) -> bool:
 
     Any other name is taken for public: what it resolves to shows at the connection.
     """
-    name = unicodedata.normalize("NFKC", unquote(host)).lower().strip("[]").rstrip(".")
+    name = unicodedata.normalize("NFKC", unquote(host)).replace(_IDEOGRAPHIC_STOP, ".")
+    name = name.lower().strip("[]").rstrip(".")
     if name in _LOCAL_NAMES or name.endswith(".localhost") or not name:
         return True
     address = literal_address(name)

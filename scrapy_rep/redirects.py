@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from scrapy_rep.addresses import is_global, is_local_host, literal_address
-from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.protocol.authority import DEFAULT_PORTS, authority_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -26,8 +26,12 @@ def target_of(uri: str, response: Response, public: bool) -> str:
         text = location.decode("utf-8")
     except UnicodeDecodeError:
         text = location.decode("latin-1")
+    text = text.strip()
     try:
-        target = urldefrag(urljoin(uri, text.strip())).url
+        named = urlsplit(text)
+        if (named.scheme in DEFAULT_PORTS or text.startswith("//")) and not named.netloc:
+            raise ValueError("it names no host")  # urljoin would take the one that redirects
+        target = urldefrag(urljoin(uri, text)).url
         authority = authority_of(target)
     except ValueError as error:
         raise RefusedError(f"broken Location: {error}") from None
