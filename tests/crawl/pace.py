@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from time import perf_counter, process_time
 
 _SAMPLE = 0.05
@@ -12,4 +13,6 @@ def slowness() -> float:
     wall, used = perf_counter(), process_time()
     while process_time() - used < _SAMPLE:
         pass
-    return max(1.0, (perf_counter() - wall) / _SAMPLE)
+    sample = (perf_counter() - wall) / _SAMPLE
+    waiting = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
+    return max(1.0, sample, waiting)

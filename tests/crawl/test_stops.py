@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,10 @@ def busy(**settings: Any) -> dict[str, Any]:
     return obey(**{**room, "REP_RETRY_DELAYS": [0.2, 5], **settings})
 
 
-def stopped_well(result: Result) -> None:
+def stopped_well(result: Result, expected: Iterable[str] = ()) -> None:
     """The stop was quick and the log has no trouble."""
     assert result.stats.get("closing/seconds", 0.0) < AT_ONCE * slowness()
-    Result([], [], {}, result.log).check()
+    Result([], [], {}, result.log).check(expected)
 
 
 async def stop_at(site: Site, seed: int, requests: int) -> Result:
