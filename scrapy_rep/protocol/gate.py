@@ -69,8 +69,8 @@ def _gate_of_heads(heads: tuple[str, ...], decides: Gate, form: Form) -> Gate:
 def _gate_of_few(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
     """Few patterns of all kinds are asked for one by one."""
     heads, ends = disallow.heads, disallow.ends
-    guards = [guard for guard in disallow.guards if "?" not in guard]
     query_guards = [guard for guard in disallow.guards if "?" in guard]
+    guards = [guard for guard in disallow.guards if "?" not in guard]
     origin, start = _NO_ORIGIN, -1
 
     def allows(uri: str) -> bool:

@@ -10,6 +10,8 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from typing import Final
 
+_FEW: Final = 60
+"""So many literals are looked for sooner than the places of a path are gone through."""
 _GRAM: Final = 4
 """Octets of a path by which it is told that no literal begins there."""
 
@@ -59,21 +61,44 @@ class PrefixIndex:
 
 
 class FloatIndex:
-    """Literals that may stand anywhere in a path but at its very beginning."""
+    """Literals that may stand anywhere in a path but at its very beginning.
 
-    __slots__ = ("_grams", "_index", "_longest", "_short", "_short_lengths")
+    Those that only a query holds, as a rule, are not looked for in a path without one.
+    """
+
+    __slots__ = ("_in_paths", "_in_queries")
 
     def __init__(self, literals: Collection[str]) -> None:
-        long = {text for text in literals if len(text) >= _GRAM}
-        self._short = {text for text in literals if len(text) < _GRAM}
+        queried = {text for text in literals if "?" in text or "&" in text or "=" in text}
+        self._in_queries = _Floats(queried)
+        self._in_paths = _Floats({*literals} - queried)
+
+    def held(self, path: str) -> set[str]:
+        """The literals that a path holds, from its second octet on."""
+        found = self._in_paths.held(path)
+        if "?" in path or "&" in path or "=" in path:
+            found |= self._in_queries.held(path)
+        return found
+
+
+class _Floats:
+    """Few literals are looked for one by one, many at each place of the path at once."""
+
+    __slots__ = ("_few", "_grams", "_index", "_longest", "_short", "_short_lengths")
+
+    def __init__(self, literals: set[str]) -> None:
+        self._few = tuple(literals) if len(literals) <= _FEW else ()
+        many = set() if self._few else literals
+        long = {text for text in many if len(text) >= _GRAM}
+        self._short = many - long
         self._short_lengths = sorted({len(text) for text in self._short})
         self._grams = {text[:_GRAM] for text in long}
         self._index = PrefixIndex(long)
         self._longest = max(map(len, long), default=0)
 
     def held(self, path: str) -> set[str]:
-        """The literals that a path holds, from its second octet on."""
-        found = set()
+        """The literals that a path holds."""
+        found = {text for text in self._few if text in path}
         for length in self._short_lengths:
             found |= self._short & {path[at : at + length] for at in range(1, len(path))}
         grams = self._grams
