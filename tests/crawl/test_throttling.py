@@ -100,11 +100,16 @@ def test_a_delay_of_one_authority_does_not_slow_another(measured: Runs, mode: st
 
 @each_mode
 def test_the_operators_longer_delay_stays(measured: Runs, mode: str) -> None:
-    """DOWNLOAD_DELAY = 1 is never undercut; its jitter, of up to a half, can only lengthen it."""
+    """DOWNLOAD_DELAY = 1 is never undercut."""
     found = gaps(measured["download delay", mode].shop)
     assert len(found) == 5
     assert min(found) >= 1.0
-    assert max(found) > 1.01, "no jitter at all"
+
+
+def test_the_operators_jitter_is_left_alone(measured: Runs) -> None:
+    """It varies DOWNLOAD_DELAY by up to a half; of that, what lengthens it is kept."""
+    found = [gap for mode in MODES for gap in gaps(measured["download delay", mode].shop)]
+    assert max(found) > 1.01
 
 
 @each_mode
