@@ -18,8 +18,8 @@ from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.site import Site
-from tests.stores.test_redis_faults import FAULTS, faulty
-from tests.stores.test_sqlite_faults import no_file_beyond, read_only_directory
+from tests.stores.faults import FAULTS, faulty
+from tests.stores.obstacles import no_file_beyond, read_only_directory
 
 RULES = "User-agent: *\nDisallow: /private\n"
 SAID = "The robots.txt store"

@@ -53,6 +53,14 @@ def test_sqlite_uris_name_a_file(tmp_path: Path, uri: str, file: str) -> None:
     assert (tmp_path / file).is_file()
 
 
+def test_stores_say_what_they_are(tmp_path: Path) -> None:
+    """A store's representation tells where it keeps its entries."""
+    store = open_store("sqlite:", directory=tmp_path)
+    assert repr(store) == f"SqliteStore('{tmp_path}/robots.db')"
+    store.close()
+    assert repr(open_store("memory:", memory_limit=5)) == "MemoryStore(5)"
+
+
 def test_memory_has_a_limit() -> None:
     """`memory:` takes the limit it is given."""
     store = open_store("memory:", memory_limit=1)

@@ -28,6 +28,12 @@ def client(redis_server: RedisServer) -> Iterator[Any]:
         yield client
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of a sound server here is no matter of time, however busy the machine."""
+    monkeypatch.setattr("scrapy_rep.stores.redis.PATIENCE", 10.0)
+
+
 class TestRedisStore(SharedStoreContract):
     """The Redis store keeps the contract."""
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import socket
-import struct
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import pytest
 
@@ -18,134 +16,13 @@ from scrapy_rep.stores.breaker import Breaker
 from scrapy_rep.stores.codec import encode
 from scrapy_rep.stores.redis import RedisStore
 from tests.stores.contract import now
+from tests.stores.faults import FAULTS, faulty, saying, silent, wait
+from tests.stores.lateness import Lateness
 from tests.stores.samples import authority, entry, told
-from tests.stores.servers import Handler, ScriptedServer, commands, free_port
+from tests.stores.servers import ScriptedServer, commands, free_port
 
 LONGEST = 0.3
 """Seconds that a look-up may take, whatever the server does."""
-
-
-def saying(reply: bytes | Callable[[socket.socket], bytes | None]) -> Handler:
-    """A server that accepts everybody and answers each look-up and write in that way."""
-
-    def handle(sock: socket.socket) -> None:
-        def answer(words: list[bytes]) -> bytes | None:
-            if words[0] in (b"CLIENT", b"SELECT", b"HELLO"):
-                return b"+OK\r\n"
-            return reply if isinstance(reply, bytes) else reply(sock)
-
-        commands(sock, answer)
-
-    return handle
-
-
-def reset(sock: socket.socket) -> None:
-    """Half a reply, and the connection is reset."""
-    sock.sendall(b"$100\r\nabc")
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-
-def huge(sock: socket.socket) -> None:
-    """A reply of two gigabytes."""
-    sock.sendall(b"$2000000000\r\n")
-    while True:
-        sock.sendall(bytes(4096))
-        time.sleep(0.001)
-
-
-def dribble(sock: socket.socket) -> bytes:
-    """A reply that takes five seconds, an octet now and then, so that no read ever times out."""
-    sock.sendall(b"$50\r\n")
-    for _ in range(50):
-        sock.sendall(b"x")
-        time.sleep(0.1)
-    return b"\r\n"
-
-
-def silent(sock: socket.socket) -> bytes:
-    """Nothing is said until the other side hangs up."""
-    sock.recv(1)
-    return b""
-
-
-def half(sock: socket.socket) -> bytes:
-    """Half a line, and silence."""
-    sock.sendall(b"$5")
-    return silent(sock)
-
-
-def idle_close(sock: socket.socket) -> None:
-    """Each connection answers one look-up, rightly, and is closed."""
-    stored = encode(authority(), entry())
-
-    def answer(words: list[bytes]) -> bytes | None:
-        if words[0] != b"GET":
-            return b"+OK\r\n"
-        sock.sendall(b"$%d\r\n%s\r\n" % (len(stored), stored))
-        return None
-
-    commands(sock, answer)
-
-
-def wait(sock: socket.socket) -> None:
-    """All that comes is read and nothing answered."""
-    while sock.recv(1 << 16):
-        pass
-
-
-FAULTS: dict[str, Handler | None] = {
-    "refuse": None,
-    "hang": wait,
-    "reset in mid-reply": saying(reset),
-    "garbage": saying(b"\x00\xff\xfe garbage\r\n\r\n$-7\r\n*99999999\r\n"),
-    "wrong type": saying(b":5\r\n"),
-    "LOADING": saying(b"-LOADING Redis is loading the dataset in memory\r\n"),
-    "OOM": saying(b"-OOM command not allowed when used memory > 'maxmemory'.\r\n"),
-    "READONLY": saying(b"-READONLY You can't write against a read only replica.\r\n"),
-    "NOAUTH": saying(b"-NOAUTH Authentication required.\r\n"),
-    "huge bulk": saying(huge),
-    "half a line": saying(half),
-    "5 s slow": saying(dribble),
-    "MOVED": saying(b"-MOVED 3999 127.0.0.1:6381\r\n"),
-    "idle close": idle_close,
-    "hang after the greeting": saying(silent),
-    "another's entry": saying(b"$3\r\nREP\r\n"),
-}
-
-
-@contextmanager
-def faulty(fault: str) -> Iterator[str]:
-    """The URI of a server with that fault."""
-    handler = FAULTS[fault]
-    if handler is None:
-        yield f"redis://127.0.0.1:{free_port()}/0"
-        return
-    with ScriptedServer(handler) as server:
-        yield server.uri
-
-
-class Lateness:
-    """How much later than it asked to be a thread was woken, at worst: the machine's own share."""
-
-    def __init__(self) -> None:
-        self.worst = 0.0
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._measure)
-
-    def __enter__(self) -> Lateness:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _measure(self) -> None:
-        before = time.monotonic()
-        while not self._done.wait(0.005):
-            now = time.monotonic()
-            self.worst = max(self.worst, now - before - 0.005)
-            before = now
 
 
 @pytest.fixture
@@ -188,9 +65,9 @@ def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str, late: 
         took = time.monotonic() - start
         closing = time.monotonic()
         store.close()
-        assert time.monotonic() - closing < 3 + late.worst
-    assert max(seconds for _, seconds in answers) <= LONGEST + late.worst
-    assert took < 1.5 + 10 * late.worst
+        assert time.monotonic() - closing < 3 + late.slack
+    assert max(seconds for _, seconds in answers) <= LONGEST + late.slack
+    assert took < 1.5 + 10 * late.slack
     right = [brought for brought, _ in answers if brought is not None]
     assert set(right) <= {entry()}
     # The server may hang up between our look whether it has and our sending.
@@ -209,7 +86,7 @@ def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -> None
                 store.put(authority(1), entry(1))
             answers.append(begin(store))
         assert {found(answer) for answer in answers} <= {None, entry()}
-        assert time.monotonic() - start <= LONGEST + late.worst
+        assert time.monotonic() - start <= LONGEST + late.slack
         store.close()
 
 
@@ -221,7 +98,7 @@ def test_a_lease_of_a_faulty_server_is_a_store_error(fault: str, late: Lateness)
         start = time.monotonic()
         with pytest.raises(StoreError):
             told(store.lease(authority(), 15.0))
-        assert time.monotonic() - start <= LONGEST + late.worst
+        assert time.monotonic() - start <= LONGEST + late.slack
         store.close()
 
 
@@ -279,6 +156,28 @@ def test_a_server_whose_greeting_takes_a_while_is_reached_all_the_same() -> None
         store.close()
 
 
+def test_iteration_and_flush_of_a_dead_server_are_store_errors() -> None:
+    """Listing says that there is no server; a flush says that a put did not get there."""
+    store = RedisStore(f"redis://127.0.0.1:{free_port()}/0", clock=now)
+    with pytest.raises(StoreError, match="ConnectionError"):
+        list(store)
+    store.put(authority(), entry())
+    with pytest.raises(StoreError, match="ConnectionError"):
+        store.flush()
+    store.close()
+
+
+def test_a_queue_that_a_server_does_not_take_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the server hangs, commands wait up to a number, and further ones are refused."""
+    monkeypatch.setattr("scrapy_rep.stores.link.QUEUE_LIMIT", 5)
+    with ScriptedServer(wait) as server:
+        store = RedisStore(server.uri, clock=now)
+        with pytest.raises(StoreError, match="5 commands wait"):  # noqa: PT012 (which of them)
+            for number in range(40):
+                store.put(authority(number), entry(number))
+        store.close()
+
+
 def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
     monkeypatch: pytest.MonkeyPatch, late: Lateness
 ) -> None:
@@ -290,8 +189,8 @@ def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     store = RedisStore("redis://slow.example/0")
-    assert max(ask(store)[1] for _ in range(10)) <= LONGEST + late.worst
+    assert max(ask(store)[1] for _ in range(10)) <= LONGEST + late.slack
     start = time.monotonic()
     store.close()
-    assert time.monotonic() - start < 2.5 + late.worst
+    assert time.monotonic() - start < 2.5 + late.slack
     time.sleep(1)  # the thread ends before the patch does

@@ -133,6 +133,29 @@ def test_a_get_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_flush_that_another_process_holds_up_is_a_store_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flush and a close are bounded in time, whoever holds the lock."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.FLUSH_PATIENCE", 0.2)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.CLOSE_PATIENCE", 0.2)
+    monkeypatch.setattr("scrapy_rep.stores.database.WRITE_PATIENCE", 0.5)
+    path = tmp_path / "robots.db"
+    store = SqliteStore(path, clock=now)
+    blocker = sqlite3.connect(path, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    store.put(authority(), entry())
+    with pytest.raises(StoreError, match="does not come to an end"):
+        store.flush()
+    with pytest.raises(StoreError, match="locked"):
+        store.lease(authority(), 5.0).result(10)
+    start = time.monotonic()
+    store.close()
+    assert time.monotonic() - start < 2
+    blocker.execute("ROLLBACK")
+    blocker.close()
+
+
 def test_a_damage_that_stays_is_a_store_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

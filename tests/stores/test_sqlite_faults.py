@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
-import resource
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ from scrapy_rep.protocol.policy import Entry
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
+from tests.stores.obstacles import no_file_beyond, read_only_directory
 from tests.stores.samples import authority, entry, full_entry, gone, rules
 
 ENTRIES: dict[int, Entry] = {
@@ -190,17 +188,6 @@ def test_two_stores_on_a_damaged_file_end_up_on_one_new_file(tmp_path: Path) -> 
     again.close()
 
 
-@contextmanager
-def no_file_beyond(octets: int) -> Iterator[None]:
-    """The operating system refuses to let a file grow further: a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (octets, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_a_full_disk_is_a_store_error_and_reading_goes_on(tmp_path: Path) -> None:
     """Puts that cannot be written are told of; what was written is read; space brings it back."""
     store = SqliteStore(tmp_path / "robots.db", clock=now)
@@ -234,20 +221,6 @@ def test_a_full_database_is_a_store_error(tmp_path: Path) -> None:
     assert store.get(authority(1)) is None
     store.close()
     assert not (tmp_path / "robots.db.corrupt").exists()
-
-
-@contextmanager
-def read_only_directory() -> Iterator[Path]:
-    """A directory that this process may read but not write, even if it is root's."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o555)
-        user = os.geteuid()
-        if user == 0:
-            os.seteuid(65_534)
-        try:
-            yield Path(name)
-        finally:
-            os.seteuid(user)
 
 
 def test_a_read_only_directory_is_a_store_error_at_each_call(
