@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from scrapy_rep.protocol import syntax
@@ -20,7 +21,7 @@ _AGENT_LINES: Final = re.compile(_AGENT_LINE)
 _INDENT: Final = re.compile(rb"\n[ \t]+")
 _FIRST_RULES: Final = (b"\ndisallow:", b"\nallow:")
 _OTHER_SPELLINGS: Final = ("\nDisallow:", "\nAllow:", "\ndisallow:", "\nallow:")
-_FEW_LINES: Final = 8
+_FEW_LINES: Final = 1
 """So few lines that begin otherwise than the ordinary ones are read one by one."""
 _RULE_BEGINS: Final = frozenset("aAdD \t")
 """Allow, disallow and its misspellings begin so, and lines that are indented."""
@@ -42,8 +43,8 @@ def blocks(text: bytes, wanted: Sequence[str], profile: Profile) -> tuple[str | 
         if low.count(_AGENT_LINE) != low.count(b"\nuser"):
             return None
         marks = [found.end() for found in _AGENT_LINES.finditer(low)]
-    sought = (*[token.encode("latin-1", "replace") for token in wanted], b"*")
-    found = _found(text, low, marks, sought, profile)
+    sought, begins = _sought(tuple(wanted))
+    found = _found(text, low, marks, sought, begins, profile)
     for token in sought:
         if token in found:
             lines = found[token]
@@ -70,18 +71,31 @@ def _marks(low: bytes) -> list[int] | None:
     return marks
 
 
+@lru_cache(maxsize=1024)
+def _sought(wanted: tuple[str, ...]) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """The names that tokens stand for, and how the values of user-agent lines with them begin."""
+    sought = (*[token.encode("latin-1", "replace") for token in wanted], b"*")
+    begins = (*[b" " + name for name in sought], *sought, b"  ", b"\t", b" \t")
+    return sought, begins
+
+
 def _found(
-    text: bytes, low: bytes, marks: list[int], sought: tuple[bytes, ...], profile: Profile
+    text: bytes,
+    low: bytes,
+    marks: list[int],
+    sought: tuple[bytes, ...],
+    begins: tuple[bytes, ...],
+    profile: Profile,
 ) -> dict[bytes, list[bytes]]:
     """Goes to the user-agent lines of the names sought and keeps what lies behind them."""
     found: dict[bytes, list[bytes]] = {}
     taken: dict[bytes, int] = {}
-    begins = (*[b" " + name for name in sought], *sought, b"  ", b"\t", b" \t")
     for number, mark in enumerate(marks):
         if not low.startswith(begins, mark):
             continue
         end = low.find(b"\n", mark)
-        name = _name_of(low[mark : end if end >= 0 else None].strip(b" \t"))
+        value = low[mark : end if end >= 0 else None].strip(b" \t")
+        name = value if value in sought else _name_of(value)
         if name in sought and number >= taken.get(name, 0):
             lines = found.setdefault(name, [])
             taken[name] = _take(text, low, marks, number, lines, profile)

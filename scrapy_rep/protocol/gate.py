@@ -42,6 +42,8 @@ def gate_for(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
     """A gate asks ``decides`` only about a match path that a disallow rule may match."""
     if not disallow:
         return everything
+    if disallow.prefixes is not None:
+        return _gate_in_order(disallow, disallow.prefixes, decides, form)
     if disallow.is_many:
         return _gate_of_many(disallow, decides, form)
     if disallow.ends or disallow.guards:

@@ -61,7 +61,7 @@ class PrefixIndex:
 
 
 class FloatIndex:
-    """Literals that may stand anywhere in a path but at its very beginning.
+    """Literals that may stand anywhere in a path.
 
     Those that only a query holds, as a rule, are not looked for in a path without one.
     """
@@ -74,7 +74,7 @@ class FloatIndex:
         self._in_paths = _Floats({*literals} - queried)
 
     def held(self, path: str) -> set[str]:
-        """The literals that a path holds, from its second octet on."""
+        """The literals that a path holds."""
         found = self._in_paths.held(path)
         if "?" in path or "&" in path or "=" in path:
             found |= self._in_queries.held(path)
@@ -100,10 +100,10 @@ class _Floats:
         """The literals that a path holds."""
         found = {text for text in self._few if text in path}
         for length in self._short_lengths:
-            found |= self._short & {path[at : at + length] for at in range(1, len(path))}
+            found |= self._short & {path[at : at + length] for at in range(len(path))}
         grams = self._grams
         if grams:
-            for at in range(1, len(path) - _GRAM + 1):
+            for at in range(len(path) - _GRAM + 1):
                 if path[at : at + _GRAM] in grams:
                     found.update(self._held_at(path[at : at + self._longest], found))
         return found

@@ -31,6 +31,7 @@ _MOST_KNOWN: Final = 2_000
 
 Filed = dict[Place, dict[str, list[str]]]
 """For each kind of place, and each text that may stand there, the patterns that it belongs to."""
+_UNFILED: Final[Filed] = {place: {} for place in Place}
 
 
 class PatternSet:
@@ -46,6 +47,7 @@ class PatternSet:
         "_octets_of",
         "_octets_written",
         "_patterns",
+        "_placed",
         "ends",
         "floats",
         "guards",
@@ -59,7 +61,8 @@ class PatternSet:
         self._number = len(patterns)
         self._octets_written = len(joined)
         self._octets_of: Callable[[str], int] = form.octets
-        self._filed: Filed | None = None
+        self._placed: list[tuple[Place, str, str]] | None = None
+        self._filed: Filed = _UNFILED
         self._known: dict[str, Wildcard] | None = None
         self._literals: tuple[str, ...] | None = None
         self._patterns: tuple[str, ...] | None = None
@@ -96,32 +99,30 @@ class PatternSet:
     @property
     def has_empty_head(self) -> bool:
         """A pattern such as ``*`` matches every path, and is behind no head."""
-        return "" in self._places()[Place.HEAD]
+        return "" in self._filed[Place.HEAD]
 
     @property
     def size(self) -> int:
         """Octets of memory, about."""
         numbers = 130 * len(self.prefixes.keys) if self.prefixes else 0
-        filed = sum([250 * len(part) for part in (self._filed or {}).values()])
+        filed = 140 * len(self._placed or ()) + sum([250 * len(f) for f in self._filed.values()])
         found = 75 * (len(self.heads) + len(self.ends) + len(self.guards))
         floats = 500 * len(self.guards) if self.floats else 0
         apart = 700 * len(self._known or ())
         written = self._octets_written + 75 * self._number
         return 700 + written + numbers + filed + found + floats + apart
 
-    def _places(self) -> Filed:
-        """For each head, end and guard the patterns that are found by it."""
-        if self._filed is None:
-            self._filed = {place: {} for place in Place}
+    def _places(self) -> list[tuple[Place, str, str]]:
+        """Each head, end and guard with the pattern that is found by it."""
+        if self._placed is None:
             literals = {*self.literals()}
-            for pattern in dict.fromkeys(self._all()):
-                if pattern not in literals:
-                    self._file(pattern, places_of(pattern, self._form))
-        return self._filed
-
-    def _file(self, pattern: str, places: Iterable[tuple[Place, str]]) -> None:
-        for kind, text in places:
-            self._places()[kind].setdefault(text, []).append(pattern)
+            others = [pattern for pattern in dict.fromkeys(self._all()) if pattern not in literals]
+            self._placed = [
+                (place, text, pattern)
+                for pattern in others
+                for place, text in places_of(pattern, self._form)
+            ]
+        return self._placed
 
     def _all(self) -> tuple[str, ...]:
         return self.heads[: self._number] if self._patterns is None else self._patterns
@@ -149,7 +150,10 @@ class PatternSet:
         """Many heads and many guards are put in order, once it is clear that this pays."""
         if self.prefixes is None:
             self._patterns = self._all()
-            filed = self._places()
+            filed = self._filed = {place: {} for place in Place}
+            for place, text, pattern in self._places():
+                filed[place].setdefault(text, []).append(pattern)
+            self._placed = []
             heads, guards = filed[Place.HEAD], filed[Place.GUARD]
             for head, patterns in heads.items():
                 if len(patterns) > _BEHIND_ONE_HEAD:
@@ -164,10 +168,9 @@ class PatternSet:
     def _spread(self, pattern: str) -> bool:
         """A pattern that crowds behind one head with others is found by its guard instead."""
         pieces = [piece for piece in pattern.removesuffix("$").split("*")[1:] if piece]
-        if not pieces:
-            return False
-        self._file(pattern, [(Place.GUARD, text) for text in guards_of(pieces, self._form)])
-        return True
+        for text in guards_of(pieces, self._form) if pieces else ():
+            self._filed[Place.GUARD].setdefault(text, []).append(pattern)
+        return bool(pieces)
 
     def match(self, path: str) -> bool:
         """Some pattern matches a path in normal form."""
@@ -227,22 +230,37 @@ class PatternSet:
 
     def _met(self, path: str) -> Iterator[str]:
         """The patterns that are no literals and whose head, end or guard a path has."""
-        filed = self._places()
-        heads, ends, guards = filed[Place.HEAD], filed[Place.END], filed[Place.GUARD]
         if self.prefixes is None:
-            found = [head for head in heads if path.startswith(head)]
-            if sum([len(heads[head]) for head in found]) > _BEHIND_ONE_HEAD:
-                self.index()
-        if self.prefixes is not None:
-            found = [head for head in (*self.prefixes.beginning(path), "") if head in heads]
-        for head in found:
-            yield from heads[head]
+            found = [
+                pattern
+                for place, text, pattern in self._places()
+                if (
+                    text in path
+                    if place is Place.GUARD
+                    else path.startswith(text)
+                    if place is Place.HEAD
+                    else path.endswith(text)
+                )
+            ]
+            if len(found) <= _BEHIND_ONE_HEAD:
+                yield from found
+                return
+        yield from self._met_in_order(path, self.index())
+
+    def _met_in_order(self, path: str, prefixes: PrefixIndex) -> Iterator[str]:
+        filed = self._filed
+        for head in (*prefixes.beginning(path), ""):
+            yield from filed[Place.HEAD].get(head, ())
         if path.endswith(self.ends):
-            for end in ends:
+            for end, patterns in filed[Place.END].items():
                 if path.endswith(end):
-                    yield from ends[end]
-        held = [guard for guard in guards if guard in path] if self.floats is None else ()
-        for guard in held or (self.floats.held(path) if self.floats is not None else ()):
+                    yield from patterns
+        guards = filed[Place.GUARD]
+        if self.floats is not None:
+            held: Iterable[str] = self.floats.held(path)
+        else:
+            held = [guard for guard in guards if guard in path]
+        for guard in held:
             yield from guards[guard]
 
 

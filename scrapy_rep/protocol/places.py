@@ -85,10 +85,6 @@ def places_of(pattern: str, form: Form) -> Iterator[tuple[Place, str]]:
     else:
         for text in guards_of(pieces, form):
             yield Place.GUARD, text
-        if not head:
-            # Nothing stands before the first piece in a path that begins with it.
-            for text in {*floating_piece(pieces[0], form)}:
-                yield Place.HEAD, text
 
 
 def guards_of(pieces: list[str], form: Form) -> Collection[str]:

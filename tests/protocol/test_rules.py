@@ -113,6 +113,18 @@ def test_more_agents_than_are_kept_are_answered_too() -> None:
     assert robots.size < 200_000
 
 
+@pytest.mark.parametrize("number", [3, 100])
+def test_an_index_serves_all_spellings_of_a_name(number: int) -> None:
+    """RFC 9309 section 2.2.1: two spellings of a token share its rules, however old those are."""
+    lines = "".join(f"Disallow: /{at}\nDisallow: /*x{at}y\n" for at in range(number))
+    robots = RobotsTxt.parse(f"User-agent: mybot\n{lines}".encode())
+    for agent in ("mybot", "MyBot", "MYBOT/1.0", ["mybot"], ("no", "mybot")):
+        for _ in range(40):
+            assert not robots.allowed("https://e.org/2", agent)
+            assert not robots.allowed("https://e.org/ax2y", agent)
+            assert robots.allowed("https://e.org/a", agent)
+
+
 def test_the_size_grows_with_what_is_held() -> None:
     """RFC 9309 section 3: memory management."""
     small = RobotsTxt.parse(BODY)
