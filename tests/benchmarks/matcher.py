@@ -1,6 +1,6 @@
 """Compares the matcher with its peers, interleaved in one process.
 
-    python -m tests.benchmarks.matcher [--files 300] [--rst FILE] [--plot FILE]
+    python -m tests.benchmarks.matcher [--files 400] [--rst FILE] [--plot FILE]
 
 "First" is parse plus the first verdict, "warm" one later verdict, in microseconds; memory is what
 one parsed file with one compiled crawler holds, in KB. Peers that are not installed are left out.
@@ -243,10 +243,10 @@ def shown(value: float | None) -> str:
 
 def table(found: list[Row], names: list[str]) -> str:
     """A reStructuredText table, with the ratio of Protego's figure to ours."""
-    lines = [".. list-table::", "   :header-rows: 1", "", "   * - input (unit)"]
+    lines = [".. list-table::", "   :header-rows: 1", "", "   * - input"]
     lines += [f"     - {name}" for name in (*names, "protego / scrapy_rep")]
     for row in found:
-        lines.append(f"   * - {row.title} ({row.unit})")
+        lines.append(f"   * - {row.title}, {row.unit}")
         lines += [f"     - {shown(row.figures.get(name))}" for name in names]
         ratio = row.figures.get("protego", 0) / row.figures["scrapy_rep"]
         lines.append(f"     - {ratio:.1f}x" if ratio else "     -")
@@ -273,7 +273,7 @@ def plot(found: list[Row], names: list[str], target: Path) -> None:
 def main() -> None:
     """Measures, prints, and writes what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", type=int, default=300)
+    parser.add_argument("--files", type=int, default=400)
     parser.add_argument("--rst", type=Path)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()

@@ -21,7 +21,7 @@ from scrapy_rep.protocol.profiles import RFC9309
 from scrapy_rep.protocol.rules import RobotsTxt
 from tests.benchmarks import inputs
 
-googlebot: Any = pytest.importorskip("jwm.robotstxt.googlebot", exc_type=ImportError)
+googlebot: Any = pytest.importorskip("jwm.robotstxt.googlebot")
 
 _AGENT_LINE = re.compile(rb"(?im)^([ \t]*user[- ]?agent[ \t]*:?[ \t]*)([^\r\n#]*)")
 _PATTERN_LINE = re.compile(
