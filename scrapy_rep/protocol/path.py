@@ -116,7 +116,11 @@ def match_path(uri: str, form: Form) -> str:
     RFC 9309 section 2.2.2. The fragment is dropped, a trailing ``?`` is kept, ``http://h?q`` is
     ``/?q``. Characters outside ASCII stand for their octets in UTF-8. Nothing is raised.
     """
-    return normal_path(_path_of(uri.partition("#")[0]), form)
+    uri = uri.partition("#")[0]
+    if form.encodes and uri.startswith("//"):
+        # A caller who has encoded the URI may have left out the scheme.
+        uri = "http:" + uri
+    return normal_path(_path_of(uri), form)
 
 
 def normal_path(path: str, form: Form) -> str:

@@ -36,6 +36,8 @@ class Profile:
     misspelt_disallow: tuple[str, ...] = MISSPELT_DISALLOW
     colon_may_be_missing: bool = True
     utf16_is_transcoded: bool = True
+    part_of_a_mark_is_skipped: bool = False
+    """The first octets of a UTF-8 byte order mark are skipped even if the mark is not whole."""
 
     # The groups (RFC 9309 section 2.2.1).
     blank_line_ends_the_group: bool = False
@@ -103,6 +105,7 @@ GOOGLE = Profile(
     longest_line=8 * 2083 - 1,
     key_is_a_prefix=True,
     utf16_is_transcoded=False,
+    part_of_a_mark_is_skipped=True,
     name_alphabet=LETTERS + "-_",
     star_ends_at_whitespace=True,
     index_html_allows_the_directory=True,

@@ -112,6 +112,8 @@ def _without_mark(body: bytes, profile: Profile) -> bytes:
     """A byte order mark is no part of the first line."""
     if body.startswith(_UTF8_BOM):
         return body[3:]
+    if profile.part_of_a_mark_is_skipped and body[:1] == _UTF8_BOM[:1]:
+        return body[2:] if body.startswith(_UTF8_BOM[:2]) else body[1:]
     coding = _UTF16_BOMS.get(body[:2])
     if coding is None or not profile.utf16_is_transcoded:
         return body

@@ -364,6 +364,21 @@ def test_google_reads_the_first_octets_of_a_line() -> None:
     assert allowed(body, long[: 16_663 - len("Disallow: ")], "x", "rfc9309")
 
 
+@pytest.mark.parametrize("mark", [b"", b"\xef", b"\xef\xbb", b"\xef\xbb\xbf"])
+def test_google_skips_a_byte_order_mark_and_parts_of_one(mark: bytes) -> None:
+    """Profile google: the first octets of a mark are skipped, whole or not."""
+    body = mark + b"User-agent: *\nDisallow: /\n"
+    assert not allowed(body, "/", "x", "google")
+    assert allowed(body, "/", "x", "rfc9309") is (len(mark) in (1, 2))
+
+
+def test_google_takes_two_slashes_for_an_authority() -> None:
+    """Profile google: ``//e.org/a`` is a URL without its scheme."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a$\n", profile="google")
+    assert not robots.allowed("//e.org/a", "x")
+    assert not robots.allowed("e.org/a", "x")
+
+
 def test_google_leaves_the_encoding_of_urls_to_its_caller() -> None:
     """Profile google: only patterns are put in normal form, and unreserved octets stay."""
     body = b"User-agent: *\nDisallow: /%7e/\nDisallow: /caf\xc3\xa9\n"
