@@ -117,7 +117,8 @@ class RobotsCache:
         self._stats.inc(names.MISS)
         flight = self._flight(authority, page)
         try:
-            return await flight.wait(self._inquiry.patience)
+            # Flights set off one after another; each may have to wait for those before it.
+            return await flight.wait(self._inquiry.patience + 0.1 * len(self._flights))
         except DeadlineError:
             if self._flights.get(authority) is flight:
                 del self._flights[authority]

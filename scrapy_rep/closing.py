@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -41,9 +42,10 @@ class Closing:
         self._timer: CallLaterResult | None = None
         self._run = uuid4().hex
         # Scrapy's scheduler forgets at a stop what it has no directory for; one of the user's own
-        # is there because it keeps requests elsewhere.
-        scheduler = load_object(crawler.settings["SCHEDULER"])
-        self._kept = bool(crawler.settings["JOBDIR"]) or not issubclass(scheduler, Scheduler)
+        # is told by this setting, which is scrapy-redis's.
+        settings = crawler.settings
+        own = Scheduler not in load_object(settings["SCHEDULER"]).__mro__
+        self.keeps = bool(settings["JOBDIR"]) or (own and settings.getbool("SCHEDULER_PERSIST"))
 
     def watch(self) -> None:
         """Look at the engine from time to time for as long as fetches are under way."""
@@ -53,13 +55,26 @@ class Closing:
     def give_back(self, request: Request) -> Request | None:
         """Return the request to schedule again, for a later run of the crawl to make.
 
-        ``None`` if the scheduler keeps nothing, or if the request was given back by this run
-        before: then it did not come from the scheduler.
+        ``None`` if the scheduler keeps nothing or cannot keep this one, or if the request was
+        given back by this run before: then it did not come from the scheduler.
         """
-        if not self._kept or request.meta.get(_GIVEN_BACK) == self._run:
+        run, _ = request.meta.get(_GIVEN_BACK, ("", False))
+        if not self.keeps or run == self._run:
             return None
-        meta = {**request.meta, _GIVEN_BACK: self._run}
-        return request.replace(dont_filter=True, meta=meta)
+        meta = {**request.meta, _GIVEN_BACK: (self._run, request.dont_filter)}
+        again = request.replace(dont_filter=True, meta=meta)
+        try:
+            pickle.dumps(again.to_dict(spider=self._crawler.spider))
+        except Exception:  # noqa: BLE001  # a callback without a name, or whatever meta holds
+            return None
+        return again
+
+    def take_up(self, request: Request) -> None:
+        """Make a request that an earlier run gave back what it was before."""
+        run, dont_filter = request.meta.get(_GIVEN_BACK, (self._run, False))
+        if run != self._run:
+            del request.meta[_GIVEN_BACK]
+            request.dont_filter = dont_filter
 
     def stop(self) -> None:
         """End the watch."""

@@ -17,6 +17,7 @@ from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
 from scrapy_rep.inquiry import Inquiry
 from scrapy_rep.pace import Pacer
+from scrapy_rep.parking import Parking
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.robotparser import announce, heard
@@ -24,7 +25,6 @@ from scrapy_rep.settings import RepSettings, product_tokens
 from scrapy_rep.shelf import Shelf, open_shelf
 from scrapy_rep.stats import RepStats
 from scrapy_rep.throttling import Throttle
-from scrapy_rep.waiting import Parking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,13 +129,15 @@ class RepDownloaderMiddleware:
         )
 
     def _busy(self) -> bool:
-        return self._cache.flights > 0 or self._throttle.waiting > 0
+        return self._cache.flights > 0 or self._throttle.waiting > 0 or self._parking.crowded
 
     def _interrupt(self, started_before: float) -> None:
         self._cache.interrupt(started_before)
+        self._parking.give_up()
         self._throttle.give_up()
 
     def _spider_closed(self) -> None:
         self._closing.stop()
+        self._parking.give_up()
         self._cache.interrupt()
         self._shelf.close()

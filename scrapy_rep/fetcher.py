@@ -7,6 +7,7 @@ cannot name is Unreachable.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -31,16 +32,16 @@ from scrapy_rep.protocol.outcome import (
 from scrapy_rep.redirects import RefusedError, answered_by_public, target_of
 from scrapy_rep.responses import body_of, cause_of, lifetime_of
 from scrapy_rep.transfers import TRANSFER, Transfer, track
-from scrapy_rep.waiting import within
+from scrapy_rep.waiting import Turns, within
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_rep.parking import Parking
     from scrapy_rep.protocol.policy import Entry
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.waiting import Parking
 
 # Each key keeps one component of Scrapy from changing what robots.txt is found to say.
 _META: dict[str, Any] = {
@@ -60,6 +61,12 @@ _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 # the response.
 _MOST_INFLATION = 16
 
+_AT_ONCE = 64
+"""Fetches under way at once, at least; those that take longer than a while are not counted."""
+
+_A_WHILE = 1.0
+"""Seconds."""
+
 
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``."""
@@ -78,6 +85,9 @@ class RobotsFetcher:
         self._parking = parking
         self._clock = clock
         self._in_flight = 0
+        self._exchanges = count()
+        most = max(_AT_ONCE, crawler.settings.getint("CONCURRENT_REQUESTS"))
+        self._turns = Turns(most, _A_WHILE)
 
     async def fetch(
         self, authority: Authority, page: Request | None, known: Entry | None
@@ -91,8 +101,9 @@ class RobotsFetcher:
         self._listen(+1)
         try:
             with self._parking.lane():
-                work = self._follow(authority, page, known)
-                return await within(self._settings.timeout, work)
+                async with self._turns.turn():
+                    work = self._follow(authority, page, known)
+                    return await within(self._settings.timeout, work)
         except CancelledError:  # of the caller; any other comes as AbandonedError
             raise
         except RefusedError as error:
@@ -100,7 +111,9 @@ class RobotsFetcher:
         except Exception as error:  # noqa: BLE001  # whatever it is, it is no permission
             if not isinstance(error, IgnoreRequest):
                 self._stats.inc(names.EXCEPTIONS.format(type(error)))
-            return Unreachable(cause_of(error), detail=str(error) or type(error).__name__)
+            cause = cause_of(error)
+            ours = cause in (Cause.ERROR, Cause.DROPPED) or bool(page and page.meta.get("proxy"))
+            return Unreachable(cause, detail=str(error) or type(error).__name__, ours=ours)
         finally:
             self._listen(-1)
 
@@ -112,7 +125,8 @@ class RobotsFetcher:
         trail: list[str] = []
         public = True
         while True:
-            request = self._request(uri, page, known)
+            first = uri.startswith(f"{authority}/")
+            request = self._request(uri, page, known, first)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             redirect = meaning_of(response.status) is Meaning.REDIRECT
@@ -138,15 +152,17 @@ class RobotsFetcher:
             request.meta[TRANSFER].end()
             raise
 
-    def _request(self, uri: str, page: Request | None, known: Entry | None) -> Request:
+    def _request(self, uri: str, page: Request | None, known: Entry | None, first: bool) -> Request:
+        """Return the request of one hop; ``first`` if it is to the authority first asked."""
         most = _MOST_INFLATION * self._settings.max_size
         meta = {**_META, TRANSFER: Transfer(most), "download_maxsize": most}
         headers: dict[str, Any] = {**_HEADERS}
         if self._settings.download_slot == "own":
-            meta["download_slot"] = f"robots.txt {authority_of(uri)}"
+            # One for each exchange: the next hop, or attempt, waits for no delay either.
+            meta["download_slot"] = f"robots.txt {next(self._exchanges)} {authority_of(uri)}"
         elif page is not None and "download_slot" in page.meta:
             meta["download_slot"] = page.meta["download_slot"]
-        if page is not None and page.meta.get("proxy"):
+        if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
             meta["proxy"] = page.meta["proxy"]
             if "_auth_proxy" in page.meta:  # on a retry HttpProxyMiddleware left it there
                 meta["_auth_proxy"] = page.meta["_auth_proxy"]
@@ -156,7 +172,11 @@ class RobotsFetcher:
             headers["If-None-Match"] = known.etag
             headers["If-Modified-Since"] = known.last_modified
         sent = {name: value for name, value in headers.items() if value is not None}
-        return Request(uri, callback=NO_CALLBACK, headers=sent, meta=meta)
+        # A header that is there, though without a value, gets none from the project's defaults.
+        kept_back = {"Cookie": None, "Referer": None, "If-Range": None, "Range": None}
+        if not first:
+            kept_back["Authorization"] = None
+        return Request(uri, callback=NO_CALLBACK, headers={**kept_back, **sent}, meta=meta)
 
     def _outcome(
         self,
@@ -183,7 +203,7 @@ class RobotsFetcher:
         if meaning is Meaning.UNAVAILABLE and not ours:
             return Unavailable(status, uri, trail, lifetime_of(response, now))
         wait = retry_after(response.headers.get("Retry-After"), now)
-        return Unreachable(Cause.STATUS, status, wait)
+        return Unreachable(Cause.STATUS, status, wait, ours=bool(ours))
 
     def _count(self, response: Response) -> None:
         self._stats.inc(names.RESPONSES)

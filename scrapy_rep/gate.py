@@ -7,7 +7,7 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from scrapy_rep import stats as names
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from scrapy_rep.identity import Identity
     from scrapy_rep.known import Known
     from scrapy_rep.pace import Pacer
+    from scrapy_rep.parking import Parking
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.waiting import Parking
 
 
 class Gate:
@@ -60,11 +60,10 @@ class Gate:
             if TRANSFER not in request.meta:
                 self._stats.inc(names.BYPASSED)
             return None
+        if self._closing.keeps:
+            self._closing.take_up(request)
         url = request.url
-        try:
-            authority = authority_of(url)
-        except ValueError as error:
-            raise self.refuse(request, Cause.URL, str(error)) from None
+        authority = self._authority(request)
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
         agent = self._identity.of(request)
@@ -78,16 +77,41 @@ class Gate:
         elif (known := self._cache.consult(authority, request)) is not None:
             self._stats.inc(names.HIT)
         else:
-            with self._parking.place():
-                known = await self._cache.lookup(authority, request)
-            again = self._closing.give_back(request) if known.interrupted else None
-            if again is not None:
-                return again
-        if known.allows(authority, url, agent):
-            self._pass(request, authority, known, agent)
-        else:
+            return await self._wait(request, authority, agent)
+        if not known.allows(authority, url, agent):
             self._stop(request, authority, known, agent)
+        if self._parking.crowded and not await self._parking.behind(request):
+            return self._give_back(request, authority)
+        self._pass(request, authority, known, agent)
         return None
+
+    def _authority(self, request: Request) -> Authority | None:
+        try:
+            return authority_of(request.url)
+        except ValueError as error:
+            raise self.refuse(request, Cause.URL, str(error)) from None
+
+    async def _wait(
+        self, request: Request, authority: Authority, agent: tuple[str, ...]
+    ) -> Request | None:
+        """Check a request for which there are no rules at hand."""
+        with self._parking.place() as place:
+            known = await self._cache.lookup(authority, request)
+            if known.interrupted:
+                return self._give_back(request, authority)
+            if not known.allows(authority, request.url, agent):
+                self._stop(request, authority, known, agent)
+            if not await place.turn(request):
+                return self._give_back(request, authority)
+        self._pass(request, authority, known, agent)
+        return None
+
+    def _give_back(self, request: Request, authority: Authority) -> Request:
+        """Return a request to schedule again; raise if the scheduler would not keep it."""
+        again = self._closing.give_back(request)
+        if again is None:
+            raise self.refuse(request, Cause.CLOSING, authority=authority)
+        return again
 
     async def explain(self, url: str, agent: tuple[str, ...] | None = None) -> Verdict:
         """Return the verdict on a URL, after a fetch of its robots.txt if that is not known.
@@ -133,7 +157,7 @@ class Gate:
 
     def _stop(
         self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
-    ) -> None:
+    ) -> NoReturn:
         """Raise why a request may not pass."""
         if known.unreachable:
             entry = known.entry

@@ -23,11 +23,11 @@ class Identity:
 
     def __init__(self, crawler: Crawler, settings: RepSettings, stats: RepStats):
         self._crawler = crawler
-        self._setting = settings.user_agent
         self._stats = stats
         self._remembered: dict[Any, tuple[str, ...]] = {}
         self._sent_by_default: tuple[str, ...] | None = None
         self._warned = False
+        self._setting = self._named(settings.user_agent) if settings.user_agent else None
 
     def of(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request`` in falling preference.
@@ -38,7 +38,7 @@ class Identity:
         if not chosen:
             chosen = getattr(self._crawler.spider, "robotstxt_user_agent", None)
         if chosen:
-            return self._recall(chosen, product_tokens)
+            return self._recall(chosen, self._named)
         if self._setting is not None:
             return self._setting
         sent = request.headers.get("User-Agent") if request.headers else None
@@ -49,12 +49,12 @@ class Identity:
         """The tokens of a request that says nothing of its own."""
         chosen = getattr(self._crawler.spider, "robotstxt_user_agent", None)
         if chosen:
-            return product_tokens(chosen)
+            return self._named(chosen)
         return self._setting or self._of_settings()
 
     def _recall(self, chosen: Any, make: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
         key = tuple(chosen) if isinstance(chosen, list) else chosen
-        tokens = self._remembered.get(key)
+        tokens = self._remembered.get(key) if isinstance(key, (str, bytes, tuple)) else None
         if tokens is None:
             try:
                 tokens = make(chosen)
@@ -63,6 +63,14 @@ class Identity:
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
             self._remembered[key] = tokens
+        return tokens
+
+    def _named(self, chosen: Any) -> tuple[str, ...]:
+        """Return the tokens that were chosen; warn of one that names no crawler."""
+        tokens = product_tokens(chosen)
+        for name in tokens:
+            if name != "*":
+                self._derived(name)
         return tokens
 
     def _of_settings(self) -> tuple[str, ...]:

@@ -84,7 +84,8 @@ class Inquiry:
                 learnt = learn(entry, outcome, self._clock(), self._policy)
                 delay = next(delays, None)
                 if delay is None or not awaited() or not self._again(outcome, learnt, delay):
-                    self._shelf.keep(authority, learnt)
+                    if not (isinstance(outcome, Unreachable) and outcome.ours):
+                        self._shelf.keep(authority, learnt)
                     self._report(authority, outcome, learnt)
                     return learnt
             finally:

@@ -30,11 +30,12 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     try:
         named = urlsplit(text)
         if (named.scheme in DEFAULT_PORTS or text.startswith("//")) and not named.netloc:
-            raise ValueError("it names no host")  # urljoin would take the one that redirects
+            raise ValueError  # urljoin would take the one that redirects
         target = urldefrag(urljoin(uri, text)).url
         authority = authority_of(target)
-    except ValueError as error:
-        raise RefusedError(f"broken Location: {error}") from None
+    except ValueError:
+        # What is wrong is not quoted: it may be part of a password.
+        raise RefusedError("broken Location") from None
     if authority is None:
         raise RefusedError("redirect to a scheme other than http and https")
     if public and is_local_host(authority.host):

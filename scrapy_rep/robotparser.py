@@ -76,7 +76,7 @@ async def announce(
     try:
         await within(timeout, sent)
     except DeadlineError as error:  # a listener hangs; who waits for the rules must not
-        stats.own_fault("A listener to robots_parsed", error)
+        stats.listener_late(error)
 
 
 def _text(value: str | bytes) -> str:

@@ -96,7 +96,7 @@ class RepStats:
         self.inc(UNREACHABLE)
         logger.debug(
             "robots.txt unreachable (%s): <%s %s> is not requested",
-            cause,
+            printable(cause),
             method,
             without_credentials(url),
         )
@@ -123,6 +123,14 @@ class RepStats:
             "%s failed (%s: %s); requests that depend on it are refused",
             where,
             type(error).__name__,
+            printable(str(error)),
+        )
+
+    def listener_late(self, error: BaseException) -> None:
+        """Say that a listener to ``robots_parsed`` was not done in time."""
+        logger.warning(
+            "A listener to robots_parsed was %s; the rules come into force without it. It must "
+            "not wait for a request to the same site: that waits for the rules",
             printable(str(error)),
         )
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy_rep.closing import Closing
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.waiting import Parking
+    from scrapy_rep.parking import Parking
 
 _MOST_HOLDS = 10_000
 """Slots whose claims outlast the slot; past that the one longest without a request goes."""

@@ -1,29 +1,18 @@
-"""How coroutines of this package wait, under an asyncio reactor, another reactor, or none.
-
-And what waiting costs the crawl: nothing. A request that waits for a robots.txt, and a fetch of
-one, stay among the downloader's active requests, so that the spider is not taken for idle; but
-for as long as they do, the downloader may have one more of them.
-"""
+"""How coroutines of this package wait, under an asyncio reactor, another reactor, or none."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
-
-from scrapy_rep import stats as names
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.stats import RepStats
 
 T = TypeVar("T")
 
@@ -106,55 +95,60 @@ async def settled(future: Future[T]) -> T:
     return await maybe_deferred_to_future(done)
 
 
-class Parking:
-    """Room beside ``CONCURRENT_REQUESTS`` for at most ``limit`` requests that wait."""
+class Turns:
+    """Turns for at most ``most`` at once, not counting who takes longer than ``patience`` seconds.
 
-    def __init__(self, crawler: Crawler, limit: int, stats: RepStats):
-        self._crawler = crawler
-        self._limit = limit
-        self._stats = stats
-        self._parked = 0
-        self.waiting = 0
+    So a burst is spread out, and those that hang do not hold up the others for long.
+    """
 
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place for a request that waits; past the limit it takes an ordinary one."""
-        self.waiting += 1
+    def __init__(self, most: int, patience: float):
+        self._most = most
+        self._patience = patience
+        self._taken = 0
+        self._queue: deque[Deferred[None]] = deque()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a turn, first come first served, and hold it."""
+        if self._taken < self._most:
+            self._taken += 1
+        else:
+            await self._handed_on()
+        free = _once(self._free)
+        timer = call_later(self._patience, free)
         try:
-            if self._parked >= self._limit:
-                yield
+            yield
+        finally:
+            timer.cancel()
+            free()
+
+    async def _handed_on(self) -> None:
+        turn: Deferred[None] = Deferred()
+        self._queue.append(turn)
+        handed: list[bool] = []
+        turn.addCallback(lambda _: handed.append(True))
+        try:
+            await maybe_deferred_to_future(turn)
+        except BaseException:
+            if handed:  # cancelled after the turn came, and before it could be used
+                self._free()
+            raise
+
+    def _free(self) -> None:
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.called:
+                turn.callback(None)
                 return
-            self._parked += 1
-            self._stats.inc(names.PARKED)
-            self._stats.max(names.PARKED_MAX, self._parked)
-            try:
-                with self.lane():
-                    self._pull()
-                    yield
-            finally:
-                self._parked -= 1
-        finally:
-            self.waiting -= 1
+        self._taken -= 1
 
-    @contextmanager
-    def lane(self) -> Iterator[None]:
-        """Let the downloader have one more active request for as long as this lasts.
 
-        For a request that is active already, and is not to count.
-        """
-        downloader: Any = getattr(self._crawler.engine, "downloader", None)
-        # 0 means no limit; a downloader of the user's own may not know the attribute.
-        if not getattr(downloader, "total_concurrency", 0):
-            yield
-            return
-        downloader.total_concurrency += 1
-        try:
-            yield
-        finally:
-            downloader.total_concurrency -= 1
+def _once(call: Callable[[], None]) -> Callable[[], None]:
+    """Return what does ``call`` the first time, and nothing from then on."""
+    calls = [call]
 
-    def _pull(self) -> None:
-        # The engine looks for requests when one ends; here is room although none did.
-        slot = getattr(self._crawler.engine, "_slot", None)
-        if slot is not None and slot.closing is None:
-            slot.nextcall.schedule()
+    def first() -> None:
+        if calls:
+            calls.pop()()
+
+    return first

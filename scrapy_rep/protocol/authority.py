@@ -55,8 +55,9 @@ def _authority_of_origin(origin: str) -> Authority | None:
         parts = urlsplit(origin)
         port = parts.port
         host = _normal_host(parts.hostname or "")
-    except ValueError as error:
-        raise ValueError(f"no usable host and port in the URL: {error}") from None
+    except ValueError:
+        # What is wrong is not quoted: it may be part of a password.
+        raise ValueError("no usable host and port in the URL") from None
     return Authority(scheme, host, DEFAULT_PORTS[scheme] if port is None else port)
 
 

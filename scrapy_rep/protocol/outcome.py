@@ -107,6 +107,7 @@ class Unreachable:
     status: int | None = None
     retry_after: float | None = None
     detail: str = ""
+    ours: bool = False
 
 
 Outcome = Success | NotModified | Unavailable | Unreachable

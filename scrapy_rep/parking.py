@@ -1,0 +1,240 @@
+"""Where requests wait, for the rules first and then for a place, at no cost to the others.
+
+A request that waits for a robots.txt, and a fetch of one, stay among the downloader's active
+requests, so that the spider is not taken for idle; but for as long as they do, the downloader may
+have one more of them. When the rules are there, those who waited do not all set off at once:
+each waits on until its downloader slot can send it and ``CONCURRENT_REQUESTS`` has a place, the
+most urgent first, as if the scheduler had kept it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_rep import stats as names
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.stats import RepStats
+
+_INTERVAL = 0.1
+"""Seconds between two looks for places, should no signal tell of one."""
+
+_PATIENCE = 1.0
+"""Seconds without any request leaving the downloader, after which one goes on without a place:
+those that hold the places may wait for it."""
+
+
+class Place:
+    """The place of one request that waits; ``lent`` while the downloader has one more for it."""
+
+    __slots__ = ("_parking", "lent")
+
+    def __init__(self, parking: Parking, lent: bool):
+        self._parking = parking
+        self.lent = lent
+
+    async def turn(self, request: Request) -> bool:
+        """Return when ``request`` may go on to the downloader; ``False`` if the crawl closes."""
+        return not self.lent or await self._parking.turn(self, request)
+
+
+class Parking:
+    """Room beside ``CONCURRENT_REQUESTS`` for at most ``limit`` requests that wait."""
+
+    def __init__(self, crawler: Crawler, limit: int, stats: RepStats):
+        self._crawler = crawler
+        self._limit = limit
+        self._stats = stats
+        self._parked = 0
+        self._numbers = count()
+        self._ready: dict[str, list[tuple[int, int, Request, Place, Deferred[bool]]]] = {}
+        self._setting_off: list[tuple[str, Request]] = []
+        self._kept_free = 0
+        self._moved = 0.0
+        self._watching = False
+        self._timer: CallLaterResult | None = None
+        self.waiting = 0
+
+    @property
+    def crowded(self) -> bool:
+        """Whether requests wait for a place, behind which others have to queue."""
+        return bool(self._ready)
+
+    @contextmanager
+    def place(self) -> Iterator[Place]:
+        """Hold a place for a request that waits; past the limit it takes an ordinary one."""
+        self.waiting += 1
+        place = Place(self, lent=self._parked < self._limit)
+        if place.lent:
+            self._parked += 1
+            self._stats.inc(names.PARKED)
+            self._stats.max(names.PARKED_MAX, self._parked)
+            self._lend(+1)
+            self._pull()
+        try:
+            yield place
+        finally:
+            self.waiting -= 1
+            self._take_back(place)
+
+    @contextmanager
+    def lane(self) -> Iterator[None]:
+        """Let the downloader have one more active request for as long as this lasts.
+
+        For a request that is active already, and is not to count.
+        """
+        self._lend(+1)
+        try:
+            yield
+        finally:
+            self._lend(-1)
+
+    async def behind(self, request: Request) -> bool:
+        """Queue behind those who wait for the same slot, if any; ``False`` if the crawl closes."""
+        if self._key(request) not in self._ready:
+            return True
+        with self.place() as place:
+            return await place.turn(request)
+
+    async def turn(self, place: Place, request: Request) -> bool:
+        """Return when there is a place for a parked request; ``False`` if the crawl closes."""
+        key = self._key(request)
+        if key not in self._ready and self._room(key) > 0 and self._has_place():
+            self._let_go(key, request, place)
+            return True
+        if not self._watching:
+            self._watching = True
+            self._crawler.signals.connect(self._soon, signals.request_left_downloader)
+        going: Deferred[bool] = Deferred()
+        waiting = (-request.priority, next(self._numbers), request, place, going)
+        heappush(self._ready.setdefault(key, []), waiting)
+        self._look_after(0)
+        return await maybe_deferred_to_future(going)
+
+    def give_up(self) -> None:
+        """Tell those who wait for a place that the crawl closes."""
+        ready, self._ready = self._ready, {}
+        for *_, going in (waiting for heap in ready.values() for waiting in heap):
+            if not going.called:
+                going.callback(False)
+        self._end_watch()
+
+    def _release(self) -> None:
+        """Let go whom there is room for, as far as ``CONCURRENT_REQUESTS`` reaches."""
+        self._timer = None
+        slot = getattr(self._crawler.engine, "_slot", None)
+        if slot is None or slot.closing is not None:
+            return  # what is parked at a stop is given back
+        self._keep_free(0)
+        for key, heap in list(self._ready.items()):
+            room = self._room(key)
+            while heap and room > 0:
+                if heap[0][-1].called:  # cancelled meanwhile
+                    heappop(heap)
+                    continue
+                if not self._has_place() and monotonic() < self._moved + _PATIENCE:
+                    self._keep_free(1)
+                    break
+                *_, request, place, going = heappop(heap)
+                self._let_go(key, request, place)
+                going.callback(True)
+                room -= 1
+            if not heap:
+                del self._ready[key]
+        if self._ready:
+            self._look_after(_INTERVAL)
+        else:
+            self._end_watch()
+
+    def _let_go(self, key: str, request: Request, place: Place) -> None:
+        self._moved = monotonic()
+        self._take_back(place)
+        self._setting_off.append((key, request))
+
+    def _room(self, key: str) -> int:
+        """Return how many more requests the slot of that name can send at once."""
+        downloader = self._downloader
+        slot = getattr(downloader, "slots", {}).get(key)
+        active = getattr(slot, "active", ())
+        under_way = getattr(downloader, "active", ())
+        # Who was let go is not in the slot yet, until it is, or has ended on the way.
+        self._setting_off = [
+            (name, request)
+            for name, request in self._setting_off
+            if request in under_way and not (name == key and request in active)
+        ]
+        on_the_way = sum(name == key for name, _ in self._setting_off)
+        most: int = getattr(slot, "concurrency", 0) or getattr(downloader, "domain_concurrency", 0)
+        # One more may queue there, so that the slot is not idle until the next look.
+        return max(1, most) + 1 - len(active) - on_the_way
+
+    def _has_place(self) -> bool:
+        """Return whether ``CONCURRENT_REQUESTS`` has a place for one that was parked."""
+        downloader = self._downloader
+        total = getattr(downloader, "total_concurrency", 0)
+        return not total or len(downloader.active) < total + self._kept_free
+
+    def _keep_free(self, places: int) -> None:
+        """Have the engine leave a place to those who wait here, or have it no longer."""
+        self._lend(self._kept_free - places)
+        self._kept_free = places
+
+    def _take_back(self, place: Place) -> None:
+        if place.lent:
+            place.lent = False
+            self._parked -= 1
+            if self._parked == 0:
+                self._keep_free(0)  # or else a limit of 1 would become 0, which is none
+            self._lend(-1)
+
+    def _lend(self, places: int) -> None:
+        # 0 means no limit; a downloader of the user's own may not know the attribute.
+        downloader = self._downloader
+        if getattr(downloader, "total_concurrency", 0):
+            downloader.total_concurrency += places
+
+    def _key(self, request: Request) -> str:
+        get_slot_key = getattr(self._downloader, "get_slot_key", None)
+        return get_slot_key(request) if get_slot_key is not None else ""
+
+    @property
+    def _downloader(self) -> Any:
+        return getattr(self._crawler.engine, "downloader", None)
+
+    def _soon(self) -> None:
+        self._moved = monotonic()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = call_later(0, self._release)
+
+    def _look_after(self, seconds: float) -> None:
+        if self._timer is None:
+            self._timer = call_later(seconds, self._release)
+
+    def _end_watch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._keep_free(0)
+        if self._watching:
+            self._watching = False
+            self._crawler.signals.disconnect(self._soon, signals.request_left_downloader)
+
+    def _pull(self) -> None:
+        # The engine looks for requests when one ends; here is room although none did.
+        slot = getattr(self._crawler.engine, "_slot", None)
+        if slot is not None and slot.closing is None:
+            slot.nextcall.schedule()
