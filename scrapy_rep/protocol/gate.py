@@ -33,9 +33,9 @@ def everything(_: str) -> bool:
     return True
 
 
-def _nothing(_: str) -> set[str]:
+def _nothing(_: str) -> bool:
     """No literal is looked for."""
-    return set()
+    return False
 
 
 def gate_for(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
@@ -117,7 +117,7 @@ def _gate_in_order(disallow: PatternSet, prefixes: PrefixIndex, decides: Gate, f
     """Many heads are searched by bisection, and many guards by the grams of the path."""
     keys, links, longest = prefixes.keys, prefixes.links, prefixes.longest
     ends, always = disallow.ends, disallow.has_empty_head
-    held = disallow.floats.held if disallow.floats is not None else _nothing
+    holds = disallow.floats.holds if disallow.floats is not None else _nothing
     listed = disallow.guards if disallow.floats is None else ()
     guards = [guard for guard in listed if "?" not in guard]
     query_guards = [guard for guard in listed if "?" in guard]
@@ -135,7 +135,7 @@ def _gate_in_order(disallow: PatternSet, prefixes: PrefixIndex, decides: Gate, f
         at = bisect_right(keys, path) - 1
         if at and (path.startswith(keys[at]) or (links[at] and longest(path))):
             return decides(path)
-        if path.endswith(ends) or always or held(path):
+        if path.endswith(ends) or always or holds(path):
             return decides(path)
         for guard in query_guards if "?" in path else ():
             if guard in path:

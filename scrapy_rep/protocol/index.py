@@ -73,12 +73,17 @@ class FloatIndex:
         self._in_queries = _Floats(queried)
         self._in_paths = _Floats({*literals} - queried)
 
-    def held(self, path: str) -> set[str]:
-        """The literals that a path holds."""
-        found = self._in_paths.held(path)
+    def held(self, path: str) -> Iterator[str]:
+        """The literals that a path holds, each once."""
+        yield from self._in_paths.held(path)
         if "?" in path or "&" in path or "=" in path:
-            found |= self._in_queries.held(path)
-        return found
+            yield from self._in_queries.held(path)
+
+    def holds(self, path: str) -> bool:
+        """A path holds some of the literals."""
+        for _ in self.held(path):
+            return True
+        return False
 
 
 class _Floats:
@@ -96,21 +101,25 @@ class _Floats:
         self._index = PrefixIndex(long)
         self._longest = max(map(len, long), default=0)
 
-    def held(self, path: str) -> set[str]:
-        """The literals that a path holds."""
-        found = {text for text in self._few if text in path}
+    def held(self, path: str) -> Iterator[str]:
+        """The literals that a path holds, each once."""
+        for text in self._few:
+            if text in path:
+                yield text
         for length in self._short_lengths:
-            found |= self._short & {path[at : at + length] for at in range(len(path))}
+            places = range(len(path) - length + 1)
+            yield from self._short & {path[at : at + length] for at in places}
         grams = self._grams
         if grams:
+            found: set[str] = set()
             for at in range(len(path) - _GRAM + 1):
                 if path[at : at + _GRAM] in grams:
-                    found.update(self._held_at(path[at : at + self._longest], found))
-        return found
+                    yield from self._held_at(path[at : at + self._longest], found)
 
     def _held_at(self, window: str, found: set[str]) -> Iterator[str]:
         """The literals that begin a window, up to one that was found before."""
         for text in self._index.beginning(window):
             if text in found:
                 return
+            found.add(text)
             yield text

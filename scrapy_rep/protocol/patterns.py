@@ -117,11 +117,14 @@ class PatternSet:
         if self._placed is None:
             literals = {*self.literals()}
             others = [pattern for pattern in dict.fromkeys(self._all()) if pattern not in literals]
-            self._placed = [
-                (place, text, pattern)
-                for pattern in others
-                for place, text in places_of(pattern, self._form)
-            ]
+            placed, form = [], self._form
+            for pattern in others:
+                at = pattern.find("*")
+                if at > 1 and not form.changes(pattern):
+                    placed.append((Place.HEAD, pattern[:at], pattern))
+                else:
+                    placed += [(place, text, pattern) for place, text in places_of(pattern, form)]
+            self._placed = placed
         return self._placed
 
     def _all(self) -> tuple[str, ...]:
@@ -229,7 +232,16 @@ class PatternSet:
                 yield wild.octets, pattern
 
     def _met(self, path: str) -> Iterator[str]:
-        """The patterns that are no literals and whose head, end or guard a path has."""
+        """The patterns that are no literals and whose head, end or guard a path has.
+
+        A pattern with more octets besides its stars than the path can have is none of them.
+        """
+        longest = 3 * len(path) + 1
+        for pattern in self._shown(path):
+            if len(pattern) <= longest or len(pattern) - pattern.count("*") <= longest:
+                yield pattern
+
+    def _shown(self, path: str) -> Iterator[str]:
         if self.prefixes is None:
             found = [
                 pattern
@@ -245,9 +257,9 @@ class PatternSet:
             if len(found) <= _BEHIND_ONE_HEAD:
                 yield from found
                 return
-        yield from self._met_in_order(path, self.index())
+        yield from self._shown_in_order(path, self.index())
 
-    def _met_in_order(self, path: str, prefixes: PrefixIndex) -> Iterator[str]:
+    def _shown_in_order(self, path: str, prefixes: PrefixIndex) -> Iterator[str]:
         filed = self._filed
         for head in (*prefixes.beginning(path), ""):
             yield from filed[Place.HEAD].get(head, ())

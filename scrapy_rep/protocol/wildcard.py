@@ -96,6 +96,8 @@ def wildcard(pattern: str, form: Form) -> Wildcard:
 
 def _pieces(texts: list[str], form: Form) -> list[Piece]:
     """Pieces after a ``?`` lie in the query; before it, they may lie there only after a ``*``."""
+    if not any(form.changes(text) for text in texts):
+        return [Piece(text, text) for text in texts]
     pieces = []
     in_query = False
     for number, text in enumerate(texts):
@@ -113,6 +115,8 @@ def floating_piece(text: str, form: Form) -> Piece:
     """A piece after a ``*``, before which no ``?`` was seen, may lie in a path or in a query."""
     if "%" not in text and not form.encodes:
         return Piece(text, text)
+    if "?" not in text:
+        return Piece(form.path_text(text), form.query_text(text))
     before, mark, after = text.partition("?")
     after = mark + form.query_text(after)
     return Piece(form.path_text(before) + after, form.query_text(before) + after)

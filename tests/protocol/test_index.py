@@ -46,4 +46,7 @@ def test_floating_literals_are_found_wherever_they_stand(number: int) -> None:
     index = FloatIndex(literals)
     for _ in range(200):
         path = "/" + "".join(rnd.choices(letters, k=rnd.randrange(20)))
-        assert index.held(path) == {text for text in literals if text in path}
+        held = [*index.held(path)]
+        assert {*held} == {text for text in literals if text in path}
+        assert len(held) == len({*held})
+        assert index.holds(path) is bool(held)
