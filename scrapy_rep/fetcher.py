@@ -32,7 +32,7 @@ from scrapy_rep.protocol.outcome import (
 from scrapy_rep.redirects import RefusedError, answered_by_public, target_of
 from scrapy_rep.responses import body_of, cause_of, lifetime_of
 from scrapy_rep.transfers import TRANSFER, Transfer, track
-from scrapy_rep.waiting import Turns, within
+from scrapy_rep.waiting import AbandonedError, Turns, within
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -146,6 +146,10 @@ class RobotsFetcher:
             self._stats.inc(names.REDIRECTS)
 
     async def _download(self, request: Request) -> Response:
+        slot = getattr(self._crawler.engine, "_slot", None)
+        if slot is None or (slot.closing is not None and slot.closing.called):
+            # The downloader is closed, or about to be: what it started now would be left behind.
+            raise AbandonedError("the crawl is over")
         try:
             return await self._crawler.engine.download_async(request)
         except BaseException:  # too late, or the crawl closes
