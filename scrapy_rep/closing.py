@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-_GRACE = 0.5
+_GRACE = 0.3
 """Seconds that a fetch may still take when the crawl is found to be stopping."""
 
-_INTERVAL = 0.2
+_INTERVAL = 0.1
 """Seconds between two looks at the engine: no signal says that a stop begins."""
+
+TOO_LATE = "The crawl closes before it was its turn"
+"""What a request is told that waits for a place when the crawl stops."""
 
 _GIVEN_BACK = "scrapy_rep_given_back"
 

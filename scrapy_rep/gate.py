@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
+from scrapy.exceptions import IgnoreRequest
+
 from scrapy_rep import stats as names
+from scrapy_rep.closing import TOO_LATE
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
@@ -78,10 +81,10 @@ class Gate:
             self._stats.inc(names.HIT)
         else:
             return await self._wait(request, authority, agent)
+        if self._parking.crowded and self._parking.has_queue(request):
+            return await self._wait(request, authority, agent)
         if not known.allows(authority, url, agent):
             self._stop(request, authority, known, agent)
-        if self._parking.crowded and not await self._parking.behind(request):
-            return self._give_back(request, authority)
         self._pass(request, authority, known, agent)
         return None
 
@@ -94,24 +97,26 @@ class Gate:
     async def _wait(
         self, request: Request, authority: Authority, agent: tuple[str, ...]
     ) -> Request | None:
-        """Check a request for which there are no rules at hand."""
-        with self._parking.place() as place:
-            known = await self._cache.lookup(authority, request)
-            if known.interrupted:
-                return self._give_back(request, authority)
-            if not known.allows(authority, request.url, agent):
-                self._stop(request, authority, known, agent)
-            if not await place.turn(request):
-                return self._give_back(request, authority)
-        self._pass(request, authority, known, agent)
-        return None
-
-    def _give_back(self, request: Request, authority: Authority) -> Request:
-        """Return a request to schedule again; raise if the scheduler would not keep it."""
-        again = self._closing.give_back(request)
-        if again is None:
-            raise self.refuse(request, Cause.CLOSING, authority=authority)
-        return again
+        """Check a request that has to wait, for rules or for its turn."""
+        while True:
+            with self._parking.place() as place:
+                known = await self._cache.lookup(authority, request)
+                if known.interrupted:
+                    again = self._closing.give_back(request)
+                    if again is None:
+                        raise self.refuse(request, Cause.CLOSING, "", authority)
+                    return again
+                if not known.allows(authority, request.url, agent):
+                    self._stop(request, authority, known, agent)
+                if not await place.turn(request):
+                    again = self._closing.give_back(request)
+                    if again is None:
+                        raise IgnoreRequest(TOO_LATE)
+                    return again
+            # The turn may have been long in coming: these rules may be no longer in force.
+            if known.holds(self._clock()) or self._cache.consult(authority, request) is known:
+                self._pass(request, authority, known, agent)
+                return None
 
     async def explain(self, url: str, agent: tuple[str, ...] | None = None) -> Verdict:
         """Return the verdict on a URL, after a fetch of its robots.txt if that is not known.

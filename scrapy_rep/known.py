@@ -34,6 +34,10 @@ class Known:
         self.at_will: tuple[str, ...] | None = None
         """The agent that was last found to be asked for no pace."""
 
+    def holds(self, now: float) -> bool:
+        """Return whether this may be told at ``now``, in seconds since the epoch."""
+        return self.since <= now < self.until
+
     @property
     def stale(self) -> bool:
         """Whether the rules are a last good copy, followed while the authority is unreachable."""

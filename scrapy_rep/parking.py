@@ -36,6 +36,9 @@ _PATIENCE = 1.0
 """Seconds without any request leaving the downloader, after which one goes on without a place:
 those that hold the places may wait for it."""
 
+_MOST_SETTING_OFF = 100
+"""Slots to which requests may be on their way before those who have arrived are forgotten."""
+
 
 class Place:
     """The place of one request that waits; ``lent`` while the downloader has one more for it."""
@@ -61,7 +64,7 @@ class Parking:
         self._parked = 0
         self._numbers = count()
         self._ready: dict[str, list[tuple[int, int, Request, Place, Deferred[bool]]]] = {}
-        self._setting_off: list[tuple[str, Request]] = []
+        self._setting_off: dict[str, list[Request]] = {}
         self._kept_free = 0
         self._moved = 0.0
         self._watching = False
@@ -102,12 +105,9 @@ class Parking:
         finally:
             self._lend(-1)
 
-    async def behind(self, request: Request) -> bool:
-        """Queue behind those who wait for the same slot, if any; ``False`` if the crawl closes."""
-        if self._key(request) not in self._ready:
-            return True
-        with self.place() as place:
-            return await place.turn(request)
+    def has_queue(self, request: Request) -> bool:
+        """Return whether others wait for the slot of ``request``, behind whom it has to queue."""
+        return self._key(request) in self._ready
 
     async def turn(self, place: Place, request: Request) -> bool:
         """Return when there is a place for a parked request; ``False`` if the crawl closes."""
@@ -139,47 +139,59 @@ class Parking:
         if slot is None or slot.closing is not None:
             return  # what is parked at a stop is given back
         self._keep_free(0)
-        for key, heap in list(self._ready.items()):
-            room = self._room(key)
-            while heap and room > 0:
-                if heap[0][-1].called:  # cancelled meanwhile
-                    heappop(heap)
-                    continue
-                if not self._has_place() and monotonic() < self._moved + _PATIENCE:
-                    self._keep_free(1)
-                    break
-                *_, request, place, going = heappop(heap)
-                self._let_go(key, request, place)
-                going.callback(True)
-                room -= 1
-            if not heap:
-                del self._ready[key]
+        # A round lets one go for each slot, so that none is served before the others.
+        while sum(self._let_one_go(key) for key in list(self._ready)):
+            pass
         if self._ready:
             self._look_after(_INTERVAL)
         else:
             self._end_watch()
 
+    def _let_one_go(self, key: str) -> bool:
+        """Let the most urgent request for a slot go, if it can; the slot is last in line then."""
+        heap = self._ready[key]
+        while heap and heap[0][-1].called:  # cancelled meanwhile
+            heappop(heap)
+        if not heap:
+            del self._ready[key]
+            return False
+        if self._room(key) <= 0:
+            return False
+        if not self._has_place() and monotonic() < self._moved + _PATIENCE:
+            self._keep_free(1)
+            return False
+        *_, request, place, going = heappop(heap)
+        self._let_go(key, request, place)
+        del self._ready[key]
+        if heap:
+            self._ready[key] = heap
+        going.callback(True)
+        return True
+
     def _let_go(self, key: str, request: Request, place: Place) -> None:
         self._moved = monotonic()
         self._take_back(place)
-        self._setting_off.append((key, request))
+        self._setting_off.setdefault(key, []).append(request)
+        if len(self._setting_off) > _MOST_SETTING_OFF:
+            for name in list(self._setting_off):
+                self._room(name)  # forgets those who have arrived
 
     def _room(self, key: str) -> int:
         """Return how many more requests the slot of that name can send at once."""
         downloader = self._downloader
         slot = getattr(downloader, "slots", {}).get(key)
         active = getattr(slot, "active", ())
-        under_way = getattr(downloader, "active", ())
         # Who was let go is not in the slot yet, until it is, or has ended on the way.
-        self._setting_off = [
-            (name, request)
-            for name, request in self._setting_off
-            if request in under_way and not (name == key and request in active)
+        setting_off = [
+            request
+            for request in self._setting_off.pop(key, ())
+            if request in downloader.active and request not in active
         ]
-        on_the_way = sum(name == key for name, _ in self._setting_off)
+        if setting_off:
+            self._setting_off[key] = setting_off
         most: int = getattr(slot, "concurrency", 0) or getattr(downloader, "domain_concurrency", 0)
         # One more may queue there, so that the slot is not idle until the next look.
-        return max(1, most) + 1 - len(active) - on_the_way
+        return max(1, most) + 1 - len(active) - len(setting_off)
 
     def _has_place(self) -> bool:
         """Return whether ``CONCURRENT_REQUESTS`` has a place for one that was parked."""

@@ -24,6 +24,7 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.claims import Hold
+from scrapy_rep.closing import TOO_LATE
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
     from scrapy_rep.claims import Claim
     from scrapy_rep.closing import Closing
+    from scrapy_rep.parking import Parking
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.parking import Parking
 
 _MOST_HOLDS = 10_000
 """Slots whose claims outlast the slot; past that the one longest without a request goes."""
@@ -101,7 +102,7 @@ class Throttle:
         for slot in list(getattr(self._downloader, "slots", {}).values()):
             for request, deferred in slot.queue.drain() if isinstance(slot.queue, _Queue) else ():
                 again = self._closing.give_back(request)
-                late = IgnoreRequest("The crawl closes before it was its turn")
+                late = IgnoreRequest(TOO_LATE)
                 if not deferred.called:
                     deferred.callback(again) if again is not None else deferred.errback(late)
 
