@@ -115,7 +115,7 @@ async def test_at_expiry_under_load_there_are_20_more(site: Site, clock: Ahead) 
     result = await visit(spread(shops, 1_000), tick, CONCURRENT_REQUESTS=32)
     assert asked(shops) == {2: 20}
     # What was let through before the day went by may still be on its way.
-    assert 270 <= len(result.downloaded) <= 400
+    assert 200 <= len(result.downloaded) <= 400
     assert result.stats["robotstxt/request_count"] == 40
 
 

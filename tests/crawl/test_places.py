@@ -1,0 +1,224 @@
+"""What happens after a robots.txt has arrived: those who waited set off as there is room."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.core.scheduler import Scheduler
+from scrapy.http import Response
+
+from scrapy_rep.closing import Closing
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.result import Result
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Hang, Reply, Reset, redirect
+from tests.site import Site
+
+LATE = Reply(200, RULES, delay=0.2)
+
+
+def at_once(result: Result, shops: list[Any]) -> int:
+    """The most pages that were served at the same time."""
+    hits = [hit for shop in shops for hit in shop.page_hits]
+    return max(
+        sum(h.received <= hit.received < (h.finished or hit.received + 1) for h in hits)
+        for hit in hits
+    )
+
+
+@ensureDeferred
+@pytest.mark.parametrize("most", [1, 4])
+async def test_concurrent_requests_is_kept_after_the_landing(site: Site, most: int) -> None:
+    """20 sites at once: their pages are as many at a time as the project allows, and one more."""
+    shops = site.authorities(20, LATE, Reply(200, "page", delay=0.03))
+    plans = [shop.url("/a") for shop in shops]
+    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=most), plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert at_once(result, shops) <= most + 1
+
+
+@ensureDeferred
+async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: Site) -> None:
+    """60 requests for a site with a delay: ten other sites are done long before it."""
+    slow = site.authority(LATE)
+    shops = site.authorities(10, RULES)
+    plans = [slow.url(f"/{n}") for n in range(60)]
+    plans += [shop.url(f"/{n}") for n in range(2) for shop in shops]
+    settings = obey(DOWNLOAD_DELAY=0.05, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert len(result.downloaded) == 80
+    last = max(hit.received for shop in shops for hit in shop.page_hits)
+    assert sum(hit.received < last for hit in slow.page_hits) < 30
+
+
+class UrgentSpider(RequestsSpider):
+    """Asks for something urgent when the first page is there."""
+
+    name = "urgent"
+    urgent = ""
+
+    def found(self, response: Response) -> Any:
+        """Ask once."""
+        if len(self.made) == len(self.plans):
+            yield self.request(self.urgent, priority=100)
+
+
+@ensureDeferred
+async def test_the_most_urgent_goes_first(site: Site) -> None:
+    """A request of high priority overtakes those that have waited for the rules."""
+    shop = site.authority(LATE)
+    spider = type("Urgent", (UrgentSpider,), {"urgent": shop.url("/urgent")})
+    plans = [shop.url(f"/{n}") for n in range(60)]
+    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1, CONCURRENT_REQUESTS=4)
+    result = (await crawl(spider, settings=settings, plans=plans)).check()
+    order = [hit.path for hit in shop.page_hits]
+    assert len(order) == 61
+    assert order.index("/urgent") < 15
+    assert len(result.downloaded) == 61
+
+
+@ensureDeferred
+async def test_a_stop_soon_after_the_landing_is_quick(site: Site) -> None:
+    """CLOSESPIDER_PAGECOUNT counts: a few pages more, not all that had waited."""
+    shop = site.authority(LATE, Reply(200, "page", delay=0.03))
+    plans = [shop.url(f"/{n}") for n in range(100)]
+    settings = obey(CLOSESPIDER_PAGECOUNT=6, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    result = await crawl(settings=settings, plans=plans)
+    assert len(result.downloaded) < 40
+    assert {p.type for _, p in result.errors} <= {"IgnoreRequest"}
+
+
+@ensureDeferred
+async def test_whoever_holds_the_places_may_wait_for_one(site: Site) -> None:
+    """A middleware asks elsewhere for a page that holds the only place: no deadlock."""
+    token, shop = site.authority(LATE, "token"), site.authority(RULES)
+    middleware = type("Tokens", (TokenMiddleware,), {"url": token.url("/token")})
+    settings = obey(CONCURRENT_REQUESTS=1, DOWNLOADER_MIDDLEWARES={middleware: 950})
+    result = (await crawl(settings=settings, plans=[shop.url("/a")], timeout=20)).check()
+    assert result.downloaded == [shop.url("/a")]
+    assert [hit.path for hit in token.page_hits] == ["/token"]
+
+
+class TokenMiddleware:
+    """Gets a token from elsewhere before a page is requested."""
+
+    url = ""
+
+    def __init__(self, crawler: Any) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> TokenMiddleware:
+        """The engine is needed later."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        """Ask for the token with the page's place in hand."""
+        if request.url.endswith("/a"):
+            await self.crawler.engine.download_async(Request(self.url))
+
+
+@ensureDeferred
+async def test_no_delay_comes_between_the_hops_of_a_fetch(site: Site) -> None:
+    """Several sites redirect to one robots.txt: DOWNLOAD_DELAY is for pages."""
+    target = site.authority(RULES)
+    shops = site.authorities(8, redirect(target.url("/robots.txt")))
+    plans = [shop.url("/a") for shop in shops]
+    settings = obey(DOWNLOAD_DELAY=5, REP_TIMEOUT=3)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+
+
+@ensureDeferred
+async def test_default_headers_bring_no_cookie_to_robots_txt(site: Site) -> None:
+    """DEFAULT_REQUEST_HEADERS: no Cookie, no Referer; Authorization for no other authority."""
+    other = site.authority(RULES)
+    shop = site.authority(redirect(other.url("/robots.txt")))
+    secrets = {"Cookie": "sid=1", "Authorization": "Bearer t0ken", "Referer": "http://r/"}
+    settings = obey(DEFAULT_REQUEST_HEADERS=secrets)
+    (await crawl(settings=settings, plans=[shop.url("/a")])).check()
+    (first,), (second,) = shop.robots_hits, other.robots_hits
+    assert [first.header(name) for name in secrets] == [None, "Bearer t0ken", None]
+    assert [second.header(name) for name in secrets] == [None, None, None]
+
+
+class GivenBackSpider(RequestsSpider):
+    """Its callback has no name, so that no disk queue can keep the request."""
+
+    name = "nameless"
+
+    def request(self, url: str, **fields: Any) -> Request:
+        """The same with a lambda."""
+        request = super().request(url, **fields)
+        return request.replace(callback=lambda response: None)
+
+
+@ensureDeferred
+async def test_what_cannot_be_kept_is_not_given_back(site: Site, tmp_path: Path) -> None:
+    """JOBDIR, a request that cannot be written, a stop: its errback hears of it."""
+    shop = site.authority(Hang())
+    settings = obey(JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=0.3)
+    result = await crawl(GivenBackSpider, settings=settings, plans=[shop.url("/a")])
+    assert result.unreachable == [shop.url("/a")]
+
+
+@ensureDeferred
+async def test_what_was_given_back_is_what_it_was(site: Site, tmp_path: Path) -> None:
+    """After a stop and a resumption, the redirect of a page off the site is still stopped."""
+    far = site.authority(RULES, host="127.9.9.9")
+    shop = site.authority(Hang(), pages={"/a": redirect(far.url("/b"))})
+    spider = type("Near", (RequestsSpider,), {"allowed_domains": [shop.host]})
+    settings = obey(JOBDIR=str(tmp_path), REP_STORE="memory:")
+    plans = [shop.url("/a")]
+    stop = {**settings, "CLOSESPIDER_TIMEOUT": 0.3}
+    first = await crawl(spider, settings=stop, plans=plans)
+    assert first.endings == []
+    shop.robots = RULES
+    await crawl(spider, settings=settings, plans=plans)
+    assert [hit.path for hit in shop.page_hits] == ["/a"]
+    assert far.page_hits == []
+
+
+@ensureDeferred
+async def test_a_fault_of_ours_is_told_to_no_other_crawl(site: Site, tmp_path: Path) -> None:
+    """A dead proxy says nothing of the site: the next crawl with the same store asks it."""
+    shop, dead = site.authority(RULES), site.refusing()
+    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
+    plan = {"url": shop.url("/a"), "meta": {"proxy": dead.url("")}}
+    first = (await crawl(settings=settings, plans=[plan])).check()
+    assert first.unreachable == [shop.url("/a")]
+    second = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
+    assert second.downloaded == [shop.url("/a")]
+    gone = site.authority(Reset())
+    (await crawl(settings=settings, plans=[gone.url("/a")])).check()
+    (await crawl(settings=settings, plans=[gone.url("/a")])).check()
+    assert len(gone.robots_hits) == 1
+
+
+class OtherScheduler(Scheduler):
+    """A scheduler of Scrapy's kind."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "keeps"),
+    [
+        ({}, False),
+        ({"JOBDIR": "x"}, True),
+        ({"SCHEDULER": OtherScheduler}, False),
+        ({"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}, False),
+        ({"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SCHEDULER_PERSIST": True}, True),
+    ],
+)
+def test_only_a_scheduler_that_keeps_requests_is_given_them_back(
+    settings: dict[str, Any], keeps: bool
+) -> None:
+    """A job directory, or a scheduler of another kind that is told to keep its queue."""
+    from scrapy.utils.test import get_crawler
+
+    crawler = get_crawler(settings_dict=settings)
+    assert Closing(crawler, interrupt=lambda before: None, busy=lambda: False).keeps is keeps
