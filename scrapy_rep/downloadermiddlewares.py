@@ -129,7 +129,7 @@ class RepDownloaderMiddleware:
         )
 
     def _busy(self) -> bool:
-        return self._cache.flights > 0 or self._throttle.waiting > 0 or self._parking.crowded
+        return bool(self._cache.flights or self._throttle.waiting or self._parking.waiting)
 
     def _interrupt(self, started_before: float) -> None:
         self._cache.interrupt(started_before)

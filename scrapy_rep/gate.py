@@ -98,6 +98,7 @@ class Gate:
         self, request: Request, authority: Authority, agent: tuple[str, ...]
     ) -> Request | None:
         """Check a request that has to wait, for rules or for its turn."""
+        self._closing.watch()
         while True:
             with self._parking.place() as place:
                 known = await self._cache.lookup(authority, request)

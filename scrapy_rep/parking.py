@@ -149,11 +149,11 @@ class Parking:
 
     def _let_one_go(self, key: str) -> bool:
         """Let the most urgent request for a slot go, if it can; the slot is last in line then."""
-        heap = self._ready[key]
+        heap = self._ready.get(key, [])
         while heap and heap[0][-1].called:  # cancelled meanwhile
             heappop(heap)
         if not heap:
-            del self._ready[key]
+            self._ready.pop(key, None)
             return False
         if self._room(key) <= 0:
             return False

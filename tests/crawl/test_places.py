@@ -95,6 +95,17 @@ async def test_a_stop_soon_after_the_landing_is_quick(site: Site) -> None:
 
 
 @ensureDeferred
+async def test_a_stop_long_after_the_landing_is_quick(site: Site) -> None:
+    """All fetches are over, 30 requests wait for their turn: at a stop they end, and say why."""
+    shop = site.authority(RULES)
+    plans = [shop.url(f"/{n}") for n in range(30)]
+    settings = obey(CLOSESPIDER_TIMEOUT=1, DOWNLOAD_DELAY=0.8, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert result.stats["elapsed_time_seconds"] < 6
+    assert len(result.errors) > 20
+
+
+@ensureDeferred
 async def test_whoever_holds_the_places_may_wait_for_one(site: Site) -> None:
     """A middleware asks elsewhere for a page that holds the only place: no deadlock."""
     token, shop = site.authority(LATE, "token"), site.authority(RULES)
