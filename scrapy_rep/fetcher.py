@@ -100,10 +100,9 @@ class RobotsFetcher:
         self._stats.inc(names.REQUESTS)
         self._listen(+1)
         try:
-            with self._parking.lane():
-                async with self._turns.turn():
-                    work = self._follow(authority, page, known)
-                    return await within(self._settings.timeout, work)
+            async with self._turns.turn():
+                work = self._follow(authority, page, known)
+                return await within(self._settings.timeout, work)
         except CancelledError:  # of the caller; any other comes as AbandonedError
             raise
         except RefusedError as error:
@@ -151,7 +150,8 @@ class RobotsFetcher:
             # The downloader is closed, or about to be: what it started now would be left behind.
             raise AbandonedError("the crawl is over")
         try:
-            return await self._crawler.engine.download_async(request)
+            with self._parking.lane(request):
+                return await self._crawler.engine.download_async(request)
         except BaseException:  # too late, or the crawl closes
             request.meta[TRANSFER].end()
             raise

@@ -115,9 +115,14 @@ class Gate:
                         raise IgnoreRequest(TOO_LATE)
                     return again
             # The turn may have been long in coming: these rules may be no longer in force.
-            if known.holds(self._clock()) or self._cache.consult(authority, request) is known:
-                self._pass(request, authority, known, agent)
-                return None
+            now_known = known if known.holds(self._clock()) else None
+            now_known = now_known or self._cache.consult(authority, request)
+            if now_known is None:
+                continue
+            if not now_known.allows(authority, request.url, agent):
+                self._stop(request, authority, now_known, agent)
+            self._pass(request, authority, now_known, agent)
+            return None
 
     async def explain(self, url: str, agent: tuple[str, ...] | None = None) -> Verdict:
         """Return the verdict on a URL, after a fetch of its robots.txt if that is not known.

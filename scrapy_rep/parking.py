@@ -64,10 +64,12 @@ class Parking:
         self._parked = 0
         self._numbers = count()
         self._ready: dict[str, list[tuple[int, int, Request, Place, Deferred[bool]]]] = {}
-        self._setting_off: dict[str, list[Request]] = {}
+        self._setting_off: dict[str, list[tuple[Request, float]]] = {}
+        self._fetches: set[Request] = set()
         self._kept_free = 0
         self._moved = 0.0
         self._watching = False
+        self._at_once = False
         self._timer: CallLaterResult | None = None
         self.waiting = 0
 
@@ -94,16 +96,21 @@ class Parking:
             self._take_back(place)
 
     @contextmanager
-    def lane(self) -> Iterator[None]:
+    def lane(self, request: Request | None = None) -> Iterator[None]:
         """Let the downloader have one more active request for as long as this lasts.
 
-        For a request that is active already, and is not to count.
+        For one that is active already and is not to count, or for the ``request`` of a fetch.
         """
         self._lend(+1)
+        self._pull()
+        if request is not None:
+            self._fetches.add(request)
         try:
             yield
         finally:
             self._lend(-1)
+            if request is not None:
+                self._fetches.discard(request)
 
     def has_queue(self, request: Request) -> bool:
         """Return whether others wait for the slot of ``request``, behind whom it has to queue."""
@@ -112,6 +119,9 @@ class Parking:
     async def turn(self, place: Place, request: Request) -> bool:
         """Return when there is a place for a parked request; ``False`` if the crawl closes."""
         key = self._key(request)
+        if key in self._setting_off:  # it may come back, when the rules have expired meanwhile
+            others = [(r, since) for r, since in self._setting_off[key] if r is not request]
+            self._setting_off[key] = others
         if key not in self._ready and self._room(key) > 0 and self._has_place():
             self._let_go(key, request, place)
             return True
@@ -135,17 +145,20 @@ class Parking:
     def _release(self) -> None:
         """Let go whom there is room for, as far as ``CONCURRENT_REQUESTS`` reaches."""
         self._timer = None
+        self._at_once = False
         slot = getattr(self._crawler.engine, "_slot", None)
         if slot is None or slot.closing is not None:
             return  # what is parked at a stop is given back
-        self._keep_free(0)
-        # A round lets one go for each slot, so that none is served before the others.
-        while sum(self._let_one_go(key) for key in list(self._ready)):
-            pass
-        if self._ready:
-            self._look_after(_INTERVAL)
-        else:
-            self._end_watch()
+        try:
+            self._keep_free(0)
+            # A round lets one go for each slot, so that none is served before the others.
+            while sum(self._let_one_go(key) for key in list(self._ready)):
+                pass
+        finally:
+            if self._ready:
+                self._look_after(_INTERVAL)
+            else:
+                self._end_watch()
 
     def _let_one_go(self, key: str) -> bool:
         """Let the most urgent request for a slot go, if it can; the slot is last in line then."""
@@ -171,7 +184,7 @@ class Parking:
     def _let_go(self, key: str, request: Request, place: Place) -> None:
         self._moved = monotonic()
         self._take_back(place)
-        self._setting_off.setdefault(key, []).append(request)
+        self._setting_off.setdefault(key, []).append((request, monotonic()))
         if len(self._setting_off) > _MOST_SETTING_OFF:
             for name in list(self._setting_off):
                 self._room(name)  # forgets those who have arrived
@@ -181,23 +194,34 @@ class Parking:
         downloader = self._downloader
         slot = getattr(downloader, "slots", {}).get(key)
         active = getattr(slot, "active", ())
-        # Who was let go is not in the slot yet, until it is, or has ended on the way.
+        # Who was let go is not in the slot yet, until it is, or ends or waits on the way.
+        recent = monotonic() - _PATIENCE
         setting_off = [
-            request
-            for request in self._setting_off.pop(key, ())
-            if request in downloader.active and request not in active
+            (request, since)
+            for request, since in self._setting_off.pop(key, ())
+            if since > recent and request in downloader.active and request not in active
         ]
         if setting_off:
             self._setting_off[key] = setting_off
-        most: int = getattr(slot, "concurrency", 0) or getattr(downloader, "domain_concurrency", 0)
         # One more may queue there, so that the slot is not idle until the next look.
-        return max(1, most) + 1 - len(active) - len(setting_off)
+        return self._concurrency(key, slot) + 1 - len(active) - len(setting_off)
+
+    def _concurrency(self, key: str, slot: Any) -> int:
+        """Return how many requests a slot sends at once, be it there or not."""
+        downloader = self._downloader
+        own = getattr(downloader, "per_slot_settings", {}).get(key, {}).get("concurrency")
+        usual = own or getattr(downloader, "domain_concurrency", 0)
+        return max(1, getattr(slot, "concurrency", 0) or usual)
 
     def _has_place(self) -> bool:
         """Return whether ``CONCURRENT_REQUESTS`` has a place for one that was parked."""
         downloader = self._downloader
         total = getattr(downloader, "total_concurrency", 0)
-        return not total or len(downloader.active) < total + self._kept_free
+        if not total:
+            return True
+        # A fetch may have left the downloader, and its lane not yet been given back.
+        gone = sum(request not in downloader.active for request in self._fetches)
+        return len(downloader.active) < total + self._kept_free - gone
 
     def _keep_free(self, places: int) -> None:
         """Have the engine leave a place to those who wait here, or have it no longer."""
@@ -228,8 +252,11 @@ class Parking:
 
     def _soon(self) -> None:
         self._moved = monotonic()
+        if self._at_once:
+            return
         if self._timer is not None:
             self._timer.cancel()
+        self._at_once = True
         self._timer = call_later(0, self._release)
 
     def _look_after(self, seconds: float) -> None:
@@ -240,6 +267,7 @@ class Parking:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+            self._at_once = False
         self._keep_free(0)
         if self._watching:
             self._watching = False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.http import Response
 
 from scrapy_rep.closing import Closing
+from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.stores import Store
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
@@ -114,6 +118,68 @@ async def test_whoever_holds_the_places_may_wait_for_one(site: Site) -> None:
     result = (await crawl(settings=settings, plans=[shop.url("/a")], timeout=20)).check()
     assert result.downloaded == [shop.url("/a")]
     assert [hit.path for hit in token.page_hits] == ["/token"]
+
+
+@ensureDeferred
+@pytest.mark.parametrize("status", ["ageing", "expired"])
+async def test_rules_that_age_while_requests_wait_hold_up_none(
+    site: Site, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    """Most of a day goes by while 30 requests wait for their turn: all are made."""
+    real, skipped = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() + skipped[0])
+    shop = site.authority(LATE)
+    hours = {"ageing": 22.8, "expired": 25.0}[status]
+
+    def leap(hit: Any) -> Reply:
+        skipped[0] = hours * 3600
+        return Reply(200, "page")
+
+    shop.pages = leap
+    plans = [shop.url(f"/{n}") for n in range(30)]
+    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    result = (await crawl(settings=settings, plans=plans, timeout=20)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert 2 <= len(shop.robots_hits) <= 3
+
+
+class SlowStore(Store):
+    """Answers later, and knows of any authority rules that are about to expire."""
+
+    def get(self, authority: Any) -> Future[Entry | None]:
+        """An entry in the last tenth of its life."""
+        now = time.time()
+        answer: Future[Entry | None] = Future()
+        body = RULES.encode()
+        answer.set_result(
+            Entry(status=200, body=body, fetched_at=now - 82_000, expires_at=now + 4_400)
+        )
+        return answer
+
+    def put(self, authority: Any, entry: Entry) -> None:
+        """Nothing is kept."""
+
+
+@ensureDeferred
+@pytest.mark.parametrize("limit", [0, 3, 1000])
+async def test_ageing_rules_from_a_store_are_used(site: Site, limit: int) -> None:
+    """The store's copy counts while it is refreshed in the background, parked or not."""
+    shop = site.authority(RULES)
+    plans = [shop.url(f"/{n}") for n in range(20)]
+    settings = obey(REP_STORE="tests.crawl.test_places.SlowStore", REP_PARK_LIMIT=limit)
+    result = (await crawl(settings=settings, plans=plans, timeout=20)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+
+
+@ensureDeferred
+async def test_pages_that_wait_for_one_of_their_own_site_are_no_deadlock(site: Site) -> None:
+    """A middleware asks the same site for a token, for each of 20 pages."""
+    shop = site.authority(LATE)
+    middleware = type("Tokens", (TokenMiddleware,), {"url": shop.url("/token")})
+    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1, DOWNLOADER_MIDDLEWARES={middleware: 950})
+    plans = [shop.url(f"/{n}/a") for n in range(20)]
+    result = (await crawl(settings=settings, plans=plans, timeout=40)).check()
+    assert sorted(result.downloaded) == sorted(plans)
 
 
 class TokenMiddleware:
