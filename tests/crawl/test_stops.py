@@ -19,7 +19,7 @@ from tests.crawl.result import Result
 from tests.replies import Hang, Reply, Trickle
 from tests.site import Authority, Site
 
-AT_ONCE = 2.0
+AT_ONCE = 3.0
 """Seconds within which a stop is over."""
 
 
