@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+import scrapy
 
 from tests.site import Site
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Warnings are errors, but for one that Scrapy 2.14 cannot help: how it asks for TLS."""
+    """Warnings are errors, but for two of Scrapy 2.14: how it asks for TLS, files left open."""
     ignored = "ignore:Passing method to twisted.internet.ssl:DeprecationWarning"
     config.addinivalue_line("filterwarnings", ignored)
+    if scrapy.version_info < (2, 15):  # the files of its disk queues
+        config.addinivalue_line("filterwarnings", "ignore:unclosed file:ResourceWarning")
 
 
 @pytest.fixture
