@@ -69,7 +69,7 @@ class UrgentSpider(RequestsSpider):
 
     def found(self, response: Response) -> Any:
         """Ask once."""
-        if len(self.made) == len(self.plans):
+        if self.urgent not in self.made:
             yield self.request(self.urgent, priority=100)
 
 
