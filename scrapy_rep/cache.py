@@ -80,7 +80,7 @@ class RobotsCache:
     def resident(self, authority: Authority, now: float) -> Known | None:
         """Return what memory holds if it is good at ``now``; awaits nothing."""
         known = self._known.get(authority)
-        if known is not None and known.since <= now < known.until:
+        if known is not None and known.holds(now):
             self._known.move_to_end(authority)
             return known
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -170,11 +169,6 @@ class RepStats:
             "set ROBOTSTXT_USER_AGENT to the product token of your crawler",
             printable(user_agent),
         )
-
-
-def when(seconds: float) -> str:
-    """Return a time for people: ``2026-11-20 09:52:00 UTC``."""
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
 
 
 def _plain_inc_value(collector: Collector) -> Callable[..., None]:
