@@ -24,6 +24,9 @@ from tests.site import Authority, Site
 
 DAY = 86_400.0
 
+BY_TURNS = {"CONCURRENT_REQUESTS_PER_DOMAIN": 2}
+"""No authority is through with its requests while others have hardly begun."""
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
@@ -112,7 +115,7 @@ async def test_at_expiry_under_load_there_are_20_more(site: Site, clock: Ahead) 
         if ended == 300:
             clock.seconds += DAY
 
-    result = await visit(spread(shops, 1_000), tick, CONCURRENT_REQUESTS=32)
+    result = await visit(spread(shops, 1_000), tick, CONCURRENT_REQUESTS=32, **BY_TURNS)
     assert asked(shops) == {2: 20}
     # What was let through before the day went by may still be on its way.
     assert 200 <= len(result.downloaded) <= 400
@@ -128,7 +131,7 @@ async def test_in_the_last_tenth_the_refresh_makes_nobody_wait(site: Site, clock
         if ended == 300:
             clock.seconds += 0.95 * DAY
 
-    result = await visit(spread(shops, 600), tick, CONCURRENT_REQUESTS=16)
+    result = await visit(spread(shops, 600), tick, CONCURRENT_REQUESTS=16, **BY_TURNS)
     assert asked(shops) == {2: 20}
     refreshed = min(shop.robots_hits[1].finished or 0.0 for shop in shops)
     early = [h for shop in shops for h in shop.page_hits if h.received < refreshed]
