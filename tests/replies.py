@@ -11,6 +11,7 @@ import functools
 import gzip
 import socket
 import struct
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -25,9 +26,11 @@ class Peer:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self.sent: float | None = None
 
     async def send(self, octets: bytes) -> None:
         """Octets go out, as fast as the other side takes them."""
+        self.sent = time.monotonic()
         self.writer.write(octets)
         await self.writer.drain()
 

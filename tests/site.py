@@ -34,13 +34,17 @@ Script: TypeAlias = "Body | Reply | Sequence[Script] | Mapping[str, Script] | Te
 
 @dataclass
 class Hit:
-    """One request that arrived: times are `time.monotonic()`, `finished` None while served."""
+    """One request that arrived: times are `time.monotonic()`, `finished` None while served.
+
+    `sent` is the moment before the last octets of the reply went out.
+    """
 
     method: str
     target: str
     headers: tuple[tuple[str, str], ...]
     received: float
     finished: float | None = None
+    sent: float | None = None
 
     @property
     def path(self) -> str:
@@ -264,6 +268,7 @@ async def _exchange(peer: Peer, tell: Teller) -> bool:
     try:
         return await tell(hit).answer(peer) and hit.header("Connection") != "close"
     finally:
+        hit.sent = peer.sent
         hit.finished = time.monotonic()
 
 

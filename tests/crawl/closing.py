@@ -29,13 +29,15 @@ PACKAGE = str(Path(scrapy_rep.__file__).parent)
 class ClosingSpider(RequestsSpider):
     """Closed `close_after` seconds after it opens; it keeps what happened on the way.
 
-    Stats: `closing/seconds` from the first sign of the stop to the end, `idle/waiting` how often
-    the spider was called idle while requests waited for a robots.txt.
+    With `parked` the seconds count from when so many requests wait for a robots.txt. Stats:
+    `closing/seconds` from the first sign of the stop to the end, `idle/waiting` how often the
+    spider was called idle while requests waited for a robots.txt.
     """
 
-    def __init__(self, close_after: float | None = None, **kwargs: Any) -> None:
+    def __init__(self, close_after: float | None = None, parked: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.close_after = close_after
+        self.parked = parked
         self.stopping_since: float | None = None
 
     @classmethod
@@ -57,8 +59,12 @@ class ClosingSpider(RequestsSpider):
 
     def opened(self) -> None:
         """The stop is arranged."""
-        if self.close_after is not None:
+        if self.close_after is None:
+            return
+        if self.gate.cache_info()["waiting"] >= self.parked:
             call_later(self.close_after, self.stop)
+        else:
+            call_later(0.01, self.opened)
 
     def stop(self) -> None:
         """The engine is told to close the spider."""

@@ -25,6 +25,7 @@ from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, html
 from tests.scripted import Clock
 from tests.site import Authority, Site
+from tests.timed import timed
 
 DAY = 86_400.0
 
@@ -47,6 +48,7 @@ def since(first: Authority, other: Authority) -> list[float]:
     return gaps(first, other)[max(at_will - 1, 0) :]
 
 
+@timed
 @pytest.mark.parametrize("mode", ["asyncio", "select"])
 def test_request_rates_and_groups(site: Site, mode: str) -> None:
     """Request-rate is kept, in its window only; the group of the agent decides, not that of *."""
@@ -131,8 +133,8 @@ async def test_one_request_at_a_time(site: Site) -> None:
     shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n", html(delay=0.3))
     (await crawl(settings=obey(), plans=pages(shop, 4))).check()
     for earlier, later in pairwise(shop.page_hits):
-        assert earlier.finished is not None
-        assert later.received >= earlier.finished + 0.1
+        assert earlier.sent is not None
+        assert later.received >= earlier.sent + 0.1
 
 
 @ensureDeferred
@@ -166,6 +168,7 @@ class MovedTime:
         self.time = clock
 
 
+@timed
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -194,6 +197,7 @@ async def test_a_refresh_changes_the_pace(
     assert sorted(second)[1] < after + 0.2
 
 
+@timed
 @ensureDeferred
 async def test_a_slot_changes_its_pace_while_it_is_busy(site: Site) -> None:
     """Downloads that are under way when the first delay becomes known end as ever."""
@@ -208,6 +212,7 @@ async def test_a_slot_changes_its_pace_while_it_is_busy(site: Site) -> None:
     assert min(gaps(slow)) >= 0.3
 
 
+@timed
 @ensureDeferred
 async def test_a_long_delay_is_cut_and_said_once(site: Site) -> None:
     """REP_MAX_CRAWL_DELAY; the log names each authority once, the stat counts them."""
@@ -271,6 +276,7 @@ async def test_visit_time_can_forbid(site: Site) -> None:
     assert problem.data["retry_at"] == pytest.approx(time.time() + 2 * 3600, abs=120)
 
 
+@timed
 @pytest.mark.parametrize("told", ["THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY", "no"])
 @pytest.mark.parametrize("home", ["crawler", "engine"])
 @ensureDeferred

@@ -15,6 +15,7 @@ from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import html
 from tests.site import Authority, Site
+from tests.timed import timed
 
 SLOW = "User-agent: *\nCrawl-delay: 1\n"
 QUEUES = ("DownloaderAwarePriorityQueue", "ScrapyPriorityQueue")
@@ -56,6 +57,7 @@ def test_five_slow_authorities_of_fifty_do_not_slow_the_others(
     pytest.fail(f"they took {ratios} times as long")
 
 
+@timed
 @pytest.mark.parametrize("mode", MODES)
 def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
     """What waits for its turn ends within a second of the stop, and says why; one page came."""
@@ -71,6 +73,7 @@ def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
     }
 
 
+@timed
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy 2.14 leaves queue files open")
 @pytest.mark.parametrize("mode", ["asyncio", "select"])
 def test_a_resumed_crawl_makes_what_waited_for_its_turn(

@@ -23,6 +23,7 @@ from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply, Reset, redirect
 from tests.site import Site
+from tests.timed import timed
 
 LATE = Reply(200, RULES, delay=0.2)
 
@@ -36,6 +37,7 @@ def at_once(result: Result, shops: list[Any]) -> int:
     )
 
 
+@timed
 @ensureDeferred
 @pytest.mark.parametrize("most", [1, 4])
 async def test_concurrent_requests_is_kept_after_the_landing(site: Site, most: int) -> None:

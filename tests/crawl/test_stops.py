@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import statistics
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,8 +19,11 @@ from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.replies import Hang, Reply, Trickle
 from tests.site import Authority, Site
+from tests.timed import timed
 
-AT_ONCE = 3.0
+pytestmark = timed
+
+AT_ONCE = 2.0
 """Seconds within which a stop is over."""
 
 
@@ -37,8 +41,13 @@ def mixed(site: Site, chance: random.Random, count: int = 20) -> list[Authority]
 
 
 def busy(**settings: Any) -> dict[str, Any]:
-    """Room for everything at once; attempts are made again, so that pauses are met too."""
+    """Room for everything at once; attempts are made again, so that pauses are met too.
+
+    For what each errback gives Scrapy starts CONCURRENT_ITEMS workers, by default a hundred, which
+    takes it longer than a whole stop.
+    """
     room = {"CONCURRENT_REQUESTS": 100, "CONCURRENT_REQUESTS_PER_DOMAIN": 100}
+    room["CONCURRENT_ITEMS"] = 2
     return obey(**{**room, "REP_RETRY_DELAYS": [0.2, 5], **settings})
 
 
@@ -48,14 +57,18 @@ def stopped_well(result: Result, expected: Iterable[str] = ()) -> None:
     Result([], [], {}, result.log).check(expected)
 
 
-async def stop_at(site: Site, seed: int, requests: int) -> Result:
-    """A crawl with that many requests waiting is stopped at a point that the seed says."""
+async def stop_at(site: Site, seed: int, parked: int) -> Result:
+    """A crawl with so many requests parked is stopped at a point that the seed says."""
     chance = random.Random(seed)
+    silent = [site.authority(reply) for reply in (Hang(), Hang(), Trickle(200, RULES, interval=2))]
     shops = mixed(site, chance)
-    urls = [shops[n % len(shops)].url(f"/{n}") for n in range(requests)]
+    urls = [silent[n % len(silent)].url(f"/{n}") for n in range(parked)]
+    urls += [shops[n % len(shops)].url(f"/{n}") for n in range(100)]
+    chance.shuffle(urls)
     remains = Remains()
     after = chance.uniform(0.0, 1.0)
-    result = await crawl(ClosingSpider, busy(), plans=urls, close_after=after, timeout=20)
+    how = {"parked": parked, "close_after": after, "timeout": 20}
+    result = await crawl(ClosingSpider, busy(), plans=urls, **how)
     await remains.cleared()
     return result
 
@@ -70,22 +83,23 @@ async def stop_at_many(site: Site, seeds: range) -> None:
         assert len(result.endings) == begun, f"seed {seed}: {begun} begun"
         assert result.crawler.engine.downloader.active == set()
         waiting.append(result.stats.get("closing/waiting", 0))
-        seconds.append(result.stats.get("closing/seconds", 0.0))
-    print(f"\nstops: {len(seconds)}, longest {max(seconds):.2f} s; at most {max(waiting)} waited")  # noqa: T201
-    assert max(waiting) > 50
+        seconds.append(result.stats["closing/seconds"])
+    print(f"\nstops: {len(seconds)}, median {statistics.median(seconds):.2f} s, ", end="")  # noqa: T201
+    print(f"longest {max(seconds):.2f} s; {min(waiting)} to {max(waiting)} waited")  # noqa: T201
+    assert min(waiting) >= 490  # a few may have come to their end in the last moment
 
 
 @ensureDeferred
 async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
-    """500 requests, five seeded points: within 2 s, nothing pending, nothing unhandled."""
-    await stop_at_many(site, range(5))
+    """500 parked, three seeded points: within 2 s, nothing pending, nothing unhandled."""
+    await stop_at_many(site, range(3))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @ensureDeferred
 async def test_a_stop_at_any_point_is_over_at_once_at_length(site: Site) -> None:
-    """500 requests, 50 seeded points."""
+    """500 parked, 50 seeded points."""
     await stop_at_many(site, range(50))
 
 

@@ -16,6 +16,9 @@ from tests.crawl.plugin import RULES
 from tests.crawl.test_stops import AT_ONCE, busy, stopped_well
 from tests.replies import Hang, Reply
 from tests.site import Site
+from tests.timed import timed
+
+pytestmark = timed
 
 # Scrapy 2.14 logs any file that did not come as an error of its own.
 TOLD_LOUDLY = ["FileException"] if scrapy.version_info < (2, 15) else []

@@ -18,6 +18,7 @@ import pytest
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from tests.benchmarks import inputs
+from tests.timed import timed
 
 AGENT = "mybot"
 URL = "https://e.org/articles/2024/05/how-to-bake-bread?page=2"
@@ -136,6 +137,7 @@ def quickest(work: Callable[[], object], times: int = 3) -> float:
     return best
 
 
+@timed
 @pytest.mark.parametrize("name", BODIES)
 def test_any_body_is_answered_in_time(name: str) -> None:
     """RFC 9309 section 3: parse and first verdict."""
@@ -144,6 +146,7 @@ def test_any_body_is_answered_in_time(name: str) -> None:
     assert seconds < PARSE_AND_FIRST * ROOM * calibration()
 
 
+@timed
 @pytest.mark.parametrize("name", BODIES)
 def test_any_url_is_answered_in_time(name: str) -> None:
     """RFC 9309 section 3: a verdict on a URL of 8 KB, before and after there is an index."""
@@ -193,6 +196,7 @@ def test_the_index_gives_the_same_answers(name: str) -> None:
         assert old.allowed(url, AGENT) is new.allowed(url, AGENT)
 
 
+@timed
 def test_twice_the_body_costs_about_twice() -> None:
     """RFC 9309 section 3: nothing grows with the square of the input."""
     for name in ("stars between letters", "1,000 agents over 1,000 rules", "comments", "NULs"):

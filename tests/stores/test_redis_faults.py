@@ -20,6 +20,9 @@ from tests.stores.faults import FAULTS, faulty, saying, silent, wait
 from tests.stores.lateness import Lateness
 from tests.stores.samples import authority, entry, told
 from tests.stores.servers import ScriptedServer, commands, free_port
+from tests.timed import timed
+
+pytestmark = timed
 
 LONGEST = 0.3
 """Seconds that a look-up may take, whatever the server does."""

@@ -15,6 +15,7 @@ from scrapy_rep.stores.sqlite import QUEUE_LIMIT, SqliteStore
 from scrapy_rep.stores.transaction import DamagedError
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.samples import NOW, authority, entry, told
+from tests.timed import timed
 
 
 class TestSqliteStore(SharedStoreContract):
@@ -113,6 +114,7 @@ def test_a_store_is_not_carried_over_a_fork(
     store.close()
 
 
+@timed
 def test_a_get_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     """While another process holds the write lock, reading takes no time."""
     path = tmp_path / "robots.db"
@@ -133,6 +135,7 @@ def test_a_get_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     store.close()
 
 
+@timed
 def test_a_flush_that_another_process_holds_up_is_a_store_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

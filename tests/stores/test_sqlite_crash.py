@@ -15,6 +15,7 @@ from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
 from tests.stores.crash import date
 from tests.stores.samples import authority, entry
+from tests.timed import timed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,6 +61,7 @@ def test_a_killed_process_loses_nothing_that_was_flushed(tmp_path: Path, times: 
     assert len(set(acknowledged)) > times // 4, "the moments were not random"
 
 
+@timed
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("workers", "puts", "keys"),

@@ -1,0 +1,11 @@
+"""The mark of a test that asks for something to be over by a certain time.
+
+Such a bound is meant for a machine that is free. Where it is missed, others may have used the
+machine: then the test is run again, and has to pass.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+timed = pytest.mark.flaky(reruns=2, reruns_delay=1)
