@@ -39,8 +39,8 @@ class Flight:
             return self.brought
         waiter: Deferred[Known] = Deferred()
         timer = call_later(patience, _lose_patience, waiter)
-        self.waiters.append(waiter)
         try:
+            self.waiters.append(waiter)
             return await maybe_deferred_to_future(waiter)
         finally:
             timer.cancel()
