@@ -118,7 +118,7 @@ class RobotsCache:
         flight = self._flight(authority, page)
         try:
             # Flights set off one after another; each may have to wait for those before it.
-            return await flight.wait(self._inquiry.patience + 0.1 * len(self._flights))
+            return await flight.wait(self._inquiry.patience + 0.1 * len(self._flights), page)
         except DeadlineError:
             if self._flights.get(authority) is flight:
                 del self._flights[authority]
@@ -193,7 +193,7 @@ class RobotsCache:
         old = self._known.get(authority)
         before = old.entry if old else None
         entry = await self._inquiry.ask(
-            authority, page, before, awaited=lambda: bool(flight.waiters)
+            authority, page, before, waiting=lambda: list(flight.waiters.values())
         )
         known = self._known_by(authority, entry)
         if known.robots is not None and (old is None or known.robots is not old.robots):

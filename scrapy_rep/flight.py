@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 class Flight:
     """Brings one answer to many; it belongs to none of them, so that none can take it along.
 
-    ``started`` is a time of the monotonic clock.
+    ``started`` is a time of the monotonic clock; ``waiters`` holds who waits, each with the
+    request it waits for.
     """
 
     __slots__ = ("brought", "started", "task", "waiters")
 
     def __init__(self) -> None:
         self.started = monotonic()
-        self.waiters: list[Deferred[Known]] = []
+        self.waiters: dict[Deferred[Known], Any] = {}
         self.brought: Known | None = None
         self.task: Deferred[None] | None = None
 
-    async def wait(self, patience: float) -> Known:
-        """Return what the flight brings; a cancelled waiter leaves the others alone.
+    async def wait(self, patience: float, page: Any) -> Known:
+        """Return what the flight brings for ``page``; if it is cancelled, the others wait on.
 
         Raises :class:`DeadlineError` after ``patience`` seconds: nobody waits for a flight that
         was lost, by whatever fault.
@@ -40,17 +41,16 @@ class Flight:
         waiter: Deferred[Known] = Deferred()
         timer = call_later(patience, _lose_patience, waiter)
         try:
-            self.waiters.append(waiter)
+            self.waiters[waiter] = page
             return await maybe_deferred_to_future(waiter)
         finally:
             timer.cancel()
-            if waiter in self.waiters:
-                self.waiters.remove(waiter)
+            self.waiters.pop(waiter, None)
 
     def land(self, known: Known) -> None:
         """Give every waiter its answer."""
         self.brought = known
-        waiters, self.waiters = self.waiters, []
+        waiters, self.waiters = self.waiters, {}
         for waiter in waiters:
             if not waiter.called:
                 waiter.callback(known)

@@ -5,7 +5,7 @@ Where several processes share a store, one of them fetches and the others wait f
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep import stats as names
@@ -67,14 +67,16 @@ class Inquiry:
         authority: Authority,
         page: Any,
         resident: Entry | None,
-        awaited: Callable[[], bool],
+        waiting: Callable[[], Sequence[Any]],
     ) -> Entry:
         """Return the newest entry there is, after a fetch if one is due.
 
-        ``resident`` is what memory holds; ``awaited()`` says whether anyone waits, for whom
-        further attempts are worth while.
+        ``page`` is the request that asks, ``resident`` what memory holds. ``waiting()`` returns
+        the requests that wait, for whom further attempts are worth while: each is made by the
+        proxy of another of them, as it may have been the proxy that failed.
         """
         delays = iter(self._retry_delays)
+        attempt = 0
         while True:
             entry, lease = await self._turn(authority, resident)
             if lease is None and entry is not None:
@@ -83,7 +85,7 @@ class Inquiry:
                 outcome = await self._fetch(authority, page, entry)
                 learnt = learn(entry, outcome, self._clock(), self._policy)
                 delay = next(delays, None)
-                if delay is None or not awaited() or not self._again(outcome, learnt, delay):
+                if delay is None or not waiting() or not self._again(outcome, learnt, delay):
                     if not (isinstance(outcome, Unreachable) and outcome.ours):
                         self._shelf.keep(authority, learnt)
                     self._report(authority, outcome, learnt)
@@ -91,6 +93,9 @@ class Inquiry:
             finally:
                 self._shelf.release(authority, lease or NOT_SHARED)
             await pause(delay)
+            attempt += 1
+            pages = waiting() or [page]
+            page = pages[attempt % len(pages)]
 
     async def _turn(
         self, authority: Authority, resident: Entry | None

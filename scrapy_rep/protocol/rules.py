@@ -13,6 +13,7 @@ from typing import Final
 from scrapy_rep.protocol import agent as tokens
 from scrapy_rep.protocol import extensions, groups, syntax
 from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
+from scrapy_rep.protocol.matcher import OutgrownError
 from scrapy_rep.protocol.path import ROBOTS_TXT, form_of
 from scrapy_rep.protocol.profiles import Profile, named
 from scrapy_rep.protocol.ruleset import Decisive, FirstMatch, LongestMatch
@@ -101,10 +102,12 @@ class RobotsTxt:
         """
         try:
             return self._allows[agent](url)  # type: ignore[index]
-        except (KeyError, TypeError):
-            # The first question of this crawler, or one with a list of names.
-            key = agent if isinstance(agent, str) else tuple(agent)
-            return (self._allows.get(key) or self._remember(key))(url)
+        except (KeyError, OutgrownError):
+            return self._remember(agent)(url)  # type: ignore[arg-type]
+        except TypeError:
+            if isinstance(agent, (str, tuple)):
+                raise
+            return self.allowed(url, tuple(agent))
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """The same answer as :meth:`allowed`, with the rule, its line, the group and the reason."""
@@ -160,7 +163,7 @@ class RobotsTxt:
         if self._parts:
             allows: Callable[[str], bool] = partial(_all_allow, self._parts, key)
         else:
-            allows = self._compile(key).rules.gate()
+            allows = self._compile(key).rules.matcher()
         self._allows[key] = allows
         return allows
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scrapy_rep.protocol.gate import PATIENCE, Gate, gate_for
+from scrapy_rep.protocol.matcher import PATIENCE, Matcher, matcher_for
 from scrapy_rep.protocol.path import ROBOTS_TXT, Form, literal, match_path
 from scrapy_rep.protocol.patterns import PatternSet
 
@@ -55,9 +55,9 @@ class LongestMatch:
             self._allow_lines = []
         return self._allow
 
-    def gate(self) -> Gate:
+    def matcher(self) -> Matcher:
         """The quickest function there is for these rules: it says whether a URI may be fetched."""
-        return gate_for(self._disallow, self._decides, self._form)
+        return matcher_for(self._disallow, self._decides, self._form)
 
     def _decides(self, path: str) -> bool:
         """A path is allowed unless the longest rule that matches it is a disallow."""
@@ -99,7 +99,7 @@ class FirstMatch:
         self._form = form
         self._always = ROBOTS_TXT if robots_txt_is_free else None
 
-    def gate(self) -> Gate:
+    def matcher(self) -> Matcher:
         """A function that says whether a URI may be fetched."""
         return self._allows
 

@@ -163,6 +163,22 @@ async def test_small_download_limits_do_not_reach_robots_txt(site: Site) -> None
 
 
 @ensureDeferred
+async def test_a_further_attempt_goes_by_another_proxy(site: Site) -> None:
+    """A dead proxy of one request does not close the site to those that come by another."""
+    proxy, dead = Proxy(site), site.refusing()
+    shop = proxy.authority("http://shop.example", RULES)
+    plans = [
+        {"url": f"http://shop.example/{n}", "meta": {"proxy": url}}
+        for n, url in enumerate([dead.url(""), proxy.url, proxy.url])
+    ]
+    settings = obey(REP_RETRY_DELAYS=[0.05], RETRY_ENABLED=False)
+    result = (await crawl(settings=settings, plans=plans)).check(expected=["Connection refused"])
+    assert result.downloaded == [plan["url"] for plan in plans[1:]]
+    assert result.unreachable == []  # the first fails for its proxy's sake, not for robots.txt
+    assert len(shop.robots_hits) == 1
+
+
+@ensureDeferred
 async def test_robots_txt_comes_by_the_pages_proxy(site: Site) -> None:
     """A page that goes through a proxy asks for its rules through it."""
     proxy = Proxy(site)

@@ -256,3 +256,14 @@ def test_the_matcher_needs_no_scrapy() -> None:
         "assert not {'scrapy', 'twisted', 'protego'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("agent", ["mybot", ["mybot", "other"], ("mybot",)])
+def test_many_questions_change_no_answer(agent: str | list[str]) -> None:
+    """RFC 9309 section 2.2.2: with many rules a quicker way is taken after some questions."""
+    body = "".join(f"Disallow: /{number}/\nDisallow: /*/x{number}$\n" for number in range(50))
+    robots = RobotsTxt.parse(f"User-agent: mybot\n{body}".encode())
+    paths = {"/7/": False, "/a/x7": False, "/51/": True, "/a/x7/b": True, "/7": True}
+    for _ in range(20):
+        found = {path: robots.allowed(f"https://e.org{path}", agent) for path in paths}
+        assert found == paths

@@ -1,4 +1,4 @@
-"""A gate is the quickest function there is for the rules of one crawler.
+"""A matcher is the quickest function there is for the rules of one crawler.
 
 RFC 9309 section 2.2.2. It is asked with a URI whether it may be fetched, and is sure of it for most
 without looking at any rule. Each of the functions here begins with the same few lines, as a call
@@ -17,8 +17,8 @@ from scrapy_rep.protocol.index import PrefixIndex
 from scrapy_rep.protocol.path import Form, match_path, normal_path, origin_of
 from scrapy_rep.protocol.patterns import PatternSet
 
-Gate = Callable[[str], bool]
-"""A gate is asked with a URI (and what is behind it, with a match path) whether it may pass."""
+Matcher = Callable[[str], bool]
+"""A matcher is asked with a URI (and what is behind it, with a match path) whether it may pass."""
 
 PATIENCE: Final = 30
 """Questions after which an index of many patterns is cheaper than going on without."""
@@ -26,6 +26,10 @@ _LONG_URI: Final = 1000
 """Octets of a URI in which many patterns should not be looked for one by one."""
 _NO_ORIGIN: Final = "\n"
 """No URI that is well formed begins with a line end."""
+
+
+class OutgrownError(LookupError):
+    """So many questions were asked that another matcher, made from now on, is quicker."""
 
 
 def everything(_: str) -> bool:
@@ -38,20 +42,23 @@ def _nothing(_: str) -> bool:
     return False
 
 
-def gate_for(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
-    """A gate asks ``decides`` only about a match path that a disallow rule may match."""
+def matcher_for(disallow: PatternSet, decides: Matcher, form: Form) -> Matcher:
+    """A matcher asks ``decides`` only about a match path that a disallow rule may match.
+
+    It may raise :class:`OutgrownError`; the one that is made then does not.
+    """
     if not disallow:
         return everything
     if disallow.prefixes is not None:
-        return _gate_in_order(disallow, disallow.prefixes, decides, form)
+        return _in_order(disallow, disallow.prefixes, decides, form)
     if disallow.is_many:
-        return _gate_of_many(disallow, decides, form)
+        return _of_many(disallow, decides, form)
     if disallow.ends or disallow.guards:
-        return _gate_of_few(disallow, decides, form)
-    return _gate_of_heads(disallow.heads, decides, form)
+        return _of_few(disallow, decides, form)
+    return _of_heads(disallow.heads, decides, form)
 
 
-def _gate_of_heads(heads: tuple[str, ...], decides: Gate, form: Form) -> Gate:
+def _of_heads(heads: tuple[str, ...], decides: Matcher, form: Form) -> Matcher:
     """Few patterns that tell how a path begins are asked for at once."""
     origin, start = _NO_ORIGIN, -1
 
@@ -68,7 +75,7 @@ def _gate_of_heads(heads: tuple[str, ...], decides: Gate, form: Form) -> Gate:
     return allows
 
 
-def _gate_of_few(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
+def _of_few(disallow: PatternSet, decides: Matcher, form: Form) -> Matcher:
     """Few patterns of all kinds are asked for one by one."""
     heads, ends = disallow.heads, disallow.ends
     query_guards = [guard for guard in disallow.guards if "?" in guard]
@@ -97,23 +104,23 @@ def _gate_of_few(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
     return allows
 
 
-def _gate_of_many(disallow: PatternSet, decides: Gate, form: Form) -> Gate:
+def _of_many(disallow: PatternSet, decides: Matcher, form: Form) -> Matcher:
     """Many patterns are asked for one by one too, until it is clear that an index pays."""
-    gate = _gate_of_few(disallow, decides, form)
+    few = _of_few(disallow, decides, form)
     asked = 0
 
     def allows(uri: str) -> bool:
-        nonlocal gate, asked
+        nonlocal asked
+        asked += 1 if len(uri) < _LONG_URI else PATIENCE
         if asked < PATIENCE:
-            asked += 1 if len(uri) < _LONG_URI else PATIENCE
-            if asked >= PATIENCE:
-                gate = _gate_in_order(disallow, disallow.index(), decides, form)
-        return gate(uri)
+            return few(uri)
+        disallow.index()
+        raise OutgrownError
 
     return allows
 
 
-def _gate_in_order(disallow: PatternSet, prefixes: PrefixIndex, decides: Gate, form: Form) -> Gate:
+def _in_order(disallow: PatternSet, prefixes: PrefixIndex, decides: Matcher, form: Form) -> Matcher:
     """Many heads are searched by bisection, and many guards by the grams of the path."""
     keys, links, longest = prefixes.keys, prefixes.links, prefixes.longest
     ends, always = disallow.ends, disallow.has_empty_head
