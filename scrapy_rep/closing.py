@@ -12,6 +12,8 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.misc import load_object
 
+from scrapy_rep.engine import is_stopping
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -87,8 +89,7 @@ class Closing:
 
     def _look(self) -> None:
         self._timer = None
-        slot = getattr(self._crawler.engine, "_slot", None)
-        if slot is None or slot.closing is not None:
+        if is_stopping(self._crawler):
             now = monotonic()
             self._since = now if self._since is None else self._since
             if now - self._since >= _GRACE:

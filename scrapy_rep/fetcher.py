@@ -17,6 +17,7 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.engine import is_over
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.outcome import (
@@ -145,9 +146,7 @@ class RobotsFetcher:
             self._stats.inc(names.REDIRECTS)
 
     async def _download(self, request: Request) -> Response:
-        slot = getattr(self._crawler.engine, "_slot", None)
-        if slot is None or (slot.closing is not None and slot.closing.called):
-            # The downloader is closed, or about to be: what it started now would be left behind.
+        if is_over(self._crawler):
             raise AbandonedError("the crawl is over")
         try:
             with self._parking.lane(request):

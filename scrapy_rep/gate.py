@@ -7,6 +7,7 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from scrapy.exceptions import IgnoreRequest
@@ -103,17 +104,12 @@ class Gate:
             with self._parking.place() as place:
                 known = await self._cache.lookup(authority, request)
                 if known.interrupted:
-                    again = self._closing.give_back(request)
-                    if again is None:
-                        raise self.refuse(request, Cause.CLOSING, "", authority)
-                    return again
+                    too_late = partial(self.refuse, request, Cause.CLOSING, "", authority)
+                    return self._give_back(request, too_late)
                 if not known.allows(authority, request.url, agent):
                     self._stop(request, authority, known, agent)
                 if not await place.turn(request):
-                    again = self._closing.give_back(request)
-                    if again is None:
-                        raise IgnoreRequest(TOO_LATE)
-                    return again
+                    return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
             # The turn may have been long in coming: these rules may be no longer in force.
             now_known = known if known.holds(self._clock()) else None
             now_known = now_known or self._cache.consult(authority, request)
@@ -123,6 +119,13 @@ class Gate:
                 self._stop(request, authority, now_known, agent)
             self._pass(request, authority, now_known, agent)
             return None
+
+    def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
+        """Return the request to schedule again; raise ``too_late()`` if nothing would keep it."""
+        again = self._closing.give_back(request)
+        if again is None:
+            raise too_late()
+        return again
 
     async def explain(self, url: str, agent: tuple[str, ...] | None = None) -> Verdict:
         """Return the verdict on a URL, after a fetch of its robots.txt if that is not known.

@@ -22,6 +22,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats as names
+from scrapy_rep.engine import downloader_of, is_stopping, pull
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -88,7 +89,7 @@ class Parking:
             self._stats.inc(names.PARKED)
             self._stats.max(names.PARKED_MAX, self._parked)
             self._lend(+1)
-            self._pull()
+            pull(self._crawler)
         try:
             yield place
         finally:
@@ -102,7 +103,7 @@ class Parking:
         For one that is active already and is not to count, or for the ``request`` of a fetch.
         """
         self._lend(+1)
-        self._pull()
+        pull(self._crawler)
         if request is not None:
             self._fetches.add(request)
         try:
@@ -146,8 +147,7 @@ class Parking:
         """Let go whom there is room for, as far as ``CONCURRENT_REQUESTS`` reaches."""
         self._timer = None
         self._at_once = False
-        slot = getattr(self._crawler.engine, "_slot", None)
-        if slot is None or slot.closing is not None:
+        if is_stopping(self._crawler):
             return  # what is parked at a stop is given back
         try:
             self._keep_free(0)
@@ -248,7 +248,7 @@ class Parking:
 
     @property
     def _downloader(self) -> Any:
-        return getattr(self._crawler.engine, "downloader", None)
+        return downloader_of(self._crawler)
 
     def _soon(self) -> None:
         self._moved = monotonic()
@@ -272,9 +272,3 @@ class Parking:
         if self._watching:
             self._watching = False
             self._crawler.signals.disconnect(self._soon, signals.request_left_downloader)
-
-    def _pull(self) -> None:
-        # The engine looks for requests when one ends; here is room although none did.
-        slot = getattr(self._crawler.engine, "_slot", None)
-        if slot is not None and slot.closing is None:
-            slot.nextcall.schedule()

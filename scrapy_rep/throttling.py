@@ -25,6 +25,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.claims import Hold
 from scrapy_rep.closing import TOO_LATE
+from scrapy_rep.engine import downloader_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -108,7 +109,7 @@ class Throttle:
 
     @property
     def _downloader(self) -> Any:
-        return getattr(self._crawler.engine, "downloader", None)
+        return downloader_of(self._crawler)
 
     def _reached(self, request: Request) -> None:
         """Change the slot of a request, if need be, before the request enters its queue."""

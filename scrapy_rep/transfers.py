@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.engine import downloader_of
+
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -60,7 +62,7 @@ class Transfer:
 
 def track(crawler: Crawler) -> None:
     """Have the downloader run each :class:`Transfer` that a request carries."""
-    handlers: Any = getattr(getattr(crawler.engine, "downloader", None), "handlers", None)
+    handlers: Any = getattr(downloader_of(crawler), "handlers", None)
     download = getattr(handlers, "download_request_async", None)
     if download is None or isinstance(download, _Tracked):
         return  # a downloader of the user's own: its transfers end when they do

@@ -31,6 +31,7 @@ MODULES = [
         "cache",
         "closing",
         "downloadermiddlewares",
+        "engine",
         "fetcher",
         "flight",
         "gate",
