@@ -101,7 +101,7 @@ class Gate:
         """Check a request that has to wait, for rules or for its turn."""
         self._closing.watch()
         while True:
-            with self._parking.place() as place:
+            with self._parking.place(request) as place:
                 known = await self._cache.lookup(authority, request)
                 if known.interrupted:
                     too_late = partial(self.refuse, request, Cause.CLOSING, "", authority)

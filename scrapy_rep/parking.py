@@ -4,7 +4,8 @@ A request that waits for a robots.txt, and a fetch of one, stay among the downlo
 requests, so that the spider is not taken for idle; but for as long as they do, the downloader may
 have one more of them. When the rules are there, those who waited do not all set off at once:
 each waits on until its downloader slot can send it and ``CONCURRENT_REQUESTS`` has a place, the
-most urgent first, as if the scheduler had kept it.
+most urgent first, as if the scheduler had kept it. A request that comes while others queue for its
+slot gives the most urgent of them the ordinary place it came with, and waits in the place of that.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from heapq import heappop, heappush
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scrapy import signals
 from scrapy.utils.asyncio import CallLaterResult, call_later
@@ -52,7 +53,11 @@ class Place:
 
     async def turn(self, request: Request) -> bool:
         """Return when ``request`` may go on to the downloader; ``False`` if the crawl closes."""
-        return not self.lent or await self._parking.turn(self, request)
+        return await self._parking.turn(self, request)
+
+
+_Waiting: TypeAlias = "tuple[int, int, Request, Place, Deferred[bool]]"
+"""Less urgent ones are greater; the number keeps equally urgent ones in their order."""
 
 
 class Parking:
@@ -64,7 +69,7 @@ class Parking:
         self._stats = stats
         self._parked = 0
         self._numbers = count()
-        self._ready: dict[str, list[tuple[int, int, Request, Place, Deferred[bool]]]] = {}
+        self._ready: dict[str, list[_Waiting]] = {}
         self._setting_off: dict[str, list[tuple[Request, float]]] = {}
         self._fetches: set[Request] = set()
         self._kept_free = 0
@@ -80,10 +85,10 @@ class Parking:
         return bool(self._ready)
 
     @contextmanager
-    def place(self) -> Iterator[Place]:
+    def place(self, request: Request) -> Iterator[Place]:
         """Hold a place for a request that waits; past the limit it takes an ordinary one."""
         self.waiting += 1
-        place = Place(self, lent=self._parked < self._limit)
+        place = Place(self, lent=self._parked < self._limit and not self.has_queue(request))
         if place.lent:
             self._parked += 1
             self._stats.inc(names.PARKED)
@@ -118,12 +123,15 @@ class Parking:
         return self._key(request) in self._ready
 
     async def turn(self, place: Place, request: Request) -> bool:
-        """Return when there is a place for a parked request; ``False`` if the crawl closes."""
+        """Return when there is a place for a request; ``False`` if the crawl closes."""
         key = self._key(request)
         if key in self._setting_off:  # it may come back, when the rules have expired meanwhile
             others = [(r, since) for r, since in self._setting_off[key] if r is not request]
             self._setting_off[key] = others
-        if key not in self._ready and self._room(key) > 0 and self._has_place():
+        if not place.lent:
+            if not self._swap(key, request, place):
+                return True
+        elif key not in self._ready and self._room(key) > 0 and self._has_place():
             self._let_go(key, request, place)
             return True
         if not self._watching:
@@ -134,6 +142,17 @@ class Parking:
         heappush(self._ready.setdefault(key, []), waiting)
         self._look_after(0)
         return await maybe_deferred_to_future(going)
+
+    def _swap(self, key: str, request: Request, place: Place) -> bool:
+        """Let the most urgent of a queue go in the ordinary place of ``request``, if it can."""
+        first = self._first(key)
+        if first is None or -request.priority < first[0]:
+            return False
+        *_, other, others_place, going = heappop(self._ready[key])
+        place.lent, others_place.lent = others_place.lent, False
+        self._let_go(key, other, others_place)
+        going.callback(True)
+        return True
 
     def give_up(self) -> None:
         """Tell those who wait for a place that the crawl closes."""
@@ -162,24 +181,28 @@ class Parking:
 
     def _let_one_go(self, key: str) -> bool:
         """Let the most urgent request for a slot go, if it can; the slot is last in line then."""
+        if self._first(key) is None or self._room(key) <= 0:
+            return False
+        if not self._has_place() and monotonic() < self._moved + _PATIENCE:
+            self._keep_free(1)
+            return False
+        heap = self._ready.pop(key)
+        *_, request, place, going = heappop(heap)
+        self._let_go(key, request, place)
+        if heap:
+            self._ready[key] = heap
+        going.callback(True)
+        return True
+
+    def _first(self, key: str) -> _Waiting | None:
+        """Return the most urgent of those who queue for a slot."""
         heap = self._ready.get(key, [])
         while heap and heap[0][-1].called:  # cancelled meanwhile
             heappop(heap)
         if not heap:
             self._ready.pop(key, None)
-            return False
-        if self._room(key) <= 0:
-            return False
-        if not self._has_place() and monotonic() < self._moved + _PATIENCE:
-            self._keep_free(1)
-            return False
-        *_, request, place, going = heappop(heap)
-        self._let_go(key, request, place)
-        del self._ready[key]
-        if heap:
-            self._ready[key] = heap
-        going.callback(True)
-        return True
+            return None
+        return heap[0]
 
     def _let_go(self, key: str, request: Request, place: Place) -> None:
         self._moved = monotonic()
