@@ -47,7 +47,7 @@ MODULES = [
     )
 ]
 
-PARTS = 4
+PARTS = 8
 
 ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
