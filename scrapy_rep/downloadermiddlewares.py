@@ -16,6 +16,7 @@ from scrapy_rep.fetcher import RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
 from scrapy_rep.inquiry import Inquiry
+from scrapy_rep.lanes import Lanes
 from scrapy_rep.pace import Pacer
 from scrapy_rep.parking import Parking
 from scrapy_rep.protocol.outcome import Cause
@@ -47,11 +48,12 @@ class RepDownloaderMiddleware:
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         self._stats = RepStats(crawler.stats)
-        self._parking = Parking(crawler, settings.park_limit, self._stats)
+        self._lanes = Lanes(crawler)
+        self._parking = Parking(crawler, self._lanes, settings.park_limit, self._stats)
         self._shelf = open_shelf(crawler, settings, self._stats)
         self._closing = Closing(crawler, self._interrupt, self._busy)
         self._throttle = Throttle(
-            crawler, settings, self._stats, self._parking, self._closing, time.time
+            crawler, settings, self._stats, self._lanes, self._closing, time.time
         )
         self._cache = self._make_cache(crawler, settings, self._shelf)
         self._gate = Gate(
@@ -105,7 +107,7 @@ class RepDownloaderMiddleware:
         }
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings, shelf: Shelf) -> RobotsCache:
-        fetcher = RobotsFetcher(crawler, settings, self._stats, self._parking, time.time)
+        fetcher = RobotsFetcher(crawler, settings, self._stats, self._lanes, time.time)
         inquiry = Inquiry(
             fetch=fetcher.fetch,
             shelf=shelf,

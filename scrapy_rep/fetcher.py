@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.parking import Parking
+    from scrapy_rep.lanes import Lanes
     from scrapy_rep.protocol.policy import Entry
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
@@ -77,13 +77,13 @@ class RobotsFetcher:
         crawler: Crawler,
         settings: RepSettings,
         stats: RepStats,
-        parking: Parking,
+        lanes: Lanes,
         clock: Callable[[], float],
     ):
         self._crawler = crawler
         self._settings = settings
         self._stats = stats
-        self._parking = parking
+        self._lanes = lanes
         self._clock = clock
         self._in_flight = 0
         self._exchanges = count()
@@ -149,7 +149,7 @@ class RobotsFetcher:
         if is_over(self._crawler):
             raise AbandonedError("the crawl is over")
         try:
-            with self._parking.lane(request):
+            with self._lanes.lane(request):
                 return await self._crawler.engine.download_async(request)
         except BaseException:  # too late, or the crawl closes
             request.meta[TRANSFER].end()

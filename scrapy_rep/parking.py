@@ -1,11 +1,9 @@
 """Where requests wait, for the rules first and then for a place, at no cost to the others.
 
-A request that waits for a robots.txt, and a fetch of one, stay among the downloader's active
-requests, so that the spider is not taken for idle; but for as long as they do, the downloader may
-have one more of them. When the rules are there, those who waited do not all set off at once:
-each waits on until its downloader slot can send it and ``CONCURRENT_REQUESTS`` has a place, the
-most urgent first, as if the scheduler had kept it. A request that comes while others queue for its
-slot gives the most urgent of them the ordinary place it came with, and waits in the place of that.
+When the rules are there, those who waited do not all set off at once: each waits on until its
+downloader slot can send it and ``CONCURRENT_REQUESTS`` has a place, the most urgent first, as if
+the scheduler had kept it. A request that comes while others queue for its slot gives the most
+urgent of them the ordinary place it came with, and waits in the place of that.
 """
 
 from __future__ import annotations
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.lanes import Lanes
     from scrapy_rep.stats import RepStats
 
 _INTERVAL = 0.1
@@ -63,16 +62,15 @@ _Waiting: TypeAlias = "tuple[int, int, Request, Place, Deferred[bool]]"
 class Parking:
     """Room beside ``CONCURRENT_REQUESTS`` for at most ``limit`` requests that wait."""
 
-    def __init__(self, crawler: Crawler, limit: int, stats: RepStats):
+    def __init__(self, crawler: Crawler, lanes: Lanes, limit: int, stats: RepStats):
         self._crawler = crawler
+        self._lanes = lanes
         self._limit = limit
         self._stats = stats
         self._parked = 0
         self._numbers = count()
         self._ready: dict[str, list[_Waiting]] = {}
         self._setting_off: dict[str, list[tuple[Request, float]]] = {}
-        self._fetches: set[Request] = set()
-        self._kept_free = 0
         self._moved = 0.0
         self._watching = False
         self._at_once = False
@@ -93,30 +91,13 @@ class Parking:
             self._parked += 1
             self._stats.inc(names.PARKED)
             self._stats.max(names.PARKED_MAX, self._parked)
-            self._lend(+1)
+            self._lanes.lend(+1)
             pull(self._crawler)
         try:
             yield place
         finally:
             self.waiting -= 1
             self._take_back(place)
-
-    @contextmanager
-    def lane(self, request: Request | None = None) -> Iterator[None]:
-        """Let the downloader have one more active request for as long as this lasts.
-
-        For one that is active already and is not to count, or for the ``request`` of a fetch.
-        """
-        self._lend(+1)
-        pull(self._crawler)
-        if request is not None:
-            self._fetches.add(request)
-        try:
-            yield
-        finally:
-            self._lend(-1)
-            if request is not None:
-                self._fetches.discard(request)
 
     def has_queue(self, request: Request) -> bool:
         """Return whether others wait for the slot of ``request``, behind whom it has to queue."""
@@ -131,7 +112,7 @@ class Parking:
         if not place.lent:
             if not self._swap(key, request, place):
                 return True
-        elif key not in self._ready and self._room(key) > 0 and self._has_place():
+        elif key not in self._ready and self._room(key) > 0 and self._lanes.has_place():
             self._let_go(key, request, place)
             return True
         if not self._watching:
@@ -169,7 +150,7 @@ class Parking:
         if is_stopping(self._crawler):
             return  # what is parked at a stop is given back
         try:
-            self._keep_free(0)
+            self._lanes.keep_free(0)
             # A round lets one go for each slot, so that none is served before the others.
             while sum(self._let_one_go(key) for key in list(self._ready)):
                 pass
@@ -183,8 +164,8 @@ class Parking:
         """Let the most urgent request for a slot go, if it can; the slot is last in line then."""
         if self._first(key) is None or self._room(key) <= 0:
             return False
-        if not self._has_place() and monotonic() < self._moved + _PATIENCE:
-            self._keep_free(1)
+        if not self._lanes.has_place() and monotonic() < self._moved + _PATIENCE:
+            self._lanes.keep_free(1)
             return False
         heap = self._ready.pop(key)
         *_, request, place, going = heappop(heap)
@@ -236,34 +217,13 @@ class Parking:
         usual = own or getattr(downloader, "domain_concurrency", 0)
         return max(1, getattr(slot, "concurrency", 0) or usual)
 
-    def _has_place(self) -> bool:
-        """Return whether ``CONCURRENT_REQUESTS`` has a place for one that was parked."""
-        downloader = self._downloader
-        total = getattr(downloader, "total_concurrency", 0)
-        if not total:
-            return True
-        # A fetch may have left the downloader, and its lane not yet been given back.
-        gone = sum(request not in downloader.active for request in self._fetches)
-        return len(downloader.active) < total + self._kept_free - gone
-
-    def _keep_free(self, places: int) -> None:
-        """Have the engine leave a place to those who wait here, or have it no longer."""
-        self._lend(self._kept_free - places)
-        self._kept_free = places
-
     def _take_back(self, place: Place) -> None:
         if place.lent:
             place.lent = False
             self._parked -= 1
             if self._parked == 0:
-                self._keep_free(0)  # or else a limit of 1 would become 0, which is none
-            self._lend(-1)
-
-    def _lend(self, places: int) -> None:
-        # 0 means no limit; a downloader of the user's own may not know the attribute.
-        downloader = self._downloader
-        if getattr(downloader, "total_concurrency", 0):
-            downloader.total_concurrency += places
+                self._lanes.keep_free(0)  # or else a limit of 1 would become 0, which is none
+            self._lanes.lend(-1)
 
     def _key(self, request: Request) -> str:
         get_slot_key = getattr(self._downloader, "get_slot_key", None)
@@ -291,7 +251,7 @@ class Parking:
             self._timer.cancel()
             self._timer = None
             self._at_once = False
-        self._keep_free(0)
+        self._lanes.keep_free(0)
         if self._watching:
             self._watching = False
             self._crawler.signals.disconnect(self._soon, signals.request_left_downloader)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.claims import Claim
     from scrapy_rep.closing import Closing
-    from scrapy_rep.parking import Parking
+    from scrapy_rep.lanes import Lanes
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 
@@ -52,7 +52,7 @@ class Throttle:
         crawler: Crawler,
         settings: RepSettings,
         stats: RepStats,
-        parking: Parking,
+        lanes: Lanes,
         closing: Closing,
         clock: Callable[[], float],
     ):
@@ -61,7 +61,7 @@ class Throttle:
         self._stats = stats
         self._closing = closing
         self._clock = clock
-        self._room = _Room(parking, settings.park_limit)
+        self._room = _Room(lanes, settings.park_limit)
         self._due: WeakKeyDictionary[Request, Claim] = WeakKeyDictionary()
         self._holds: OrderedDict[str, Hold] = OrderedDict()
         self._listening = False
@@ -138,24 +138,24 @@ class Throttle:
 class _Room:
     """Places beside ``CONCURRENT_REQUESTS``, for at most ``limit`` requests that wait in slots."""
 
-    __slots__ = ("_lanes", "_limit", "_parking", "waiting")
+    __slots__ = ("_lanes", "_limit", "_taken", "waiting")
 
-    def __init__(self, parking: Parking, limit: int):
-        self._parking = parking
+    def __init__(self, lanes: Lanes, limit: int):
+        self._lanes = lanes
         self._limit = limit
-        self._lanes: list[AbstractContextManager[None]] = []
+        self._taken: list[AbstractContextManager[None]] = []
         self.waiting = 0
 
     def count(self, change: int) -> None:
         """So many more requests wait."""
         self.waiting += change
         wanted = min(self.waiting, self._limit)
-        while len(self._lanes) < wanted:
-            lane = self._parking.lane()
+        while len(self._taken) < wanted:
+            lane = self._lanes.lane()
             lane.__enter__()
-            self._lanes.append(lane)
-        while len(self._lanes) > wanted:
-            self._lanes.pop().__exit__(None, None, None)
+            self._taken.append(lane)
+        while len(self._taken) > wanted:
+            self._taken.pop().__exit__(None, None, None)
 
 
 class _Queue(deque[Any]):

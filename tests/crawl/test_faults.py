@@ -38,6 +38,8 @@ MODULES = [
         "identity",
         "inquiry",
         "known",
+        "lanes",
+        "parking",
         "redirects",
         "responses",
         "robotparser",

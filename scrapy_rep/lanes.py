@@ -1,0 +1,66 @@
+"""Places in the downloader beside ``CONCURRENT_REQUESTS``, for what is not to count among them.
+
+A request that waits, and a fetch of a robots.txt, stay among the downloader's active requests, so
+that the spider is not taken for idle; but for as long as they do, the downloader may have one more
+of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from scrapy_rep.engine import downloader_of, pull
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+
+class Lanes:
+    """Lends the downloader of a crawl places, and takes them back."""
+
+    def __init__(self, crawler: Crawler):
+        self._crawler = crawler
+        self._fetches: set[Request] = set()
+        self._kept_free = 0
+
+    @contextmanager
+    def lane(self, request: Request | None = None) -> Iterator[None]:
+        """Let the downloader have one more active request for as long as this lasts.
+
+        For one that is active already and is not to count, or for the ``request`` of a fetch.
+        """
+        self.lend(+1)
+        pull(self._crawler)
+        if request is not None:
+            self._fetches.add(request)
+        try:
+            yield
+        finally:
+            self.lend(-1)
+            if request is not None:
+                self._fetches.discard(request)
+
+    def lend(self, places: int) -> None:
+        """Let the downloader have so many more active requests, or fewer."""
+        # 0 means no limit; a downloader of the user's own may not know the attribute.
+        downloader = downloader_of(self._crawler)
+        if getattr(downloader, "total_concurrency", 0):
+            downloader.total_concurrency += places
+
+    def keep_free(self, places: int) -> None:
+        """Have the engine leave so many places to those who wait for one."""
+        self.lend(self._kept_free - places)
+        self._kept_free = places
+
+    def has_place(self) -> bool:
+        """Return whether ``CONCURRENT_REQUESTS`` has a place for one that waits for it."""
+        downloader = downloader_of(self._crawler)
+        total = getattr(downloader, "total_concurrency", 0)
+        if not total:
+            return True
+        # A fetch may have left the downloader, and its lane not yet been given back.
+        gone = sum(request not in downloader.active for request in self._fetches)
+        return len(downloader.active) < total + self._kept_free - gone
