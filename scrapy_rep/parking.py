@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, islice
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -36,6 +36,9 @@ _INTERVAL = 0.1
 _PATIENCE = 1.0
 """Seconds without any request leaving the downloader, after which one goes on without a place:
 those that hold the places may wait for it."""
+
+_MOST_LOOKED_AT = 100
+"""Slots that are looked at in one go, for one that has room."""
 
 _MOST_SETTING_OFF = 100
 """Slots to which requests may be on their way before those who have arrived are forgotten."""
@@ -151,8 +154,7 @@ class Parking:
             return  # what is parked at a stop is given back
         try:
             self._lanes.keep_free(0)
-            # A round lets one go for each slot, so that none is served before the others.
-            while sum(self._let_one_go(key) for key in list(self._ready)):
+            while self._let_one_go():
                 pass
         finally:
             if self._ready:
@@ -160,20 +162,27 @@ class Parking:
             else:
                 self._end_watch()
 
-    def _let_one_go(self, key: str) -> bool:
-        """Let the most urgent request for a slot go, if it can; the slot is last in line then."""
-        if self._first(key) is None or self._room(key) <= 0:
-            return False
-        if not self._lanes.has_place() and monotonic() < self._moved + _PATIENCE:
-            self._lanes.keep_free(1)
-            return False
-        heap = self._ready.pop(key)
-        *_, request, place, going = heappop(heap)
-        self._let_go(key, request, place)
-        if heap:
-            self._ready[key] = heap
-        going.callback(True)
-        return True
+    def _let_one_go(self) -> bool:
+        """Let the most urgent request for some slot go; the slots take turns."""
+        for key in list(islice(self._ready, _MOST_LOOKED_AT)):
+            first = self._first(key)
+            if first is None:
+                continue
+            heap = self._ready[key]
+            has_room = self._room(key) > 0
+            if has_room:
+                if not self._lanes.has_place() and monotonic() < self._moved + _PATIENCE:
+                    self._lanes.keep_free(1)
+                    return False
+                *_, request, place, going = heappop(heap)
+                self._let_go(key, request, place)
+                going.callback(True)
+            del self._ready[key]
+            if heap:
+                self._ready[key] = heap  # last in line now
+            if has_room:
+                return True
+        return False
 
     def _first(self, key: str) -> _Waiting | None:
         """Return the most urgent of those who queue for a slot."""

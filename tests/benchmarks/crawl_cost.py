@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,11 @@ http {{
 
 
 class CostSpider(Spider):
-    """One request after another, from a list."""
+    """Pages that another page links to: so the scheduler is full, whatever waits elsewhere.
+
+    From `start()` Scrapy takes one request after another, and without robots.txt makes it at once:
+    then nothing ever queues, which makes a page cheaper by a third.
+    """
 
     name = "cost"
 
@@ -78,13 +82,13 @@ class CostSpider(Spider):
         self.pages = 0
 
     async def start(self) -> AsyncIterator[Any]:
-        """All of them."""
-        for url in self.urls:
-            yield Request(url)
+        """The first."""
+        yield Request(self.urls[0])
 
-    def parse(self, _response: Any) -> None:
-        """Counted."""
+    def parse(self, _response: Any) -> Iterable[Request] | None:
+        """Counted; the first leads to all others."""
         self.pages += 1
+        return map(Request, self.urls[1:]) if self.pages == 1 else None
 
 
 def crawl(job: dict[str, Any]) -> dict[str, Any]:
