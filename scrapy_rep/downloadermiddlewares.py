@@ -26,6 +26,7 @@ from scrapy_rep.settings import RepSettings, product_tokens
 from scrapy_rep.shelf import Shelf, open_shelf
 from scrapy_rep.stats import RepStats
 from scrapy_rep.throttling import Throttle
+from scrapy_rep.waiting import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.protocol.rules import Verdict
+
+
+_FETCHES = 64
+"""Fetches under way at once, at least; those that take longer than a while are not counted."""
+
+_A_WHILE = 1.0
+"""Seconds."""
 
 
 class RepDownloaderMiddleware:
@@ -49,7 +57,9 @@ class RepDownloaderMiddleware:
         settings = RepSettings.from_settings(crawler.settings)
         self._stats = RepStats(crawler.stats)
         self._lanes = Lanes(crawler)
-        self._parking = Parking(crawler, self._lanes, settings.park_limit, self._stats)
+        most = max(_FETCHES, crawler.settings.getint("CONCURRENT_REQUESTS"))
+        self._turns = Turns(most, _A_WHILE)
+        self._parking = Parking(crawler, self._lanes, self._turns, settings.park_limit, self._stats)
         self._shelf = open_shelf(crawler, settings, self._stats)
         self._closing = Closing(crawler, self._interrupt, self._busy)
         self._throttle = Throttle(
@@ -107,7 +117,7 @@ class RepDownloaderMiddleware:
         }
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings, shelf: Shelf) -> RobotsCache:
-        fetcher = RobotsFetcher(crawler, settings, self._stats, self._lanes, time.time)
+        fetcher = RobotsFetcher(crawler, settings, self._stats, self._lanes, self._turns, time.time)
         inquiry = Inquiry(
             fetch=fetcher.fetch,
             shelf=shelf,

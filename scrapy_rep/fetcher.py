@@ -33,7 +33,7 @@ from scrapy_rep.protocol.outcome import (
 from scrapy_rep.redirects import RefusedError, answered_by_public, target_of
 from scrapy_rep.responses import body_of, cause_of, lifetime_of
 from scrapy_rep.transfers import TRANSFER, Transfer, track
-from scrapy_rep.waiting import AbandonedError, Turns, within
+from scrapy_rep.waiting import AbandonedError, within
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.policy import Entry
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting import Turns
 
 # Each key keeps one component of Scrapy from changing what robots.txt is found to say.
 _META: dict[str, Any] = {
@@ -62,12 +63,6 @@ _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 # the response.
 _MOST_INFLATION = 16
 
-_AT_ONCE = 64
-"""Fetches under way at once, at least; those that take longer than a while are not counted."""
-
-_A_WHILE = 1.0
-"""Seconds."""
-
 
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``."""
@@ -78,6 +73,7 @@ class RobotsFetcher:
         settings: RepSettings,
         stats: RepStats,
         lanes: Lanes,
+        turns: Turns,
         clock: Callable[[], float],
     ):
         self._crawler = crawler
@@ -87,8 +83,7 @@ class RobotsFetcher:
         self._clock = clock
         self._in_flight = 0
         self._exchanges = count()
-        most = max(_AT_ONCE, crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._turns = Turns(most, _A_WHILE)
+        self._turns = turns
 
     async def fetch(
         self, authority: Authority, page: Request | None, known: Entry | None

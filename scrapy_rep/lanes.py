@@ -55,12 +55,15 @@ class Lanes:
         self.lend(self._kept_free - places)
         self._kept_free = places
 
-    def has_place(self) -> bool:
-        """Return whether ``CONCURRENT_REQUESTS`` has a place for one that waits for it."""
+    def has_place(self, but: int) -> bool:
+        """Return whether ``CONCURRENT_REQUESTS`` has a place for one that waits for it.
+
+        ``but`` is how many of the active requests are not to count.
+        """
         downloader = downloader_of(self._crawler)
         total = getattr(downloader, "total_concurrency", 0)
         if not total:
             return True
         # A fetch may have left the downloader, and its lane not yet been given back.
         gone = sum(request not in downloader.active for request in self._fetches)
-        return len(downloader.active) < total + self._kept_free - gone
+        return len(downloader.active) - but < total + self._kept_free - gone

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.lanes import Lanes
     from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting import Turns
 
 _INTERVAL = 0.1
 """Seconds between two looks for places, should no signal tell of one."""
@@ -49,9 +50,9 @@ class Place:
 
     __slots__ = ("_parking", "lent")
 
-    def __init__(self, parking: Parking, lent: bool):
+    def __init__(self, parking: Parking):
         self._parking = parking
-        self.lent = lent
+        self.lent = False
 
     async def turn(self, request: Request) -> bool:
         """Return when ``request`` may go on to the downloader; ``False`` if the crawl closes."""
@@ -63,19 +64,26 @@ _Waiting: TypeAlias = "tuple[int, int, Request, Place, Deferred[bool]]"
 
 
 class Parking:
-    """Room beside ``CONCURRENT_REQUESTS`` for at most ``limit`` requests that wait."""
+    """Room beside ``CONCURRENT_REQUESTS`` for at most ``limit`` requests that wait.
 
-    def __init__(self, crawler: Crawler, lanes: Lanes, limit: int, stats: RepStats):
+    Nobody is lent one while fetches crowd for their ``turns``, or those who have their rules are
+    short of places: then the requests that the engine pulled next would only wait.
+    """
+
+    def __init__(self, crawler: Crawler, lanes: Lanes, turns: Turns, limit: int, stats: RepStats):
         self._crawler = crawler
         self._lanes = lanes
+        self._turns = turns
         self._limit = limit
         self._stats = stats
         self._parked = 0
+        self._unlent: dict[Place, None] = {}
         self._numbers = count()
         self._ready: dict[str, list[_Waiting]] = {}
         self._setting_off: dict[str, list[tuple[Request, float]]] = {}
         self._moved = 0.0
         self._watching = False
+        self._short = False
         self._at_once = False
         self._timer: CallLaterResult | None = None
         self.waiting = 0
@@ -87,20 +95,33 @@ class Parking:
 
     @contextmanager
     def place(self, request: Request) -> Iterator[Place]:
-        """Hold a place for a request that waits; past the limit it takes an ordinary one."""
+        """Hold a place for a request that waits: an ordinary one, until it can be lent one."""
         self.waiting += 1
-        place = Place(self, lent=self._parked < self._limit and not self.has_queue(request))
-        if place.lent:
+        place = Place(self)
+        if not self.has_queue(request):
+            self._unlent[place] = None
+            self._lend()
+        try:
+            yield place
+        finally:
+            self.waiting -= 1
+            self._unlent.pop(place, None)
+            self._take_back(place)
+
+    def _lend(self) -> None:
+        """Lend places to those who wait in ordinary ones, as far as the limit reaches."""
+        idle = not self._short and not self._turns.crowded
+        while self._unlent and idle and self._parked < self._limit:
+            place = next(iter(self._unlent))
+            del self._unlent[place]
+            place.lent = True
             self._parked += 1
             self._stats.inc(names.PARKED)
             self._stats.max(names.PARKED_MAX, self._parked)
             self._lanes.lend(+1)
             pull(self._crawler)
-        try:
-            yield place
-        finally:
-            self.waiting -= 1
-            self._take_back(place)
+        if self._unlent and self._limit:
+            self._look_after(_INTERVAL)
 
     def has_queue(self, request: Request) -> bool:
         """Return whether others wait for the slot of ``request``, behind whom it has to queue."""
@@ -108,6 +129,7 @@ class Parking:
 
     async def turn(self, place: Place, request: Request) -> bool:
         """Return when there is a place for a request; ``False`` if the crawl closes."""
+        self._unlent.pop(place, None)
         key = self._key(request)
         if key in self._setting_off:  # it may come back, when the rules have expired meanwhile
             others = [(r, since) for r, since in self._setting_off[key] if r is not request]
@@ -115,7 +137,7 @@ class Parking:
         if not place.lent:
             if not self._swap(key, request, place):
                 return True
-        elif key not in self._ready and self._room(key) > 0 and self._lanes.has_place():
+        elif key not in self._ready and self._room(key) > 0 and self._has_place():
             self._let_go(key, request, place)
             return True
         if not self._watching:
@@ -154,10 +176,12 @@ class Parking:
             return  # what is parked at a stop is given back
         try:
             self._lanes.keep_free(0)
+            self._short = False
             while self._let_one_go():
                 pass
+            self._lend()
         finally:
-            if self._ready:
+            if self._ready or self._unlent:
                 self._look_after(_INTERVAL)
             else:
                 self._end_watch()
@@ -171,8 +195,9 @@ class Parking:
             heap = self._ready[key]
             has_room = self._room(key) > 0
             if has_room:
-                if not self._lanes.has_place() and monotonic() < self._moved + _PATIENCE:
+                if not self._has_place() and monotonic() < self._moved + _PATIENCE:
                     self._lanes.keep_free(1)
+                    self._short = True
                     return False
                 *_, request, place, going = heappop(heap)
                 self._let_go(key, request, place)
@@ -225,6 +250,10 @@ class Parking:
         own = getattr(downloader, "per_slot_settings", {}).get(key, {}).get("concurrency")
         usual = own or getattr(downloader, "domain_concurrency", 0)
         return max(1, getattr(slot, "concurrency", 0) or usual)
+
+    def _has_place(self) -> bool:
+        """Return whether ``CONCURRENT_REQUESTS`` has a place for one more that has its rules."""
+        return self._lanes.has_place(but=len(self._unlent))
 
     def _take_back(self, place: Place) -> None:
         if place.lent:

@@ -107,6 +107,11 @@ class Turns:
         self._taken = 0
         self._queue: deque[Deferred[None]] = deque()
 
+    @property
+    def crowded(self) -> bool:
+        """Whether as many wait for a turn as may have one."""
+        return len(self._queue) >= self._most
+
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Wait for a turn, first come first served, and hold it."""

@@ -84,11 +84,12 @@ async def test_a_full_disk_is_said_once(site: Site, tmp_path: Path) -> None:
 
 
 class DeletingSpider(RequestsSpider):
-    """Deletes a file when the first page comes."""
+    """Deletes a file when the first page comes, and goes on to another site."""
 
-    def __init__(self, file: str, **arguments: Any) -> None:
+    def __init__(self, file: str, later: str, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.file = Path(file)
+        self.later = later
         self.deleted = False
 
     def found(self, response: Any) -> Any:
@@ -96,7 +97,7 @@ class DeletingSpider(RequestsSpider):
         if self.file.exists() and not self.deleted:
             self.file.unlink()
             self.deleted = True
-        return ()
+            yield self.request(self.later)
 
 
 @ensureDeferred
@@ -105,8 +106,9 @@ async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: P
     file = str(tmp_path / "r.db")
     plans, expected = plans_of(site, count=60)
     settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=2)
-    result = await crawl(DeletingSpider, settings, plans=plans, file=file)
-    assert verdicts(result) == expected
+    later = site.authority(RULES).url("/later")
+    result = await crawl(DeletingSpider, settings, plans=plans, file=file, later=later)
+    assert verdicts(result) == {**expected, later: "downloaded"}
     assert result.crawler.spider.deleted
     assert result.lines(SAID, "WARNING") == []
     assert len(result.lines("opened anew", "WARNING")) == 1
