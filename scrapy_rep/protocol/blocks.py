@@ -181,3 +181,16 @@ def _values(key: str, block: str) -> tuple[list[str], str]:
         values.append(value)
         others.append(rest)
     return values, "\n".join(others)
+
+
+def cleaned(patterns: list[str]) -> tuple[list[str], str]:
+    """Patterns without comments, white space around them and empty ones; and all as one text."""
+    joined = "\n".join(patterns)
+    if "#" in joined:
+        patterns = [pattern.partition("#")[0] for pattern in patterns]
+    if " " in joined or "\t" in joined:
+        patterns = [pattern.strip(" \t") for pattern in patterns]
+        joined = "\n".join(patterns)
+    if not all(patterns):
+        patterns = [pattern for pattern in patterns if pattern]
+    return patterns, joined

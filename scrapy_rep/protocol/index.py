@@ -106,15 +106,19 @@ class _Floats:
         for text in self._few:
             if text in path:
                 yield text
-        for length in self._short_lengths:
-            places = range(len(path) - length + 1)
-            yield from self._short & {path[at : at + length] for at in places}
-        grams = self._grams
-        if grams:
-            found: set[str] = set()
-            for at in range(len(path) - _GRAM + 1):
-                if path[at : at + _GRAM] in grams:
-                    yield from self._held_at(path[at : at + self._longest], found)
+        if not self._short and not self._grams:
+            return
+        grams = {path[at : at + _GRAM] for at in range(len(path))}
+        if self._short:
+            yield from self._short & {gram[:n] for n in self._short_lengths for gram in grams}
+        if not grams.isdisjoint(self._grams):
+            yield from self._held_long(path)
+
+    def _held_long(self, path: str) -> Iterator[str]:
+        found: set[str] = set()
+        for at in range(len(path) - _GRAM + 1):
+            if path[at : at + _GRAM] in self._grams:
+                yield from self._held_at(path[at : at + self._longest], found)
 
     def _held_at(self, window: str, found: set[str]) -> Iterator[str]:
         """The literals that begin a window, up to one that was found before."""

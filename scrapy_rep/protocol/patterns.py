@@ -17,9 +17,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from scrapy_rep.protocol.blocks import cleaned
 from scrapy_rep.protocol.index import FloatIndex, PrefixIndex
 from scrapy_rep.protocol.path import Form
-from scrapy_rep.protocol.places import Place, Places, each_placed, guards_of, placed, places_of
+from scrapy_rep.protocol.places import (
+    Place,
+    Placed,
+    Places,
+    each_placed,
+    guards_of,
+    placed,
+    places_of,
+)
 from scrapy_rep.protocol.wildcard import Wildcard, wildcard
 
 FEW: Final = 24
@@ -38,6 +47,7 @@ class PatternSet:
     """All patterns of one kind, allow or disallow, that hold for one crawler."""
 
     __slots__ = (
+        "_changed",
         "_filed",
         "_form",
         "_known",
@@ -56,12 +66,13 @@ class PatternSet:
     )
 
     def __init__(self, patterns: list[str], form: Form) -> None:
-        patterns, joined = _cleaned(patterns)
+        patterns, joined = cleaned(patterns)
         self._form = form
         self._number = len(patterns)
         self._octets_written = len(joined)
         self._octets_of: Callable[[str], int] = form.octets
-        self._placed: list[tuple[Place, str, str]] | None = None
+        self._changed: list[Placed] = []
+        self._placed: list[Placed] | None = None
         self._filed: Filed = _UNFILED
         self._known: dict[str, Wildcard] | None = None
         self._literals: tuple[str, ...] | None = None
@@ -77,9 +88,10 @@ class PatternSet:
         if "*" in joined or "$" in joined:
             special = [p for p in patterns if "*" in p or "$" in p]
         if form.changes(joined):
-            changed = [p for p in patterns if "%" in p or (form.encodes and not p.isascii())]
-            special = [p for p in special if not form.changes(p)]
-            self._add(each_placed(changed, form))
+            changed = dict.fromkeys(p for p in patterns if form.changes(p))
+            special = [p for p in special if p not in changed]
+            self._changed = each_placed(changed, form)
+            self._add(Places.told(self._changed))
         if special:
             self._add(placed(special, form))
 
@@ -105,22 +117,23 @@ class PatternSet:
     def size(self) -> int:
         """Octets of memory, about."""
         numbers = 130 * len(self.prefixes.keys) if self.prefixes else 0
-        filed = 140 * len(self._placed or ()) + sum([250 * len(f) for f in self._filed.values()])
+        filed = 140 * len(self._placed or self._changed)
+        filed += sum([250 * len(found) for found in self._filed.values()])
         found = 75 * (len(self.heads) + len(self.ends) + len(self.guards))
         floats = 500 * len(self.guards) if self.floats else 0
         apart = 700 * len(self._known or ())
         written = self._octets_written + 75 * self._number
         return 700 + written + numbers + filed + found + floats + apart
 
-    def _places(self) -> list[tuple[Place, str, str]]:
+    def _places(self) -> list[Placed]:
         """Each head, end and guard with the pattern that is found by it."""
         if self._placed is None:
-            literals = {*self.literals()}
-            others = [pattern for pattern in dict.fromkeys(self._all()) if pattern not in literals]
-            placed, form = [], self._form
+            done = {*self.literals(), *[pattern for *_, pattern in self._changed]}
+            others = [pattern for pattern in dict.fromkeys(self._all()) if pattern not in done]
+            placed, form = self._changed, self._form
             for pattern in others:
                 at = pattern.find("*")
-                if at > 1 and not form.changes(pattern):
+                if at > 1:
                     placed.append((Place.HEAD, pattern[:at], pattern))
                 else:
                     placed += [(place, text, pattern) for place, text in places_of(pattern, form)]
@@ -156,11 +169,11 @@ class PatternSet:
             filed = self._filed = {place: {} for place in Place}
             for place, text, pattern in self._places():
                 filed[place].setdefault(text, []).append(pattern)
-            self._placed = []
+            self._changed = self._placed = []
             heads, guards = filed[Place.HEAD], filed[Place.GUARD]
             for head, patterns in heads.items():
                 if len(patterns) > _BEHIND_ONE_HEAD:
-                    heads[head] = [p for p in patterns if not self._spread(p)]
+                    heads[head] = self._spread(patterns, guards)
             self._literal_set = {*self.literals()}
             self.prefixes = PrefixIndex(self._literal_set | heads.keys())
             self.heads, self.guards = (), tuple(guards)
@@ -168,12 +181,21 @@ class PatternSet:
                 self.floats = FloatIndex(guards)
         return self.prefixes
 
-    def _spread(self, pattern: str) -> bool:
-        """A pattern that crowds behind one head with others is found by its guard instead."""
-        pieces = [piece for piece in pattern.removesuffix("$").split("*")[1:] if piece]
-        for text in guards_of(pieces, self._form) if pieces else ():
-            self._filed[Place.GUARD].setdefault(text, []).append(pattern)
-        return bool(pieces)
+    def _spread(self, patterns: list[str], guards: dict[str, list[str]]) -> list[str]:
+        """Patterns that crowd behind one head are found by their guards instead.
+
+        Those without any are left behind it.
+        """
+        left, form = [], self._form
+        for pattern in patterns:
+            pieces = pattern.removesuffix("$").split("*")
+            pieces[0] = ""
+            if any(pieces):
+                for text in guards_of(pieces, form):
+                    guards.setdefault(text, []).append(pattern)
+            else:
+                left.append(pattern)
+        return left
 
     def match(self, path: str) -> bool:
         """Some pattern matches a path in normal form."""
@@ -274,16 +296,3 @@ class PatternSet:
             held = [guard for guard in guards if guard in path]
         for guard in held:
             yield from guards[guard]
-
-
-def _cleaned(patterns: list[str]) -> tuple[list[str], str]:
-    """Patterns without comments, white space around them and empty ones; and all as one text."""
-    joined = "\n".join(patterns)
-    if "#" in joined:
-        patterns = [pattern.partition("#")[0] for pattern in patterns]
-    if " " in joined or "\t" in joined:
-        patterns = [pattern.strip(" \t") for pattern in patterns]
-        joined = "\n".join(patterns)
-    if not all(patterns):
-        patterns = [pattern for pattern in patterns if pattern]
-    return patterns, joined

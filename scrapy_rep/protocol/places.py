@@ -7,12 +7,15 @@ A path that shows none of the places of a set of patterns is matched by none of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.path import Form
 from scrapy_rep.protocol.wildcard import floating_piece
+
+_TELLING: Final = 3
+"""Octets of a text that few paths hold by chance."""
 
 
 class Place(IntEnum):
@@ -23,12 +26,24 @@ class Place(IntEnum):
     GUARD = 2
 
 
+Placed = tuple[Place, str, str]
+"""A place, the text that shows there, and the pattern that is found by it."""
+
+
 class Places(NamedTuple):
     """The texts by which a set of patterns is found."""
 
     heads: list[str]
     ends: list[str]
     guards: list[str]
+
+    @classmethod
+    def told(cls, placed: Iterable[Placed]) -> Places:
+        """The texts of what was placed one by one."""
+        found = cls([], [], [])
+        for place, text, _ in placed:
+            found[place].append(text)
+        return found
 
 
 def placed(patterns: list[str], form: Form) -> Places:
@@ -54,18 +69,16 @@ def placed(patterns: list[str], form: Form) -> Places:
         else:
             ends.append(rest[:-1])
     if others:
-        more = each_placed(others, form)
+        more = Places.told(each_placed(others, form))
         return Places(heads + more.heads, ends + more.ends, guards + more.guards)
     return Places(heads, ends, guards)
 
 
-def each_placed(patterns: list[str], form: Form) -> Places:
+def each_placed(patterns: Iterable[str], form: Form) -> list[Placed]:
     """Patterns of any kind are placed one by one."""
-    found = Places([], [], [])
-    for pattern in patterns:
-        for place, text in places_of(pattern, form):
-            found[place].append(text)
-    return found
+    return [
+        (place, text, pattern) for pattern in patterns for place, text in places_of(pattern, form)
+    ]
 
 
 def places_of(pattern: str, form: Form) -> Iterator[tuple[Place, str]]:
@@ -78,7 +91,7 @@ def places_of(pattern: str, form: Form) -> Iterator[tuple[Place, str]]:
         unchanged = form.unchanged(head)
         head = unchanged if len(unchanged) > 1 else form.path_text(head.partition("?")[0])
     if len(head) <= 1 and len(pieces) == 1 and pattern[-1] == "$" and rest[-1] != "*":
-        for text in guards_of(pieces, form):
+        for text in {*floating_piece(pieces[0], form)}:
             yield Place.END, text
     elif len(head) > 1 or not pieces:
         yield Place.HEAD, head
@@ -88,5 +101,14 @@ def places_of(pattern: str, form: Form) -> Iterator[tuple[Place, str]]:
 
 
 def guards_of(pieces: list[str], form: Form) -> Collection[str]:
-    """The longest piece in normal form; in both, where a query has another than a path."""
-    return {*floating_piece(max(pieces, key=len), form)}
+    """What a path must hold of the longest piece, or one of what it must hold."""
+    piece = max(pieces, key=len)
+    if not form.changes(piece):
+        return (piece,)
+    if not form.encodes:
+        # Between its escapes a piece is in normal form, and the same in a path and in a query.
+        first, *others = piece.split("%")
+        plain = max(first, *[other[2:] for other in others], key=len)
+        if len(plain) >= _TELLING:
+            return (plain,)
+    return {*floating_piece(piece, form)}

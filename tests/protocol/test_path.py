@@ -5,7 +5,7 @@ import random
 import pytest
 
 from scrapy_rep.protocol.path import form_of, literal, match_path, origin_of
-from scrapy_rep.protocol.places import Place, each_placed, placed, places_of
+from scrapy_rep.protocol.places import Place, Places, each_placed, placed, places_of
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.wildcard import wildcard
 from tests.benchmarks import inputs
@@ -97,8 +97,10 @@ def test_a_path_shows_the_place_of_each_pattern_that_matches_it(seed: int) -> No
         matched = match_path(path, FORM)
         if not wild.matches(matched):
             continue
-        ways = (each_placed,) if FORM.changes(pattern) else (each_placed, placed)
-        for heads, ends, guards in [way([pattern], FORM) for way in ways]:
+        ways = [Places.told(each_placed([pattern], FORM))]
+        if not FORM.changes(pattern):
+            ways.append(placed([pattern], FORM))
+        for heads, ends, guards in ways:
             assert (
                 matched.startswith(tuple(heads))
                 or matched.endswith(tuple(ends))
