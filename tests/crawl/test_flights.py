@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -106,19 +107,31 @@ async def test_1000_requests_to_20_authorities_make_20_fetches(site: Site) -> No
     assert (len(result.downloaded), len(result.forbidden)) == (900, 100)
 
 
+class Leap:
+    """The clock leaps ahead once every site has served a page; `ended` requests had by then."""
+
+    def __init__(self, clock: Ahead, shops: list[Authority], seconds: float) -> None:
+        self.clock, self.shops, self.seconds = clock, shops, seconds
+        self.ended = 0
+        self.pages = 0
+
+    def __call__(self, ended: int) -> None:
+        """So many requests have ended."""
+        if not self.ended and all(shop.page_hits for shop in self.shops):
+            self.ended = ended
+            self.pages = sum(len(shop.page_hits) for shop in self.shops)
+            self.clock.seconds += self.seconds
+
+
 @ensureDeferred
 async def test_at_expiry_under_load_there_are_20_more(site: Site, clock: Ahead) -> None:
     """In the middle of 1,000 requests a day goes by: 40 fetches, and the new rules hold."""
     shops = site.authorities(20, [Reply(200, RULES, delay=0.1), Reply(200, NOTHING, delay=0.1)])
-
-    def tick(ended: int) -> None:
-        if ended == 300:
-            clock.seconds += DAY
-
-    result = await visit(spread(shops, 1_000), tick, CONCURRENT_REQUESTS=32, **BY_TURNS)
+    leap = Leap(clock, shops, DAY)
+    result = await visit(spread(shops, 1_000), leap, CONCURRENT_REQUESTS=32, **BY_TURNS)
     assert asked(shops) == {2: 20}
     # What was let through before the day went by may still be on its way.
-    assert 200 <= len(result.downloaded) <= 400
+    assert leap.pages <= len(result.downloaded) <= leap.pages + 100
     assert result.stats["robotstxt/request_count"] == 40
 
 
@@ -126,18 +139,12 @@ async def test_at_expiry_under_load_there_are_20_more(site: Site, clock: Ahead) 
 async def test_in_the_last_tenth_the_refresh_makes_nobody_wait(site: Site, clock: Ahead) -> None:
     """20 more fetches, in the background: requests go on by the rules there are."""
     shops = site.authorities(20, [RULES, Reply(200, NOTHING, delay=0.5)])
-
-    def tick(ended: int) -> None:
-        if ended == 300:
-            clock.seconds += 0.95 * DAY
-
-    result = await visit(spread(shops, 600), tick, CONCURRENT_REQUESTS=16, **BY_TURNS)
+    leap = Leap(clock, shops, 0.95 * DAY)
+    result = await visit(spread(shops, 600), leap, CONCURRENT_REQUESTS=16, **BY_TURNS)
     assert asked(shops) == {2: 20}
-    refreshed = min(shop.robots_hits[1].finished or 0.0 for shop in shops)
+    refreshed = min(shop.robots_hits[1].sent or 0.0 for shop in shops)
     early = [h for shop in shops for h in shop.page_hits if h.received < refreshed]
-    assert len(early) > 285
-    assert result.stats["robotstxt/cache/miss"] < 600
-    assert result.stats["robotstxt/cache/hit"] > 200
+    assert len(early) > leap.pages + 20
 
 
 async def a_minute_of_dead_hosts(site: Site, clock: Ahead, requests: int) -> None:
@@ -169,21 +176,26 @@ async def test_dead_hosts_are_left_alone_for_a_minute_at_length(site: Site, cloc
 
 @ensureDeferred
 async def test_the_back_off_doubles_up_to_an_hour(site: Site, clock: Ahead) -> None:
-    """Six hours of requests, one every half minute: attempts after 1, 3, 7, 15, 31, 63 minutes."""
+    """Four hours of requests, one a minute: attempts after 1, 3, 7, 15, 31, 63 minutes."""
     dead = site.authority(Reply(503))
     moments: list[float] = []
 
     def tick(_ended: int) -> None:
         if len(dead.robots_hits) > len(moments):
             moments.append(clock.seconds)
-        clock.seconds += 30.0
+        clock.seconds += 61.0
 
-    urls = [dead.url(f"/{n}") for n in range(6 * 120)]
+    urls = [dead.url(f"/{n}") for n in range(4 * 60)]
     result = await visit(urls, tick, OneByOneSpider)
     assert result.unreachable == urls
-    gaps = [round((b - a) / 30) * 30 for a, b in zip(moments, moments[1:])]  # noqa: B905, RUF007
-    assert gaps[:6] == [60, 120, 240, 480, 960, 1_920]
-    assert set(gaps[6:]) <= {3_600, 3_630}
+    # An attempt is made by the first request after the back-off, up to a minute late.
+    lateness = [
+        later - earlier - expected
+        for (earlier, later), expected in zip(
+            pairwise(moments), [60, 120, 240, 480, 960, 1_920, 3_600, 3_600], strict=True
+        )
+    ]
+    assert all(0 <= late <= 62 for late in lateness), lateness
 
 
 @ensureDeferred
