@@ -140,7 +140,7 @@ async def test_in_the_last_tenth_the_refresh_makes_nobody_wait(site: Site, clock
     """20 more fetches, in the background: requests go on by the rules there are."""
     shops = site.authorities(20, [RULES, Reply(200, NOTHING, delay=0.5)])
     leap = Leap(clock, shops, 0.95 * DAY)
-    result = await visit(spread(shops, 600), leap, CONCURRENT_REQUESTS=16, **BY_TURNS)
+    await visit(spread(shops, 600), leap, CONCURRENT_REQUESTS=16, **BY_TURNS)
     assert asked(shops) == {2: 20}
     refreshed = min(shop.robots_hits[1].sent or 0.0 for shop in shops)
     early = [h for shop in shops for h in shop.page_hits if h.received < refreshed]
