@@ -81,9 +81,9 @@ class Gate:
         elif (known := self._cache.consult(authority, request)) is not None:
             self._stats.inc(names.HIT)
         else:
-            return await self._wait(request, authority, agent)
-        if self._parking.crowded and self._parking.has_queue(request):
-            return await self._wait(request, authority, agent)
+            return await self._wait(request, authority, agent, for_rules=True)
+        if self._parking.has_queues and self._parking.has_queue(request):
+            return await self._wait(request, authority, agent, for_rules=False)
         if not known.allows(authority, url, agent):
             self._stop(request, authority, known, agent)
         self._pass(request, authority, known, agent)
@@ -96,12 +96,12 @@ class Gate:
             raise self.refuse(request, Cause.URL, str(error)) from None
 
     async def _wait(
-        self, request: Request, authority: Authority, agent: tuple[str, ...]
+        self, request: Request, authority: Authority, agent: tuple[str, ...], *, for_rules: bool
     ) -> Request | None:
         """Check a request that has to wait, for rules or for its turn."""
         self._closing.watch()
         while True:
-            with self._parking.place(request) as place:
+            with self._parking.place(for_rules=for_rules) as place:
                 known = await self._cache.lookup(authority, request)
                 if known.interrupted:
                     too_late = partial(self.refuse, request, Cause.CLOSING, "", authority)
@@ -114,6 +114,7 @@ class Gate:
             now_known = known if known.holds(self._clock()) else None
             now_known = now_known or self._cache.consult(authority, request)
             if now_known is None:
+                for_rules = True
                 continue
             if not now_known.allows(authority, request.url, agent):
                 self._stop(request, authority, now_known, agent)

@@ -94,7 +94,7 @@ class Inquiry:
                 self._shelf.release(authority, lease or NOT_SHARED)
             await pause(delay)
             attempt += 1
-            pages = waiting() or [page]
+            pages = [other for other in waiting() if other is not None] or [page]
             page = pages[attempt % len(pages)]
 
     async def _turn(

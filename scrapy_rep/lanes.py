@@ -55,6 +55,12 @@ class Lanes:
         self.lend(self._kept_free - places)
         self._kept_free = places
 
+    @property
+    def busy(self) -> bool:
+        """Whether a page is being downloaded, whose end will make room."""
+        slots = getattr(downloader_of(self._crawler), "slots", {})
+        return any(slot.transferring - self._fetches for slot in slots.values())
+
     def has_place(self, but: int) -> bool:
         """Return whether ``CONCURRENT_REQUESTS`` has a place for one that waits for it.
 

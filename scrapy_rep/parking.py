@@ -21,6 +21,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats as names
+from scrapy_rep.departures import Departures
 from scrapy_rep.engine import downloader_of, is_stopping, pull
 
 if TYPE_CHECKING:
@@ -34,15 +35,12 @@ if TYPE_CHECKING:
 _INTERVAL = 0.1
 """Seconds between two looks for places, should no signal tell of one."""
 
-_PATIENCE = 1.0
-"""Seconds without any request leaving the downloader, after which one goes on without a place:
-those that hold the places may wait for it."""
+_STUCK = 0.2
+"""Seconds in which nothing moves and no page is downloaded, after which a request goes on without
+a place: those that hold the places may wait for it."""
 
 _MOST_LOOKED_AT = 100
 """Slots that are looked at in one go, for one that has room."""
-
-_MOST_SETTING_OFF = 100
-"""Slots to which requests may be on their way before those who have arrived are forgotten."""
 
 
 class Place:
@@ -80,25 +78,29 @@ class Parking:
         self._unlent: dict[Place, None] = {}
         self._numbers = count()
         self._ready: dict[str, list[_Waiting]] = {}
-        self._setting_off: dict[str, list[tuple[Request, float]]] = {}
-        self._moved = 0.0
+        self._departures = Departures(crawler)
+        self._leaving: set[Request] = set()
+        self._moved = 0.0  # when the last one was let go, or left the downloader
         self._watching = False
-        self._short = False
-        self._at_once = False
+        self._short = False  # whether the last look found one that lacked nothing but a place
+        self._at_once = False  # whether the timer is set for the next turn of the loop
         self._timer: CallLaterResult | None = None
         self.waiting = 0
 
     @property
-    def crowded(self) -> bool:
+    def has_queues(self) -> bool:
         """Whether requests wait for a place, behind which others have to queue."""
         return bool(self._ready)
 
     @contextmanager
-    def place(self, request: Request) -> Iterator[Place]:
-        """Hold a place for a request that waits: an ordinary one, until it can be lent one."""
+    def place(self, *, for_rules: bool) -> Iterator[Place]:
+        """Hold a place for a request that waits: the ordinary one that it came with.
+
+        In exchange for that, one that waits ``for_rules`` is lent another as soon as may be.
+        """
         self.waiting += 1
         place = Place(self)
-        if not self.has_queue(request):
+        if for_rules:
             self._unlent[place] = None
             self._lend()
         try:
@@ -107,21 +109,26 @@ class Parking:
             self.waiting -= 1
             self._unlent.pop(place, None)
             self._take_back(place)
+            if not self.waiting:
+                self._departures.clear()
+                self._leaving.clear()
 
     def _lend(self) -> None:
         """Lend places to those who wait in ordinary ones, as far as the limit reaches."""
         idle = not self._short and not self._turns.crowded
         while self._unlent and idle and self._parked < self._limit:
-            place = next(iter(self._unlent))
-            del self._unlent[place]
-            place.lent = True
-            self._parked += 1
+            self._lend_to(next(iter(self._unlent)))
             self._stats.inc(names.PARKED)
             self._stats.max(names.PARKED_MAX, self._parked)
-            self._lanes.lend(+1)
             pull(self._crawler)
         if self._unlent and self._limit:
             self._look_after(_INTERVAL)
+
+    def _lend_to(self, place: Place) -> None:
+        self._unlent.pop(place, None)
+        place.lent = True
+        self._parked += 1
+        self._lanes.lend(+1)
 
     def has_queue(self, request: Request) -> bool:
         """Return whether others wait for the slot of ``request``, behind whom it has to queue."""
@@ -129,36 +136,38 @@ class Parking:
 
     async def turn(self, place: Place, request: Request) -> bool:
         """Return when there is a place for a request; ``False`` if the crawl closes."""
-        self._unlent.pop(place, None)
         key = self._key(request)
-        if key in self._setting_off:  # it may come back, when the rules have expired meanwhile
-            others = [(r, since) for r, since in self._setting_off[key] if r is not request]
-            self._setting_off[key] = others
+        self._departures.came_back(key, request)
+        if place in self._unlent:  # those who have their rules may have its place by now
+            self._lend_to(place)
+        first = None
         if not place.lent:
-            if not self._swap(key, request, place):
+            first = self._swap(key, request, place)
+            if first is None:
                 return True
-        elif key not in self._ready and self._room(key) > 0 and self._has_place():
+        elif key not in self._ready and self._departures.room(key) > 0 and self._has_place():
             self._let_go(key, request, place)
             return True
         if not self._watching:
             self._watching = True
-            self._crawler.signals.connect(self._soon, signals.request_left_downloader)
+            self._crawler.signals.connect(self._left, signals.request_left_downloader)
         going: Deferred[bool] = Deferred()
         waiting = (-request.priority, next(self._numbers), request, place, going)
         heappush(self._ready.setdefault(key, []), waiting)
         self._look_after(0)
+        if first is not None:
+            first.callback(True)  # last of all: it may come back here at once
         return await maybe_deferred_to_future(going)
 
-    def _swap(self, key: str, request: Request, place: Place) -> bool:
-        """Let the most urgent of a queue go in the ordinary place of ``request``, if it can."""
+    def _swap(self, key: str, request: Request, place: Place) -> Deferred[bool] | None:
+        """Have the most urgent of a queue go in the ordinary place of ``request``, if it can."""
         first = self._first(key)
         if first is None or -request.priority < first[0]:
-            return False
+            return None
         *_, other, others_place, going = heappop(self._ready[key])
         place.lent, others_place.lent = others_place.lent, False
         self._let_go(key, other, others_place)
-        going.callback(True)
-        return True
+        return going
 
     def give_up(self) -> None:
         """Tell those who wait for a place that the crawl closes."""
@@ -189,25 +198,28 @@ class Parking:
     def _let_one_go(self) -> bool:
         """Let the most urgent request for some slot go; the slots take turns."""
         for key in list(islice(self._ready, _MOST_LOOKED_AT)):
-            first = self._first(key)
-            if first is None:
+            if self._first(key) is None:
                 continue
-            heap = self._ready[key]
-            has_room = self._room(key) > 0
+            has_room = self._departures.room(key) > 0
+            if has_room and not self._has_place() and not self._stuck():
+                self._lanes.keep_free(1)
+                self._short = True
+                return False
+            heap = self._ready.pop(key)
+            going = None
             if has_room:
-                if not self._has_place() and monotonic() < self._moved + _PATIENCE:
-                    self._lanes.keep_free(1)
-                    self._short = True
-                    return False
                 *_, request, place, going = heappop(heap)
                 self._let_go(key, request, place)
-                going.callback(True)
-            del self._ready[key]
             if heap:
                 self._ready[key] = heap  # last in line now
-            if has_room:
+            if going is not None:
+                going.callback(True)  # last of all: it may come back here at once
                 return True
         return False
+
+    def _stuck(self) -> bool:
+        """Return whether no place will become free as long as nobody goes on without one."""
+        return monotonic() >= self._moved + _STUCK and not self._lanes.busy
 
     def _first(self, key: str) -> _Waiting | None:
         """Return the most urgent of those who queue for a slot."""
@@ -222,38 +234,14 @@ class Parking:
     def _let_go(self, key: str, request: Request, place: Place) -> None:
         self._moved = monotonic()
         self._take_back(place)
-        self._setting_off.setdefault(key, []).append((request, monotonic()))
-        if len(self._setting_off) > _MOST_SETTING_OFF:
-            for name in list(self._setting_off):
-                self._room(name)  # forgets those who have arrived
-
-    def _room(self, key: str) -> int:
-        """Return how many more requests the slot of that name can send at once."""
-        downloader = self._downloader
-        slot = getattr(downloader, "slots", {}).get(key)
-        active = getattr(slot, "active", ())
-        # Who was let go is not in the slot yet, until it is, or ends or waits on the way.
-        recent = monotonic() - _PATIENCE
-        setting_off = [
-            (request, since)
-            for request, since in self._setting_off.pop(key, ())
-            if since > recent and request in downloader.active and request not in active
-        ]
-        if setting_off:
-            self._setting_off[key] = setting_off
-        # One more may queue there, so that the slot is not idle until the next look.
-        return self._concurrency(key, slot) + 1 - len(active) - len(setting_off)
-
-    def _concurrency(self, key: str, slot: Any) -> int:
-        """Return how many requests a slot sends at once, be it there or not."""
-        downloader = self._downloader
-        own = getattr(downloader, "per_slot_settings", {}).get(key, {}).get("concurrency")
-        usual = own or getattr(downloader, "domain_concurrency", 0)
-        return max(1, getattr(slot, "concurrency", 0) or usual)
+        self._departures.add(key, request)
 
     def _has_place(self) -> bool:
         """Return whether ``CONCURRENT_REQUESTS`` has a place for one more that has its rules."""
-        return self._lanes.has_place(but=len(self._unlent))
+        # Those who have left the downloader are among its active requests for a moment still.
+        active = self._downloader.active
+        self._leaving = {request for request in self._leaving if request in active}
+        return self._lanes.has_place(but=len(self._unlent) + len(self._leaving))
 
     def _take_back(self, place: Place) -> None:
         if place.lent:
@@ -271,8 +259,9 @@ class Parking:
     def _downloader(self) -> Any:
         return downloader_of(self._crawler)
 
-    def _soon(self) -> None:
+    def _left(self, request: Request) -> None:
         self._moved = monotonic()
+        self._leaving.add(request)
         if self._at_once:
             return
         if self._timer is not None:
@@ -292,4 +281,4 @@ class Parking:
         self._lanes.keep_free(0)
         if self._watching:
             self._watching = False
-            self._crawler.signals.disconnect(self._soon, signals.request_left_downloader)
+            self._crawler.signals.disconnect(self._left, signals.request_left_downloader)

@@ -66,19 +66,33 @@ def track(crawler: Crawler) -> None:
     download = getattr(handlers, "download_request_async", None)
     if download is None or isinstance(download, _Tracked):
         return  # a downloader of the user's own: its transfers end when they do
-    handlers.download_request_async = _Tracked(download)
+    handlers.download_request_async = _Tracked(download, handlers)
 
 
 class _Tracked:
     """``download_request_async`` of a crawl, with an eye on the requests of this package."""
 
-    __slots__ = ("_download",)
+    __slots__ = ("_download", "_handlers")
 
-    def __init__(self, download: Download):
+    def __init__(self, download: Download, handlers: Any):
         self._download = download
+        self._handlers = handlers
 
     def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         transfer: Transfer | None = request.meta.get(TRANSFER)
         if transfer is None:
             return self._download(request)
+        _unbind(self._handlers)
         return transfer.run(self._download, request)
+
+
+def _unbind(handlers: Any) -> None:
+    """Have no handler make a request wait for a connection; the downloader bounds them already.
+
+    Without a Twisted reactor Scrapy's handler has no more connections than CONCURRENT_REQUESTS, and
+    those that fetch a robots.txt come on top of that.
+    """
+    for handler in getattr(handlers, "_handlers", {}).values():
+        connector: Any = getattr(getattr(handler, "_session", None), "connector", None)
+        if getattr(connector, "_limit", 0):
+            connector._limit = 0  # noqa: SLF001  # it can be told in no other way

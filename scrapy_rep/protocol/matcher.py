@@ -45,7 +45,7 @@ def _nothing(_: str) -> bool:
 def matcher_for(disallow: PatternSet, decides: Matcher, form: Form) -> Matcher:
     """A matcher asks ``decides`` only about a match path that a disallow rule may match.
 
-    It may raise :class:`OutgrownError`; the one that is made then does not.
+    It may raise :class:`OutgrownError`, its first answer included; the one made then does not.
     """
     if not disallow:
         return everything

@@ -63,7 +63,7 @@ class _Compiled:
 
 
 class RobotsTxt:
-    """The rules of one robots.txt; made by :meth:`parse`."""
+    """The rules of one robots.txt; made by :meth:`parse`. It is for one thread at a time."""
 
     __slots__ = ("_allows", "_body", "_compiled", "_paces", "_parts", "_profile")
 
@@ -103,7 +103,7 @@ class RobotsTxt:
         try:
             return self._allows[agent](url)  # type: ignore[index]
         except (KeyError, OutgrownError):
-            return self._remember(agent)(url)  # type: ignore[arg-type]
+            return self._afresh(url, agent)  # type: ignore[arg-type]
         except TypeError:
             if isinstance(agent, (str, tuple)):
                 raise
@@ -155,6 +155,13 @@ class RobotsTxt:
         """Octets of memory that this object holds, about."""
         held = sum([compiled.size for compiled in self._compiled.values()])
         return 600 + len(self._body) + held + sum([part.size for part in self._parts])
+
+    def _afresh(self, url: str, key: str | tuple[str, ...]) -> bool:
+        """The answer of a new matcher; a very long URL may ask for yet another one."""
+        try:
+            return self._remember(key)(url)
+        except OutgrownError:
+            return self._remember(key)(url)
 
     def _remember(self, key: str | tuple[str, ...]) -> Callable[[str], bool]:
         """The rules that an agent argument leads to are kept for its next question."""

@@ -30,6 +30,7 @@ MODULES = [
     for name in (
         "cache",
         "closing",
+        "departures",
         "downloadermiddlewares",
         "engine",
         "fetcher",

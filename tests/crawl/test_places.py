@@ -6,6 +6,7 @@ import time
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 import scrapy
@@ -17,7 +18,7 @@ from scrapy.http import Response
 from scrapy_rep.closing import Closing
 from scrapy_rep.protocol.policy import Entry
 from scrapy_rep.stores import Store
-from tests.crawl.harness import crawl
+from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
@@ -233,6 +234,15 @@ class TokenMiddleware:
             await self.crawler.engine.download_async(Request(self.url))
 
 
+class OwnTokenMiddleware(TokenMiddleware):
+    """Gets the token from the page's own site."""
+
+    async def process_request(self, request: Request) -> None:
+        """Ask for it with the page's place in hand."""
+        if request.url.endswith("/a"):
+            await self.crawler.engine.download_async(Request(urljoin(request.url, "/token")))
+
+
 @ensureDeferred
 async def test_no_delay_comes_between_the_hops_of_a_fetch(site: Site) -> None:
     """Several sites redirect to one robots.txt: DOWNLOAD_DELAY is for pages."""
@@ -308,6 +318,69 @@ async def test_a_fault_of_ours_is_told_to_no_other_crawl(site: Site, tmp_path: P
     (await crawl(settings=settings, plans=[gone.url("/a")])).check()
     (await crawl(settings=settings, plans=[gone.url("/a")])).check()
     assert len(gone.robots_hits) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_silent_sites_take_no_connection_from_others(site: Site, mode: str) -> None:
+    """More sites hang than CONCURRENT_REQUESTS: the others are asked and served all the same."""
+    silent, shops = site.authorities(12, Hang()), site.authorities(20, RULES)
+    plans = [shop.url("/a") for shop in (*silent, *shops)]
+    settings = obey(REP_TIMEOUT=5, CONCURRENT_REQUESTS=4)
+    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    assert result.downloaded == [shop.url("/a") for shop in shops]
+    begun = min(shop.robots_hits[0].received for shop in silent)
+    assert all(hit.received < begun + 5 for shop in shops for hit in shop.page_hits)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_pages_that_wait_for_their_own_site_end_under_every_reactor(site: Site, mode: str) -> None:
+    """Where a request goes on at once when it is let go, the queue behind it is kept."""
+    shop = site.authority(LATE)
+    settings = obey(
+        CONCURRENT_REQUESTS_PER_DOMAIN=1,
+        DOWNLOADER_MIDDLEWARES={"tests.crawl.test_places.OwnTokenMiddleware": 950},
+    )
+    plans = [shop.url(f"/{n}/a") for n in range(20)]
+    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    assert sorted(result.downloaded) == sorted(plans)
+
+
+@ensureDeferred
+async def test_one_place_is_enough_to_go_on(site: Site) -> None:
+    """CONCURRENT_REQUESTS = 1: one page at a time, and each goes when the one before has ended."""
+    shops = site.authorities(10, LATE)
+    plans = [shop.url(f"/{n}") for shop in shops for n in range(10)]
+    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=1), plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert at_once(result, shops) == 1
+    times = [hit.received for shop in shops for hit in shop.page_hits]
+    assert max(times) - min(times) < 6  # ten a second would take ten seconds
+
+
+@ensureDeferred
+async def test_places_are_kept_however_many_land_at_once(site: Site) -> None:
+    """Those past the limit, who waited in ordinary places, do not come on top of the others."""
+    shops = site.authorities(40, LATE, Reply(200, "page", delay=0.1))
+    plans = [shop.url(f"/{n}") for n in range(2) for shop in shops]
+    settings = obey(CONCURRENT_REQUESTS=8, REP_PARK_LIMIT=24)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert at_once(result, shops) <= 8 + 3
+
+
+@ensureDeferred
+async def test_a_queue_of_one_port_does_not_hold_rules_of_another(site: Site) -> None:
+    """A silent authority on the host of a queue: who waits for it takes nobody's place."""
+    busy = site.authority(LATE, Reply(200, "page", delay=0.2))
+    silent = site.authority(Hang(), host=busy.host)
+    shops = site.authorities(10, RULES)
+    plans = [busy.url(f"/{n}") for n in range(20)] + [silent.url(f"/{n}") for n in range(20)]
+    plans += [shop.url(f"/{n}") for n in range(5) for shop in shops]
+    settings = obey(REP_TIMEOUT=8, CONCURRENT_REQUESTS=4, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert len(result.downloaded) == 70
+    begun = silent.robots_hits[0].received
+    assert all(hit.received < begun + 8 for shop in shops for hit in shop.page_hits)
 
 
 class OtherScheduler(Scheduler):

@@ -267,3 +267,13 @@ def test_many_questions_change_no_answer(agent: str | list[str]) -> None:
     for _ in range(20):
         found = {path: robots.allowed(f"https://e.org{path}", agent) for path in paths}
         assert found == paths
+
+
+@pytest.mark.parametrize("profile", ["rfc9309", "google", "strictest", "1996"])
+def test_the_first_question_may_be_a_long_one(profile: str) -> None:
+    """RFC 9309 section 2.2.2: many rules, and a URL of thousands of octets."""
+    body = "".join(f"Disallow: /{number}/\nDisallow: /*/x{number}$\n" for number in range(50))
+    for agent in ("mybot", ["mybot", "other"]):
+        robots = RobotsTxt.parse(f"User-agent: *\n{body}".encode(), profile=profile)
+        assert robots.allowed("https://e.org/a/" + "b" * 5_000, agent)
+        assert not robots.allowed("https://e.org/7/" + "b" * 5_000, agent)
