@@ -42,6 +42,9 @@ a place: those that hold the places may wait for it."""
 _MOST_LOOKED_AT = 100
 """Slots that are looked at in one go, for one that has room."""
 
+_MOST_LEAVING = 1_000
+"""Requests that left the downloader before those that are gone for good are forgotten."""
+
 
 class Place:
     """The place of one request that waits; ``lent`` while the downloader has one more for it."""
@@ -238,9 +241,7 @@ class Parking:
 
     def _has_place(self) -> bool:
         """Return whether ``CONCURRENT_REQUESTS`` has a place for one more that has its rules."""
-        # Those who have left the downloader are among its active requests for a moment still.
-        active = self._downloader.active
-        self._leaving = {request for request in self._leaving if request in active}
+        self._forget_gone()
         return self._lanes.has_place(but=len(self._unlent) + len(self._leaving))
 
     def _take_back(self, place: Place) -> None:
@@ -259,9 +260,16 @@ class Parking:
     def _downloader(self) -> Any:
         return downloader_of(self._crawler)
 
+    def _forget_gone(self) -> None:
+        # Those who leave the downloader are among its active requests for a moment still.
+        active = self._downloader.active
+        self._leaving = {request for request in self._leaving if request in active}
+
     def _left(self, request: Request) -> None:
         self._moved = monotonic()
         self._leaving.add(request)
+        if len(self._leaving) > _MOST_LEAVING:
+            self._forget_gone()
         if self._at_once:
             return
         if self._timer is not None:
