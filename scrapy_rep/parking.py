@@ -23,6 +23,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep import stats as names
 from scrapy_rep.departures import Departures
 from scrapy_rep.engine import downloader_of, is_stopping, pull
+from scrapy_rep.transfers import TRANSFER
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -267,6 +268,8 @@ class Parking:
 
     def _left(self, request: Request) -> None:
         self._moved = monotonic()
+        if TRANSFER in request.meta:
+            return  # it has a lane of its own
         self._leaving.add(request)
         if len(self._leaving) > _MOST_LEAVING:
             self._forget_gone()

@@ -320,6 +320,7 @@ async def test_a_fault_of_ours_is_told_to_no_other_crawl(site: Site, tmp_path: P
     assert len(gone.robots_hits) == 1
 
 
+@timed
 @pytest.mark.parametrize("mode", MODES)
 def test_silent_sites_take_no_connection_from_others(site: Site, mode: str) -> None:
     """More sites hang than CONCURRENT_REQUESTS: the others are asked and served all the same."""
@@ -345,6 +346,7 @@ def test_pages_that_wait_for_their_own_site_end_under_every_reactor(site: Site, 
     assert sorted(result.downloaded) == sorted(plans)
 
 
+@timed
 @ensureDeferred
 async def test_one_place_is_enough_to_go_on(site: Site) -> None:
     """CONCURRENT_REQUESTS = 1: one page at a time, and each goes when the one before has ended."""
@@ -357,6 +359,7 @@ async def test_one_place_is_enough_to_go_on(site: Site) -> None:
     assert max(times) - min(times) < 6  # ten a second would take ten seconds
 
 
+@timed
 @ensureDeferred
 async def test_places_are_kept_however_many_land_at_once(site: Site) -> None:
     """Those past the limit, who waited in ordinary places, do not come on top of the others."""
@@ -368,6 +371,7 @@ async def test_places_are_kept_however_many_land_at_once(site: Site) -> None:
     assert at_once(result, shops) <= 8 + 3
 
 
+@timed
 @ensureDeferred
 async def test_a_queue_of_one_port_does_not_hold_rules_of_another(site: Site) -> None:
     """A silent authority on the host of a queue: who waits for it takes nobody's place."""
