@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
 
@@ -29,6 +30,12 @@ def pull(crawler: Crawler) -> None:
 def downloader_of(crawler: Crawler) -> Any:
     """Return the downloader, ``None`` before there is one; it may be of the user's own making."""
     return getattr(crawler.engine, "downloader", None)
+
+
+def slot_key(crawler: Crawler, request: Request) -> str:
+    """Return the name of the downloader slot of ``request``; a downloader may have no slots."""
+    get_slot_key = getattr(downloader_of(crawler), "get_slot_key", None)
+    return get_slot_key(request) if get_slot_key is not None else ""
 
 
 def _slot(crawler: Crawler) -> Any:

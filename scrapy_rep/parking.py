@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats as names
 from scrapy_rep.departures import Departures
-from scrapy_rep.engine import downloader_of, is_stopping, pull
+from scrapy_rep.engine import downloader_of, is_stopping, pull, slot_key
 from scrapy_rep.transfers import TRANSFER
 
 if TYPE_CHECKING:
@@ -136,11 +136,11 @@ class Parking:
 
     def has_queue(self, request: Request) -> bool:
         """Return whether others wait for the slot of ``request``, behind whom it has to queue."""
-        return self._key(request) in self._ready
+        return slot_key(self._crawler, request) in self._ready
 
     async def turn(self, place: Place, request: Request) -> bool:
         """Return when there is a place for a request; ``False`` if the crawl closes."""
-        key = self._key(request)
+        key = slot_key(self._crawler, request)
         self._departures.came_back(key, request)
         if place in self._unlent:  # those who have their rules may have its place by now
             self._lend_to(place)
@@ -168,17 +168,15 @@ class Parking:
         first = self._first(key)
         if first is None or -request.priority < first[0]:
             return None
-        *_, other, others_place, going = heappop(self._ready[key])
+        *_, other, others_place, going = first
         place.lent, others_place.lent = others_place.lent, False
         self._let_go(key, other, others_place)
         return going
 
     def give_up(self) -> None:
         """Tell those who wait for a place that the crawl closes."""
-        ready, self._ready = self._ready, {}
-        for *_, going in (waiting for heap in ready.values() for waiting in heap):
-            if not going.called:
-                going.callback(False)
+        for going in self._all_ready():
+            going.callback(False)
         self._end_watch()
 
     def _release(self) -> None:
@@ -193,6 +191,9 @@ class Parking:
             while self._let_one_go():
                 pass
             self._lend()
+        except Exception as error:  # noqa: BLE001  # a fault of ours keeps nobody for ever
+            for going in self._all_ready():
+                going.errback(error)
         finally:
             if self._ready or self._unlent:
                 self._look_after(_INTERVAL)
@@ -202,24 +203,32 @@ class Parking:
     def _let_one_go(self) -> bool:
         """Let the most urgent request for some slot go; the slots take turns."""
         for key in list(islice(self._ready, _MOST_LOOKED_AT)):
-            if self._first(key) is None:
+            first = self._first(key)
+            if first is None:
                 continue
             has_room = self._departures.room(key) > 0
             if has_room and not self._has_place() and not self._stuck():
                 self._lanes.keep_free(1)
                 self._short = True
                 return False
-            heap = self._ready.pop(key)
-            going = None
+            heap = self._ready[key]
+            del self._ready[key]
+            self._ready[key] = heap  # last in line now
             if has_room:
-                *_, request, place, going = heappop(heap)
+                *_, request, place, going = first
                 self._let_go(key, request, place)
-            if heap:
-                self._ready[key] = heap  # last in line now
-            if going is not None:
                 going.callback(True)  # last of all: it may come back here at once
+                self._first(key)
                 return True
         return False
+
+    def _all_ready(self) -> Iterator[Deferred[bool]]:
+        """Take all who wait for a place out of their queues."""
+        ready, self._ready = self._ready, {}
+        for heap in ready.values():
+            for *_, going in heap:
+                if not going.called:
+                    yield going
 
     def _stuck(self) -> bool:
         """Return whether no place will become free as long as nobody goes on without one."""
@@ -228,7 +237,7 @@ class Parking:
     def _first(self, key: str) -> _Waiting | None:
         """Return the most urgent of those who queue for a slot."""
         heap = self._ready.get(key, [])
-        while heap and heap[0][-1].called:  # cancelled meanwhile
+        while heap and heap[0][-1].called:  # let go, or cancelled meanwhile
             heappop(heap)
         if not heap:
             self._ready.pop(key, None)
@@ -252,10 +261,6 @@ class Parking:
             if self._parked == 0:
                 self._lanes.keep_free(0)  # or else a limit of 1 would become 0, which is none
             self._lanes.lend(-1)
-
-    def _key(self, request: Request) -> str:
-        get_slot_key = getattr(self._downloader, "get_slot_key", None)
-        return get_slot_key(request) if get_slot_key is not None else ""
 
     @property
     def _downloader(self) -> Any:
