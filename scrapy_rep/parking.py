@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from heapq import heappop, heappush
 from itertools import count, islice
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from scrapy import signals
 from scrapy.utils.asyncio import CallLaterResult, call_later
@@ -262,13 +262,9 @@ class Parking:
                 self._lanes.keep_free(0)  # or else a limit of 1 would become 0, which is none
             self._lanes.lend(-1)
 
-    @property
-    def _downloader(self) -> Any:
-        return downloader_of(self._crawler)
-
     def _forget_gone(self) -> None:
         # Those who leave the downloader are among its active requests for a moment still.
-        active = self._downloader.active
+        active = downloader_of(self._crawler).active
         self._leaving = {request for request in self._leaving if request in active}
 
     def _left(self, request: Request) -> None:
