@@ -134,7 +134,7 @@ async def test_a_stop_soon_after_the_landing_is_quick(site: Site) -> None:
 @ensureDeferred
 async def test_a_stop_long_after_the_landing_is_quick(site: Site) -> None:
     """All fetches are over, 30 requests wait for their turn: at a stop they end, and say why."""
-    shop = site.authority(RULES)
+    shop = site.authority(LATE)
     plans = [shop.url(f"/{n}") for n in range(30)]
     settings = obey(CLOSESPIDER_TIMEOUT=1, DOWNLOAD_DELAY=0.8, CONCURRENT_REQUESTS_PER_DOMAIN=1)
     result = (await crawl(settings=settings, plans=plans)).check()
