@@ -15,47 +15,37 @@ import statistics
 from typing import Any
 
 from tests.crawl.harness import crawl_in_child
-from tests.crawl.plugin import RULES, obey
-from tests.replies import Hang, Reply, Stall, Trickle, html
+from tests.crawl.pacing import taken
+from tests.crawl.plugin import obey
+from tests.crawl.silence import GOOD, SILENT, good_ones, pages
 from tests.site import Authority, Site
 
-SILENT = {
-    "hangs": Hang(),
-    "trickles": Trickle(200, RULES, interval=1.0),
-    "stops after half": Stall(200, RULES),
-}
 LATENCY = 0.1
 GIVEN_UP = 15
 """Seconds after which a robots.txt is given up; the crawl ends before that if it can."""
-RESPONSES = 50 + 2 * 50
+RESPONSES = GOOD + 2 * GOOD
 KINDS: dict[str, dict[str, Any]] = {
     "ours": obey(REP_TIMEOUT=GIVEN_UP),
     "built-in": {"ROBOTSTXT_OBEY": True, "DOWNLOAD_TIMEOUT": GIVEN_UP, "RETRY_ENABLED": False},
 }
 
 
-def good_ones(site: Site) -> list[Authority]:
-    """Authorities that answer after a tenth of a second."""
-    return site.authorities(50, Reply(200, RULES, delay=LATENCY), html(delay=LATENCY))
-
-
 def seconds(kind: str, good: list[Authority], waits: list[str]) -> float:
     """From the first request to the good authorities to their last reply."""
-    plans = [*waits, *(shop.url(path) for path in ("/1", "/2") for shop in good)]
+    plans = [*waits, *pages(good)]
     settings = {**KINDS[kind], "CLOSESPIDER_PAGECOUNT": RESPONSES}
     crawl_in_child(settings=settings, plans=plans, timeout=300)
-    hits = [hit for shop in good for hit in shop.hits]
-    assert len(hits) == RESPONSES, len(hits)
-    return max(hit.finished or 0.0 for hit in hits) - min(hit.received for hit in hits)
+    assert sum(len(shop.hits) for shop in good) == RESPONSES
+    return taken(good)
 
 
 def times_longer(kind: str, how: str, authorities: int, waiting: int) -> tuple[float, float]:
     """Seconds of the good pages alone, and how many times longer they take beside the silent."""
     with Site() as site:
-        alone = seconds(kind, good_ones(site), [])
+        alone = seconds(kind, good_ones(site, LATENCY), [])
         silent = site.authorities(authorities, SILENT[how])
         waits = [silent[n % authorities].url(f"/{n}") for n in range(waiting)]
-        return alone, seconds(kind, good_ones(site), waits) / alone
+        return alone, seconds(kind, good_ones(site, LATENCY), waits) / alone
 
 
 def main() -> None:

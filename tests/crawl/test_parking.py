@@ -6,23 +6,12 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
-from tests.replies import Hang, Reply, Stall, Trickle, html
-from tests.site import Authority, Site
+from tests.crawl.silence import SILENT, good_ones, pages
+from tests.replies import Reply
+from tests.site import Site
 from tests.timed import timed
-
-SILENT = [Hang(), Stall(200, RULES), Trickle(200, RULES, interval=1)]
-
-
-def span(authorities: list[Authority]) -> float:
-    """Seconds from the first request to the last reply of them all."""
-    hits = [hit for authority in authorities for hit in authority.hits]
-    return max(hit.finished or 0.0 for hit in hits) - min(hit.received for hit in hits)
-
-
-def good_ones(site: Site) -> list[Authority]:
-    """Fifty authorities that answer after a twentieth of a second."""
-    return site.authorities(50, Reply(200, RULES, delay=0.05), html(delay=0.05))
 
 
 @timed
@@ -30,13 +19,14 @@ def good_ones(site: Site) -> list[Authority]:
 @pytest.mark.parametrize("waiting", [64, pytest.param(256, marks=pytest.mark.slow)])
 def test_silent_authorities_do_not_stall_the_others(site: Site, mode: str, waiting: int) -> None:
     """A hundred pages on fifty good authorities come before the silent ones are given up."""
-    good, silent = good_ones(site), [site.authority(SILENT[n % 3]) for n in range(4)]
+    good, replies = good_ones(site, 0.05), [*SILENT.values()]
+    silent = [site.authority(replies[n % 3]) for n in range(4)]
     waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
-    urls = [shop.url(path) for path in ("/1", "/2") for shop in good]
+    urls = pages(good)
     plans = [*waits, *urls]
     result = crawl_in_child(mode=mode, settings=obey(REP_TIMEOUT=6), plans=plans).check()
     assert (result.downloaded, result.unreachable) == (urls, waits)
-    assert span(good) < 6
+    assert taken(good) < 6
     begun = min(shop.robots_hits[0].received for shop in silent)
     assert all(hit.received < begun + 6 for shop in good for hit in shop.hits)
 
@@ -61,7 +51,7 @@ async def test_a_download_delay_does_not_delay_robots_txt(site: Site) -> None:
     settings = obey(DOWNLOAD_DELAY=6, CONCURRENT_REQUESTS=50)
     result = (await crawl(settings=settings, plans=[shop.url("/a") for shop in shops])).check()
     assert len(result.downloaded) == 20
-    assert span(shops) < 2.9  # the delay varies by half
+    assert taken(shops) < 2.9  # the delay varies by half
 
 
 @ensureDeferred

@@ -9,37 +9,17 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import crawl
+from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
-from tests.replies import Hang, Reply, Stall, Trickle, html
-from tests.site import Authority, Site
+from tests.crawl.silence import GOOD, SILENT, good_ones, pages
+from tests.replies import Hang
+from tests.site import Site
 from tests.timed import timed
 
-SILENT = {
-    "hangs": Hang(),
-    "trickles": Trickle(200, RULES, interval=1.0),
-    "stops after half": Stall(200, RULES),
-}
 LATENCY = 0.1
-GOOD = 50
 PATIENCE = 8.0
 """Seconds after which a robots.txt is given up."""
-
-
-def good_ones(site: Site) -> list[Authority]:
-    """Authorities that answer after a tenth of a second."""
-    return site.authorities(GOOD, Reply(200, RULES, delay=LATENCY), html(delay=LATENCY))
-
-
-def pages(authorities: list[Authority]) -> list[str]:
-    """Two of each."""
-    return [shop.url(path) for path in ("/1", "/2") for shop in authorities]
-
-
-def span(authorities: list[Authority]) -> float:
-    """Seconds from the first request to the last reply of them all."""
-    hits = [hit for authority in authorities for hit in authority.hits]
-    return max(hit.finished or 0.0 for hit in hits) - min(hit.received for hit in hits)
 
 
 async def visit(plans: list[str], **settings: Any) -> Result:
@@ -49,7 +29,7 @@ async def visit(plans: list[str], **settings: Any) -> Result:
 
 async def compare(site: Site, how: str, authorities: int, waiting: int) -> None:
     """The good pages are all there before the first of the silent authorities is given up."""
-    alone, good = good_ones(site), good_ones(site)
+    alone, good = good_ones(site, LATENCY), good_ones(site, LATENCY)
     assert len((await visit(pages(alone))).downloaded) == 2 * GOOD
     silent = site.authorities(authorities, SILENT[how])
     waits = [silent[n % authorities].url(f"/{n}") for n in range(waiting)]
@@ -57,9 +37,9 @@ async def compare(site: Site, how: str, authorities: int, waiting: int) -> None:
     assert result.downloaded == pages(good)
     assert result.unreachable == waits
     assert [hit for authority in silent for hit in authority.page_hits] == []
-    print(f"\n{waiting} wait for {authorities} ({how}): {span(alone):.2f} -> {span(good):.2f} s")  # noqa: T201
+    print(f"\n{waiting} wait for {authorities} ({how}): {taken(alone):.2f} -> {taken(good):.2f} s")  # noqa: T201
     begun = min(authority.robots_hits[0].received for authority in silent)
-    assert span(good) < PATIENCE
+    assert taken(good) < PATIENCE
     assert all(hit.received < begun + PATIENCE for shop in good for hit in shop.hits)
 
 
@@ -91,7 +71,7 @@ async def test_100_pages_elsewhere_do_not_wait_in_every_case(
 @ensureDeferred
 async def test_more_than_may_be_parked_wait_without_being_lost(site: Site) -> None:
     """Past REP_PARK_LIMIT requests take ordinary places; all of them end."""
-    silent, good = site.authorities(2, Hang()), good_ones(site)
+    silent, good = site.authorities(2, Hang()), good_ones(site, LATENCY)
     waits = [silent[n % 2].url(f"/{n}") for n in range(100)]
     result = await visit([*waits, *pages(good)], REP_TIMEOUT=1, REP_PARK_LIMIT=10)
     assert (result.unreachable, result.downloaded) == (waits, pages(good))
@@ -105,7 +85,7 @@ async def test_a_download_delay_does_not_hold_back_first_pages(site: Site) -> No
 
     That is 0.3 s beyond the latency of robots.txt and page; Scrapy alone takes 1.1 s.
     """
-    good = good_ones(site)
+    good = good_ones(site, LATENCY)
     plans = [shop.url("/1") for shop in good]
     result = await visit(plans, DOWNLOAD_DELAY=1, CONCURRENT_REQUESTS=100)
     assert result.downloaded == plans
