@@ -41,16 +41,18 @@ def product_token(user_agent: str) -> str | None:
 def tokens_of(agent: str | Sequence[str], profile: Profile) -> tuple[str, ...]:
     """An agent argument becomes product tokens in lower case, in falling preference.
 
-    No token at all, as from ``"*"`` or a browser's string, leaves the default group.
+    No token at all, as from ``"*"`` or a browser's string, leaves the default group. Octets, as
+    header fields have them, are read as Latin-1: a name must not be lost by its type.
     """
-    return _tokens_of((agent,) if isinstance(agent, str) else tuple(agent), profile)
+    return _tokens_of((agent,) if isinstance(agent, (str, bytes)) else tuple(agent), profile)
 
 
 @lru_cache(maxsize=1024)
-def _tokens_of(given: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
+def _tokens_of(given: tuple[str | bytes, ...], profile: Profile) -> tuple[str, ...]:
     """A crawler has few names and asks many hosts."""
     found = []
-    for name in given:
+    for written in given:
+        name = written.decode("latin-1") if isinstance(written, bytes) else written
         token = _token_of(name, profile) if isinstance(name, str) else None
         if token:
             found.append(token.lower())

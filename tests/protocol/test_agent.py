@@ -58,6 +58,8 @@ def test_agents_become_tokens_in_falling_preference() -> None:
     """RFC 9309 section 2.2.1: matching is case-insensitive; ``*`` is no crawler's token."""
     assert tokens_of("MyBot/1.0 (x)", RFC) == ("mybot",)
     assert tokens_of(["MyBot-News", "MyBot"], RFC) == ("mybot-news", "mybot")
+    assert tokens_of(b"MyBot/1.0 (\xe9)", RFC) == ("mybot",)  # type: ignore[arg-type]
+    assert tokens_of(["MyBot-News", b"MyBot"], RFC) == ("mybot-news", "mybot")  # type: ignore[list-item]
     assert tokens_of(("*",), RFC) == ()
     assert tokens_of("*", RFC) == ()
     assert tokens_of("", RFC) == ()

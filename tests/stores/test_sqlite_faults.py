@@ -214,8 +214,7 @@ def test_a_full_database_is_a_store_error(tmp_path: Path) -> None:
     writer = store._database._writer
     assert writer is not None
     writer.execute("PRAGMA max_page_count = 10")
-    for number in range(500):
-        store.put(authority(number), entry(number))
+    store.put(authority(1), entry(1, body=random.Random(1).randbytes(100_000)))
     with pytest.raises(StoreError, match="full"):
         store.flush()
     assert store.get(authority(1)) is None
