@@ -7,10 +7,15 @@ RFC 9309 sections 2.2.2 and 2.2.3. A file may hold twenty thousand patterns like
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-_FEW: Final = 60
+from scrapy_rep.protocol.path import Form
+from scrapy_rep.protocol.places import FEW, Placed, guards_of
+
+_BEHIND_ONE_HEAD: Final = 16
+"""Patterns with ``*`` behind one head; more of them are found by their guards."""
+_FEW_FLOATS: Final = 60
 """So many literals are looked for sooner than the places of a path are gone through."""
 _GRAM: Final = 4
 """Octets of a path by which it is told that no literal begins there."""
@@ -92,7 +97,7 @@ class _Floats:
     __slots__ = ("_few", "_grams", "_index", "_longest", "_short", "_short_lengths")
 
     def __init__(self, literals: set[str]) -> None:
-        self._few = tuple(literals) if len(literals) <= _FEW else ()
+        self._few = tuple(literals) if len(literals) <= _FEW_FLOATS else ()
         many = set() if self._few else literals
         long = {text for text in many if len(text) >= _GRAM}
         self._short = many - long
@@ -127,3 +132,75 @@ class _Floats:
                 return
             found.add(text)
             yield text
+
+
+class PatternIndex:
+    """Patterns of all kinds, in the order in which a path is quickly held against them.
+
+    ``heads``, ``ends`` and ``guards`` are what a path shows, each with the patterns found by it.
+    """
+
+    __slots__ = ("ends", "floats", "guards", "heads", "literals", "prefixes")
+
+    def __init__(self, literals: Iterable[str], placed: Iterable[Placed], form: Form) -> None:
+        self.heads: dict[str, list[str]] = {}
+        self.ends: dict[str, list[str]] = {}
+        self.guards: dict[str, list[str]] = {}
+        filed = (self.heads, self.ends, self.guards)
+        for place, text, pattern in placed:
+            filed[place].setdefault(text, []).append(pattern)
+        for head, patterns in self.heads.items():
+            if len(patterns) > _BEHIND_ONE_HEAD:
+                self.heads[head] = self._spread(patterns, form)
+        self.literals = {*literals}
+        self.prefixes = PrefixIndex(self.literals | self.heads.keys())
+        self.floats = FloatIndex(self.guards) if len(self.guards) > FEW else None
+
+    def _spread(self, patterns: list[str], form: Form) -> list[str]:
+        """Patterns that crowd behind one head are found by their guards instead.
+
+        Those without any are left behind it.
+        """
+        left = []
+        for pattern in patterns:
+            pieces = pattern.removesuffix("$").split("*")
+            pieces[0] = ""
+            if any(pieces):
+                for text in guards_of(pieces, form):
+                    self.guards.setdefault(text, []).append(pattern)
+            else:
+                left.append(pattern)
+        return left
+
+    @property
+    def size(self) -> int:
+        """Octets of memory, about."""
+        filed = len(self.heads) + len(self.ends) + len(self.guards)
+        floats = 500 * len(self.guards) if self.floats else 0
+        return 700 + 130 * len(self.prefixes.keys) + 320 * filed + floats
+
+    def longest_literal(self, path: str) -> str | None:
+        """The longest literal that begins a path has the most octets of those that do."""
+        prefixes = self.prefixes
+        at = prefixes.longest(path)
+        while at:
+            if prefixes.keys[at] in self.literals:
+                return prefixes.keys[at]
+            at = prefixes.links[at]
+        return None
+
+    def shown(self, path: str) -> Iterator[str]:
+        """The patterns that are no literals and whose head, end or guard a path has."""
+        for head in (*self.prefixes.beginning(path), ""):
+            yield from self.heads.get(head, ())
+        if path.endswith(tuple(self.ends)):
+            for end, patterns in self.ends.items():
+                if path.endswith(end):
+                    yield from patterns
+        held: Iterable[str]
+        if self.floats is not None:
+            held = self.floats.held(path)
+        else:
+            held = [guard for guard in self.guards if guard in path]
+        for guard in held:
+            yield from self.guards[guard]

@@ -13,9 +13,9 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Final
 
-from scrapy_rep.protocol.index import PrefixIndex
+from scrapy_rep.protocol.index import PatternIndex
 from scrapy_rep.protocol.path import Form, match_path, normal_path, origin_of
-from scrapy_rep.protocol.patterns import PatternSet
+from scrapy_rep.protocol.places import Sieve
 
 Matcher = Callable[[str], bool]
 """A matcher is asked with a URI (and what is behind it, with a match path) whether it may pass."""
@@ -42,20 +42,21 @@ def _nothing(_: str) -> bool:
     return False
 
 
-def matcher_for(disallow: PatternSet, decides: Matcher, form: Form) -> Matcher:
+def matcher_for(
+    sieve: Sieve, decides: Matcher, form: Form, put_in_order: Callable[[], None]
+) -> Matcher:
     """A matcher asks ``decides`` only about a match path that a disallow rule may match.
 
-    It may raise :class:`OutgrownError`, its first answer included; the one made then does not.
+    Many patterns are asked for one by one too, until it is clear that an index pays: then
+    ``put_in_order`` is called, and :class:`OutgrownError` raised, maybe by the first question.
     """
-    if not disallow:
+    if not sieve.number:
         return everything
-    if disallow.prefixes is not None:
-        return _in_order(disallow, disallow.prefixes, decides, form)
-    if disallow.is_many:
-        return _of_many(disallow, decides, form)
-    if disallow.ends or disallow.guards:
-        return _of_few(disallow, decides, form)
-    return _of_heads(disallow.heads, decides, form)
+    if sieve.is_many:
+        return _of_many(_of_few(sieve, decides, form), put_in_order)
+    if sieve.ends or sieve.guards:
+        return _of_few(sieve, decides, form)
+    return _of_heads(sieve.heads, decides, form)
 
 
 def _of_heads(heads: tuple[str, ...], decides: Matcher, form: Form) -> Matcher:
@@ -75,11 +76,11 @@ def _of_heads(heads: tuple[str, ...], decides: Matcher, form: Form) -> Matcher:
     return allows
 
 
-def _of_few(disallow: PatternSet, decides: Matcher, form: Form) -> Matcher:
+def _of_few(sieve: Sieve, decides: Matcher, form: Form) -> Matcher:
     """Few patterns of all kinds are asked for one by one."""
-    heads, ends = disallow.heads, disallow.ends
-    query_guards = [guard for guard in disallow.guards if "?" in guard]
-    guards = [guard for guard in disallow.guards if "?" not in guard]
+    heads, ends = sieve.heads, sieve.ends
+    query_guards = [guard for guard in sieve.guards if "?" in guard]
+    guards = [guard for guard in sieve.guards if "?" not in guard]
     origin, start = _NO_ORIGIN, -1
 
     def allows(uri: str) -> bool:
@@ -104,9 +105,8 @@ def _of_few(disallow: PatternSet, decides: Matcher, form: Form) -> Matcher:
     return allows
 
 
-def _of_many(disallow: PatternSet, decides: Matcher, form: Form) -> Matcher:
-    """Many patterns are asked for one by one too, until it is clear that an index pays."""
-    few = _of_few(disallow, decides, form)
+def _of_many(few: Matcher, put_in_order: Callable[[], None]) -> Matcher:
+    """So many questions, or one as long as they are, are answered without an index."""
     asked = 0
 
     def allows(uri: str) -> bool:
@@ -114,18 +114,19 @@ def _of_many(disallow: PatternSet, decides: Matcher, form: Form) -> Matcher:
         asked += 1 if len(uri) < _LONG_URI else PATIENCE
         if asked < PATIENCE:
             return few(uri)
-        disallow.index()
+        put_in_order()
         raise OutgrownError
 
     return allows
 
 
-def _in_order(disallow: PatternSet, prefixes: PrefixIndex, decides: Matcher, form: Form) -> Matcher:
+def ordered(index: PatternIndex, decides: Matcher, form: Form) -> Matcher:
     """Many heads are searched by bisection, and many guards by the grams of the path."""
+    prefixes, floats = index.prefixes, index.floats
     keys, links, longest = prefixes.keys, prefixes.links, prefixes.longest
-    ends, always = disallow.ends, disallow.has_empty_head
-    holds = disallow.floats.holds if disallow.floats is not None else _nothing
-    listed = disallow.guards if disallow.floats is None else ()
+    ends, always = tuple(index.ends), "" in index.heads
+    holds = floats.holds if floats is not None else _nothing
+    listed = index.guards if floats is None else ()
     guards = [guard for guard in listed if "?" not in guard]
     query_guards = [guard for guard in listed if "?" in guard]
     origin, start = _NO_ORIGIN, -1

@@ -73,6 +73,12 @@ class Form:
         """A text may not be in normal form."""
         return "%" in text or (self.encodes and not text.isascii())
 
+    def changed(self, texts: list[str]) -> list[str]:
+        """Those of some texts that may not be in normal form."""
+        if self.encodes:
+            return [text for text in texts if "%" in text or not text.isascii()]
+        return [text for text in texts if "%" in text]
+
     def unchanged(self, text: str) -> str:
         """What stands before the first octet of a text that the normal form may change."""
         if self.encodes and not text.isascii():

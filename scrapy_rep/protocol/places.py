@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 from scrapy_rep.protocol.path import Form
 from scrapy_rep.protocol.wildcard import floating_piece
 
+FEW: Final = 24
+"""So few heads or guards are asked for one by one, whatever comes."""
 _TELLING: Final = 3
 """Octets of a text that few paths hold by chance."""
 
@@ -30,28 +32,73 @@ Placed = tuple[Place, str, str]
 """A place, the text that shows there, and the pattern that is found by it."""
 
 
-class Places(NamedTuple):
-    """The texts by which a set of patterns is found."""
+class Sieve(NamedTuple):
+    """Most paths are matched by no pattern of a set, and show it: they have none of these texts.
 
-    heads: list[str]
-    ends: list[str]
-    guards: list[str]
+    ``heads`` begins with the patterns themselves, so many as ``number`` says. Those that are no
+    literals do no harm there: a path may be taken for one that has to be looked at, and then is;
+    to leave them out would cost more.
+    """
+
+    heads: tuple[str, ...]
+    ends: tuple[str, ...]
+    guards: tuple[str, ...]
+    number: int
+    octets: int
+    """Octets of the patterns."""
 
     @classmethod
-    def told(cls, placed: Iterable[Placed]) -> Places:
-        """The texts of what was placed one by one."""
-        found = cls([], [], [])
-        for place, text, _ in placed:
-            found[place].append(text)
-        return found
+    def of(cls, patterns: list[str], joined: str, form: Form) -> Sieve:
+        """Patterns that are not empty; ``joined`` is one text that holds them all."""
+        special: list[str] = []
+        if "*" in joined or "$" in joined:
+            special = [p for p in patterns if "*" in p or "$" in p]
+        heads: list[str] = []
+        others: list[str] = []
+        if form.changes(joined):
+            changed = form.changed(patterns)
+            known = {*changed}
+            special = [p for p in special if p not in known]
+            for pattern in changed:
+                head = form.unchanged(pattern).partition("*")[0]
+                if len(head) > 1:
+                    heads.append(head)
+                else:
+                    others.append(pattern)
+        ends, guards = _placed(special, heads, others) if special else ([], [])
+        for pattern in others:
+            for place, text in places_of(pattern, form):
+                (heads, ends, guards)[place].append(text)
+        return cls((*patterns, *heads), tuple(ends), tuple(guards), len(patterns), len(joined))
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns as written, without white space around them."""
+        return self.heads[: self.number]
+
+    @property
+    def is_many(self) -> bool:
+        """An index would be quicker in the long run."""
+        return len(self.heads) > FEW or len(self.guards) > FEW
+
+    @property
+    def size(self) -> int:
+        """Octets of memory, about."""
+        return 250 + self.octets + 75 * (len(self.heads) + len(self.ends) + len(self.guards))
 
 
-def placed(patterns: list[str], form: Form) -> Places:
-    """Patterns in normal form with ``*`` or ``$`` are mostly simple, and quickly placed."""
-    heads: list[str] = []
+NO_PATTERNS: Final = Sieve((), (), (), 0, 0)
+
+
+def _placed(
+    patterns: list[str], heads: list[str], others: list[str]
+) -> tuple[list[str], list[str]]:
+    """Patterns in normal form with ``*`` or ``$`` are mostly simple, and quickly placed.
+
+    The ends and guards are returned; heads, and the patterns that are not simple, are added.
+    """
     ends: list[str] = []
     guards: list[str] = []
-    others: list[str] = []
     for pattern in patterns:
         at = pattern.find("*")
         if at > 1:
@@ -68,17 +115,19 @@ def placed(patterns: list[str], form: Form) -> Places:
             others.append(pattern)
         else:
             ends.append(rest[:-1])
-    if others:
-        more = Places.told(each_placed(others, form))
-        return Places(heads + more.heads, ends + more.ends, guards + more.guards)
-    return Places(heads, ends, guards)
+    return ends, guards
 
 
 def each_placed(patterns: Iterable[str], form: Form) -> list[Placed]:
     """Patterns of any kind are placed one by one."""
-    return [
-        (place, text, pattern) for pattern in patterns for place, text in places_of(pattern, form)
-    ]
+    found: list[Placed] = []
+    for pattern in patterns:
+        at = pattern.find("*")
+        if at > 1 and not form.changes(pattern):
+            found.append((Place.HEAD, pattern[:at], pattern))
+        else:
+            found += [(place, text, pattern) for place, text in places_of(pattern, form)]
+    return found
 
 
 def places_of(pattern: str, form: Form) -> Iterator[tuple[Place, str]]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from scrapy_rep.protocol.matcher import PATIENCE, Matcher, matcher_for
+from scrapy_rep.protocol.blocks import cleaned
+from scrapy_rep.protocol.matcher import PATIENCE, Matcher, matcher_for, ordered
 from scrapy_rep.protocol.path import ROBOTS_TXT, Form, literal, match_path
 from scrapy_rep.protocol.patterns import PatternSet
+from scrapy_rep.protocol.places import NO_PATTERNS, Sieve
 
 
 class Decisive(NamedTuple):
@@ -29,12 +31,13 @@ class Decisive(NamedTuple):
 class LongestMatch:
     """The rule with the most octets is used; on a tie it is the allow rule."""
 
-    __slots__ = ("_allow", "_allow_lines", "_always", "_asked", "_disallow", "_form")
+    __slots__ = ("_allow", "_allow_lines", "_always", "_asked", "_disallow", "_form", "_sieve")
 
     def __init__(
         self, disallow: list[str], allow: list[str], form: Form, *, robots_txt_is_free: bool
     ) -> None:
-        self._disallow = PatternSet(disallow, form)
+        self._sieve = Sieve.of(*cleaned(disallow), form)
+        self._disallow: PatternSet | None = None
         self._allow: PatternSet | None = None
         self._allow_lines = allow
         self._form = form
@@ -45,39 +48,55 @@ class LongestMatch:
     def size(self) -> int:
         """Octets of memory, about."""
         allow = self._allow.size if self._allow else 100 * len(self._allow_lines)
-        return 100 + self._disallow.size + allow
+        disallow = self._disallow.size if self._disallow else 0
+        return 200 + self._sieve.size + disallow + allow
+
+    @property
+    def _forbids(self) -> PatternSet:
+        """The disallow rules are read when a path shows that one may match it."""
+        if self._disallow is None:
+            self._disallow = PatternSet(self._sieve.patterns, self._form)
+        return self._disallow
 
     @property
     def _permits(self) -> PatternSet:
-        """The allow rules are read when a disallow rule matches for the first time."""
+        """The allow rules are read when a disallow rule may match."""
         if self._allow is None:
-            self._allow = PatternSet(self._allow_lines, self._form)
+            self._allow = PatternSet(cleaned(self._allow_lines)[0], self._form)
             self._allow_lines = []
         return self._allow
 
     def matcher(self) -> Matcher:
         """The quickest function there is for these rules: it says whether a URI may be fetched."""
-        return matcher_for(self._disallow, self._decides, self._form)
+        index = self._disallow.index if self._disallow is not None else None
+        if index is not None:
+            return ordered(index, self._decides, self._form)
+        return matcher_for(self._sieve, self._decides, self._form, self._put_in_order)
+
+    def _put_in_order(self) -> None:
+        """An index of the disallow rules takes the place of their sieve."""
+        self._forbids.put_in_order()
+        self._sieve = NO_PATTERNS
 
     def _decides(self, path: str) -> bool:
         """A path is allowed unless the longest rule that matches it is a disallow."""
         permits = self._allow or self._permits
         octets = permits.longest(path) if permits else 0
         if not octets:
-            return not self._disallow.match(path) or path == self._always
+            return not self._forbids.match(path) or path == self._always
         self._asked += 1
         if self._asked == PATIENCE and permits.is_many:
-            permits.index()
-        return octets >= self._disallow.longest(path) or path == self._always
+            permits.put_in_order()
+        return octets >= self._forbids.longest(path) or path == self._always
 
     def decisive(self, uri: str) -> Decisive:
         """The rule that decides, and the one of the other kind that it overrules."""
         path = match_path(uri, self._form)
-        disallow = self._disallow.longest(path)
+        disallow = self._forbids.longest(path)
         allow = self._permits.longest(path)
         if not disallow and not allow:
             return Decisive(path)
-        forbids = self._disallow.written(path, disallow) if disallow else None
+        forbids = self._forbids.written(path, disallow) if disallow else None
         permits = self._permits.written(path, allow) if allow else None
         if allow >= disallow:
             return Decisive(path, True, permits or "", forbids)
