@@ -23,6 +23,8 @@ _FIRST_RULES: Final = (b"\ndisallow:", b"\nallow:")
 _OTHER_SPELLINGS: Final = ("\nDisallow:", "\nAllow:", "\ndisallow:", "\nallow:")
 _FEW_LINES: Final = 1
 """So few lines that begin otherwise than the ordinary ones are read one by one."""
+_FEW_VALUES: Final = 12
+"""So few values are looked at one by one."""
 _RULE_BEGINS: Final = frozenset("aAdD \t")
 """Allow, disallow and its misspellings begin so, and lines that are indented."""
 _NAME: Final = re.compile(rb"[a-z0-9_-]+|\*(?![a-z0-9_-])")
@@ -145,10 +147,10 @@ def patterns(block: str, profile: Profile) -> tuple[list[str], list[str]]:
     comments. Lines that begin in a usual manner are split off in bulk; what is left over is read
     line by line.
     """
-    disallow, left = _values("\nDisallow: ", block)
+    allow, left = _values("\nAllow: ", block)
+    disallow, left = _values("\nDisallow: ", left)
     if not left:
-        return disallow, []
-    allow, left = _values("\nAllow: ", left)
+        return disallow, allow
     lines = [line for line in left.split("\n") if line[:1] in _RULE_BEGINS]
     if len(lines) > _FEW_LINES:
         for key in _OTHER_SPELLINGS:
@@ -169,17 +171,21 @@ def _values(key: str, block: str) -> tuple[list[str], str]:
 
     The lines left over begin with ``\n`` each.
     """
-    parts = block.split(key)
-    if len(parts) == 1:
+    values = block.split(key)
+    if len(values) == 1:
         return [], block
-    others = [parts.pop(0)]
-    values = [part for part in parts if "\n" not in part]
-    if len(values) == len(parts):
-        return values, others[0]
-    for part in [part for part in parts if "\n" in part]:
-        value, _, rest = part.partition("\n")
-        values.append(value)
-        others.append(rest)
+    others = [values.pop(0)]
+    if len(values) > _FEW_VALUES:
+        # All but the last are mostly followed by a line of the same key.
+        last, end, rest = values[-1].partition("\n")
+        left = others[0] + end + rest
+        if block.count("\n") == len(values) + left.count("\n"):
+            values[-1] = last
+            return values, left
+    for number, value in enumerate(values):
+        if "\n" in value:
+            values[number], _, rest = value.partition("\n")
+            others.append(rest)
     return values, "\n".join(others)
 
 

@@ -57,8 +57,9 @@ class Sieve(NamedTuple):
         others: list[str] = []
         if form.changes(joined):
             changed = form.changed(patterns)
-            known = {*changed}
-            special = [p for p in special if p not in known]
+            both = {p for p in changed if "*" in p or "$" in p}
+            if both:
+                special = [p for p in special if p not in both]
             for pattern in changed:
                 head = form.unchanged(pattern).partition("*")[0]
                 if len(head) > 1:
@@ -103,18 +104,16 @@ def _placed(
         at = pattern.find("*")
         if at > 1:
             heads.append(pattern[:at])
-            continue
-        rest = pattern[at + 1 :]
-        if at < 0:
+        elif at < 0:
             heads.append(pattern.removesuffix("$"))
-        elif len(rest) < 2 or rest[-1] == "*":
+        elif pattern[-1] == "*":
             others.append(pattern)
-        elif rest[-1] != "$":
-            guards.append(rest[rest.rfind("*") + 1 :])
-        elif "*" in rest:
+        elif pattern[-1] != "$":
+            guards.append(pattern[pattern.rfind("*") + 1 :])
+        elif "*" in pattern[at + 1 :] or len(pattern) == at + 2:
             others.append(pattern)
         else:
-            ends.append(rest[:-1])
+            ends.append(pattern[at + 1 : -1])
     return ends, guards
 
 
