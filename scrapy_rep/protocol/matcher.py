@@ -37,11 +37,6 @@ def everything(_: str) -> bool:
     return True
 
 
-def _nothing(_: str) -> bool:
-    """No literal is looked for."""
-    return False
-
-
 def matcher_for(
     sieve: Sieve, decides: Matcher, form: Form, put_in_order: Callable[[], None]
 ) -> Matcher:
@@ -60,7 +55,10 @@ def matcher_for(
 
 
 def _of_heads(heads: tuple[str, ...], decides: Matcher, form: Form) -> Matcher:
-    """Few patterns that tell how a path begins are asked for at once."""
+    """Few patterns that tell how a path begins are asked for at once.
+
+    None of them holds a ``#``, so that a fragment makes no difference to that.
+    """
     origin, start = _NO_ORIGIN, -1
 
     def allows(uri: str) -> bool:
@@ -68,10 +66,10 @@ def _of_heads(heads: tuple[str, ...], decides: Matcher, form: Form) -> Matcher:
         if not uri.startswith(origin):
             found = origin_of(uri)
             origin, start = found or _NO_ORIGIN, len(found) - 1
-        if "%" in uri or "#" in uri or start < 0 or not uri.isascii():
+        if "%" in uri or start < 0 or not uri.isascii():
             path = match_path(uri, form) if start < 0 else normal_path(uri[start:], form)
             return not path.startswith(heads) or decides(path)
-        return not uri.startswith(heads, start) or decides(uri[start:])
+        return not uri.startswith(heads, start) or decides(normal_path(uri[start:], form))
 
     return allows
 
@@ -125,7 +123,6 @@ def ordered(index: PatternIndex, decides: Matcher, form: Form) -> Matcher:
     prefixes, floats = index.prefixes, index.floats
     keys, links, longest = prefixes.keys, prefixes.links, prefixes.longest
     ends, always = tuple(index.ends), "" in index.heads
-    holds = floats.holds if floats is not None else _nothing
     listed = index.guards if floats is None else ()
     guards = [guard for guard in listed if "?" not in guard]
     query_guards = [guard for guard in listed if "?" in guard]
@@ -143,7 +140,7 @@ def ordered(index: PatternIndex, decides: Matcher, form: Form) -> Matcher:
         at = bisect_right(keys, path) - 1
         if at and (path.startswith(keys[at]) or (links[at] and longest(path))):
             return decides(path)
-        if path.endswith(ends) or always or holds(path):
+        if path.endswith(ends) or always or (floats is not None and floats.holds(path)):
             return decides(path)
         for guard in query_guards if "?" in path else ():
             if guard in path:

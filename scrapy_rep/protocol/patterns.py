@@ -44,9 +44,6 @@ class PatternSet:
         self._known: dict[str, Wildcard] = {}
         self.index: PatternIndex | None = None
 
-    def __bool__(self) -> bool:
-        return bool(self._literals or self._others)
-
     @property
     def is_many(self) -> bool:
         """An index would be quicker in the long run."""
@@ -72,13 +69,15 @@ class PatternSet:
             begun = path.startswith(self._literals)
         else:
             begun = self.index.longest_literal(path) is not None
-        return begun or any(self._taken_apart(found).matches(path) for found in self._met(path))
+        if begun or not self._others:
+            return begun
+        return any(self._taken_apart(pattern).matches(path) for pattern in self._met(path))
 
     def longest(self, path: str) -> int:
         """Octets of the longest pattern that matches a path in normal form; 0 if none does."""
-        text = self._longest_literal(path)
+        text = self._longest_literal(path) if self._literals else None
         octets = self._form.octets(text) if text is not None else 0
-        for pattern in self._met(path):
+        for pattern in self._met(path) if self._others else ():
             wild = self._taken_apart(pattern)
             if wild.octets > octets and wild.matches(path):
                 octets = wild.octets
@@ -108,7 +107,7 @@ class PatternSet:
         A pattern with more octets besides its stars than the path can have is none of them.
         """
         longest = 3 * len(path) + 1
-        for pattern in self._shown(path) if self._others else ():
+        for pattern in self._shown(path):
             if len(pattern) <= longest or len(pattern) - pattern.count("*") <= longest:
                 yield pattern
 

@@ -31,7 +31,16 @@ class Decisive(NamedTuple):
 class LongestMatch:
     """The rule with the most octets is used; on a tie it is the allow rule."""
 
-    __slots__ = ("_allow", "_allow_lines", "_always", "_asked", "_disallow", "_form", "_sieve")
+    __slots__ = (
+        "_allow",
+        "_allow_lines",
+        "_always",
+        "_asked",
+        "_disallow",
+        "_form",
+        "_has_allow",
+        "_sieve",
+    )
 
     def __init__(
         self, disallow: list[str], allow: list[str], form: Form, *, robots_txt_is_free: bool
@@ -40,6 +49,7 @@ class LongestMatch:
         self._disallow: PatternSet | None = None
         self._allow: PatternSet | None = None
         self._allow_lines = allow
+        self._has_allow = bool(allow)
         self._form = form
         self._always = ROBOTS_TXT if robots_txt_is_free else None
         self._asked = 0
@@ -80,9 +90,9 @@ class LongestMatch:
 
     def _decides(self, path: str) -> bool:
         """A path is allowed unless the longest rule that matches it is a disallow."""
-        permits = self._allow or self._permits
-        octets = permits.longest(path) if permits else 0
-        if not octets:
+        permits = self._permits if self._has_allow else None
+        octets = permits.longest(path) if permits is not None else 0
+        if permits is None or not octets:
             return not self._forbids.match(path) or path == self._always
         self._asked += 1
         if self._asked == PATIENCE and permits.is_many:

@@ -269,6 +269,22 @@ def test_many_questions_change_no_answer(agent: str | list[str]) -> None:
         assert found == paths
 
 
+@pytest.mark.parametrize("wildcards", ["", "Disallow: /*x$\n"])
+@pytest.mark.parametrize("more", [0, 50])
+def test_a_fragment_is_no_part_of_what_is_matched(wildcards: str, more: int) -> None:
+    """RFC 9309 section 2.2.2: path and query are matched; a fragment is neither."""
+    others = "".join(f"Disallow: /{number}/\n" for number in range(more))
+    body = f"User-agent: *\nDisallow: /a\nAllow: /a$\nAllow: /ab$\n{wildcards}{others}"
+    robots = RobotsTxt.parse(body.encode())
+    for _ in range(20):
+        assert robots.allowed("https://e.org/a#b", "mybot")
+        assert robots.allowed("https://e.org/ab#", "mybot")
+        assert not robots.allowed("https://e.org/ac#b$", "mybot")
+        assert robots.allowed("https://e.org/b#/a", "mybot")
+        assert robots.allowed("https://e.org/c#x", "mybot")
+        assert robots.allowed("https://e.org/cx#c", "mybot") is not wildcards.endswith("\n")
+
+
 @pytest.mark.parametrize("profile", ["rfc9309", "google", "strictest", "1996"])
 def test_the_first_question_may_be_a_long_one(profile: str) -> None:
     """RFC 9309 section 2.2.2: many rules, and a URL of thousands of octets."""
