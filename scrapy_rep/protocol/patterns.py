@@ -24,12 +24,12 @@ _MOST_KNOWN: Final = 2_000
 class PatternSet:
     """All patterns of one kind, allow or disallow, that hold for one crawler.
 
-    ``index`` is None until :meth:`put_in_order`.
+    Some may be placed already. ``index`` is None until :meth:`put_in_order`.
     """
 
-    __slots__ = ("_form", "_known", "_literals", "_octets", "_others", "_placed", "index")
+    __slots__ = ("_form", "_given", "_known", "_literals", "_octets", "_others", "_placed", "index")
 
-    def __init__(self, patterns: Sequence[str], form: Form) -> None:
+    def __init__(self, patterns: Sequence[str], form: Form, placed: Sequence[Placed] = ()) -> None:
         plain = [p for p in patterns if "*" not in p and "$" not in p and "%" not in p]
         if form.encodes:
             plain = [p for p in plain if p.isascii()]
@@ -40,6 +40,7 @@ class PatternSet:
         if len(plain) < len(patterns):
             known = {*plain}
             self._others = tuple([p for p in dict.fromkeys(patterns) if p not in known])
+        self._given = placed
         self._placed: list[Placed] | None = None
         self._known: dict[str, Wildcard] = {}
         self.index: PatternIndex | None = None
@@ -60,7 +61,7 @@ class PatternSet:
         """An index is made, once it is clear that this pays."""
         if self.index is None:
             self.index = PatternIndex(self._literals, self._places(), self._form)
-            self._placed = None
+            self._given, self._placed = (), None
         return self.index
 
     def match(self, path: str) -> bool:
@@ -131,7 +132,10 @@ class PatternSet:
     def _places(self) -> list[Placed]:
         """Each head, end and guard with the pattern that is found by it."""
         if self._placed is None:
-            self._placed = each_placed(self._others, self._form)
+            done = {pattern for *_, pattern in self._given}
+            others = [pattern for pattern in self._others if pattern not in done]
+            self._placed = [*self._given, *each_placed(others, self._form)]
+            self._given = ()
         return self._placed
 
     def _taken_apart(self, pattern: str) -> Wildcard:

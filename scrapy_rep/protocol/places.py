@@ -7,7 +7,7 @@ A path that shows none of the places of a set of patterns is matched by none of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -46,6 +46,8 @@ class Sieve(NamedTuple):
     number: int
     octets: int
     """Octets of the patterns."""
+    placed: Sequence[Placed]
+    """The patterns that took some time, to be used again."""
 
     @classmethod
     def of(cls, patterns: list[str], joined: str, form: Form) -> Sieve:
@@ -67,10 +69,11 @@ class Sieve(NamedTuple):
                 else:
                     others.append(pattern)
         ends, guards = _placed(special, heads, others) if special else ([], [])
-        for pattern in others:
-            for place, text in places_of(pattern, form):
-                (heads, ends, guards)[place].append(text)
-        return cls((*patterns, *heads), tuple(ends), tuple(guards), len(patterns), len(joined))
+        slow = each_placed(others, form) if others else ()
+        for place, text, _ in slow:
+            (heads, ends, guards)[place].append(text)
+        all_heads = (*patterns, *heads)
+        return cls(all_heads, tuple(ends), tuple(guards), len(patterns), len(joined), slow)
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -85,10 +88,11 @@ class Sieve(NamedTuple):
     @property
     def size(self) -> int:
         """Octets of memory, about."""
-        return 250 + self.octets + 75 * (len(self.heads) + len(self.ends) + len(self.guards))
+        texts = len(self.heads) + len(self.ends) + len(self.guards)
+        return 250 + self.octets + 75 * texts + 140 * len(self.placed)
 
 
-NO_PATTERNS: Final = Sieve((), (), (), 0, 0)
+NO_PATTERNS: Final = Sieve((), (), (), 0, 0, ())
 
 
 def _placed(

@@ -65,7 +65,8 @@ class LongestMatch:
     def _forbids(self) -> PatternSet:
         """The disallow rules are read when a path shows that one may match it."""
         if self._disallow is None:
-            self._disallow = PatternSet(self._sieve.patterns, self._form)
+            sieve = self._sieve
+            self._disallow = PatternSet(sieve.patterns, self._form, sieve.placed)
         return self._disallow
 
     @property
