@@ -81,7 +81,7 @@ def names_of(value: str, profile: Profile) -> tuple[str, ...]:
     RFC 9309 section 2.2.1: ``foobot/1.0`` and ``foo bar`` are ``foobot`` and ``foo``.
     """
     if profile.several_names_on_a_line:
-        parts = value.split()
+        parts = [part for part in value.replace("\t", " ").split(" ") if part]
         if parts and all(_LEGAL_NAME.fullmatch(part) for part in parts):
             return tuple(part.lower() for part in parts)
     if value[:1] == DEFAULT and _star_is_alone(value, profile):

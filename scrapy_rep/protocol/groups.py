@@ -117,7 +117,8 @@ def patterns_of(record: Record, profile: Profile) -> list[str]:
         return []
     value = record.value
     if profile.several_paths_on_a_line:
-        parts = value.split()
+        parts = value.replace("\t", " ").split(" ")
+        parts = [part for part in parts if part]
         if parts and all(part.startswith("/") for part in parts):
             return parts
     if profile.index_html_allows_the_directory and record.key == syntax.ALLOW:

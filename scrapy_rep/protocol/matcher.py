@@ -22,7 +22,7 @@ Matcher = Callable[[str], bool]
 
 PATIENCE: Final = 30
 """Questions after which an index of many patterns is cheaper than going on without."""
-_LONG_URI: Final = 1000
+LONG_URI: Final = 1000
 """Octets of a URI in which many patterns should not be looked for one by one."""
 _NO_ORIGIN: Final = "\n"
 """No URI that is well formed begins with a line end."""
@@ -109,7 +109,7 @@ def _of_many(few: Matcher, put_in_order: Callable[[], None]) -> Matcher:
 
     def allows(uri: str) -> bool:
         nonlocal asked
-        asked += 1 if len(uri) < _LONG_URI else PATIENCE
+        asked += 1 if len(uri) < LONG_URI else PATIENCE
         if asked < PATIENCE:
             return few(uri)
         put_in_order()

@@ -27,6 +27,9 @@ ROBOTS_TXT: Final = "/robots.txt"
 _HEX: Final = "0123456789ABCDEFabcdef"
 _KEPT_IN_PATH: Final = frozenset(b"%/?#!&'()+,;=")
 _KEPT_IN_QUERY: Final = _KEPT_IN_PATH - frozenset(b"/?")
+_UNRESERVED: Final = frozenset(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+)
 _KEPT_IN_1996: Final = frozenset(b"%/")
 _NOT_IN_A_URI: Final = re.compile("[^!#-;=?-Z\\[\\]_a-z~]")
 _NOT_ASCII: Final = re.compile("[\x80-\xff]")
@@ -101,9 +104,9 @@ def form_of(profile: Profile) -> Form:
     if profile.only_the_slash_stays_encoded:
         kept = _escapes(_KEPT_IN_1996)
         return Form(kept, kept, "%25", False, profile.query_is_matched)
-    return Form(
-        _escapes(_KEPT_IN_PATH), _escapes(_KEPT_IN_QUERY), "%25", False, profile.query_is_matched
-    )
+    more = frozenset() if profile.unreserved_is_decoded else _UNRESERVED
+    in_path, in_query = _escapes(_KEPT_IN_PATH | more), _escapes(_KEPT_IN_QUERY | more)
+    return Form(in_path, in_query, "%25", False, profile.query_is_matched)
 
 
 def _escapes(kept: frozenset[int]) -> dict[str, str]:

@@ -84,15 +84,15 @@ class PatternSet:
                 octets = wild.octets
         return octets
 
-    def written(self, path: str, octets: int) -> str:
-        """The pattern as it was written that gave :meth:`longest` its answer."""
+    def written(self, path: str, octets: int) -> list[str]:
+        """The patterns as they were written that gave :meth:`longest` its answer."""
         text = self._longest_literal(path)
-        if text is not None and self._form.octets(text) == octets:
-            return text
-        found = ((self._taken_apart(pattern), pattern) for pattern in self._met(path))
-        return next(
-            pattern for wild, pattern in found if wild.octets == octets and wild.matches(path)
-        )
+        found = [text] if text is not None and self._form.octets(text) == octets else []
+        for pattern in self._met(path) if self._others else ():
+            wild = self._taken_apart(pattern)
+            if wild.octets == octets and wild.matches(path):
+                found.append(pattern)
+        return found
 
     def _longest_literal(self, path: str) -> str | None:
         """The longest literal that begins a path has the most octets of those that do."""

@@ -69,7 +69,7 @@ class Sieve(NamedTuple):
                 else:
                     others.append(pattern)
         ends, guards = _placed(special, heads, others) if special else ([], [])
-        slow = each_placed(others, form) if others else ()
+        slow = each_placed(dict.fromkeys(others), form) if others else ()
         for place, text, _ in slow:
             (heads, ends, guards)[place].append(text)
         all_heads = (*patterns, *heads)

@@ -7,12 +7,32 @@ a profile by name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Literal
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 DIGITS = "0123456789"
 MISSPELT_DISALLOW = ("dissallow", "dissalow", "disalow", "diasllow", "disallaw")
+
+_NOT_OF_LINES = frozenset(
+    {
+        "name",
+        "misspelt_disallow",
+        "colon_may_be_missing",
+        "utf16_is_transcoded",
+        "part_of_a_mark_is_skipped",
+        "robots_txt_is_always_allowed",
+        "uri_is_taken_as_it_is",
+        "unreserved_is_decoded",
+        "only_the_slash_stays_encoded",
+        "query_is_matched",
+        "access_denied_closes_the_site",
+        "default_life",
+        "redirects_followed",
+    }
+)
+"""The fields that may differ without a line of the file being read in another way."""
 
 AgentRule = Literal["equal to the token", "line contains the token", "token contains the name"]
 
@@ -79,21 +99,18 @@ class Profile:
     all_of: tuple[Profile, ...] = ()
     """Profiles that all must allow; the longest delay counts."""
 
-    @property
+    def __post_init__(self) -> None:
+        """Raise ValueError for a combination that no document asks for."""
+        if self.wildcards is not self.most_octets_win:
+            raise ValueError("wildcards go with most_octets_win, and plain prefixes without")
+
+    @cached_property
     def lines_are_ordinary(self) -> bool:
         """Nothing in this profile makes a line mean more, or less, than it says in RFC 9309."""
-        return (
-            self.agent_rule == "equal to the token"
-            and self.whitespace == " \t"
-            and self.longest_line is None
-            and not self.nul_ends_the_line
-            and not self.key_is_a_prefix
-            and not self.blank_line_ends_the_group
-            and not self.several_names_on_a_line
-            and not self.several_paths_on_a_line
-            and not self.index_html_allows_the_directory
-            and self.allow_is_a_rule
-        )
+        differing = {
+            field.name for field in fields(self) if getattr(self, field.name) != field.default
+        }
+        return differing <= _NOT_OF_LINES and {*self.misspelt_disallow} <= {*MISSPELT_DISALLOW}
 
 
 RFC9309 = Profile("rfc9309")

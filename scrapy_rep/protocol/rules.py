@@ -101,13 +101,17 @@ class RobotsTxt:
         falling preference. Nothing is raised for any text.
         """
         try:
-            return self._allows[agent](url)  # type: ignore[index]
-        except (KeyError, OutgrownError):
+            allows = self._allows[agent]  # type: ignore[index]
+        except KeyError:
             return self._afresh(url, agent)  # type: ignore[arg-type]
         except TypeError:
-            if isinstance(agent, (str, tuple)):
+            if isinstance(agent, tuple):
                 raise
             return self.allowed(url, tuple(agent))
+        try:
+            return allows(url)
+        except OutgrownError:
+            return self._afresh(url, agent)  # type: ignore[arg-type]
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """The same answer as :meth:`allowed`, with the rule, its line, the group and the reason."""
@@ -121,7 +125,7 @@ class RobotsTxt:
             reason = NO_GROUP if compiled.group is None else NO_RULE_MATCHES
             return Verdict(True, group=compiled.group, reason=reason)
         rule = self._rule(compiled, decisive.allow, decisive.written)
-        lost = partial(self._lost, compiled, decisive) if decisive.overruled is not None else None
+        lost = partial(self._lost, compiled, decisive) if decisive.overruled else None
         return Verdict(decisive.allow, rule, rule.line, compiled.group, BY_RULE, lost)
 
     def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
@@ -198,17 +202,19 @@ class RobotsTxt:
         values = (record.value for record in self._records() if record.key == key)
         return [value.encode("latin-1").decode("utf-8", "replace") for value in values if value]
 
-    def _rule(self, compiled: _Compiled, allow: bool, pattern: str) -> Rule:
+    def _rule(self, compiled: _Compiled, allow: bool, patterns: Sequence[str]) -> Rule:
+        """The rule of the patterns that stands first in the file."""
         if compiled.lines is None:
             compiled.lines = {}
             for record in groups.records_for(self._text(), compiled.wanted, self._profile)[1]:
                 for written in groups.patterns_of(record, self._profile):
                     compiled.lines.setdefault((record.key == syntax.ALLOW, written), record.line)
+        line, pattern = min([(compiled.lines[allow, pattern], pattern) for pattern in patterns])
         shown = pattern.encode("latin-1").decode("utf-8", "backslashreplace")
-        return Rule(allow, shown, compiled.lines[allow, pattern])
+        return Rule(allow, shown, line)
 
     def _lost(self, compiled: _Compiled, decisive: Decisive) -> Rule | None:
-        if decisive.overruled is None:
+        if not decisive.overruled:
             return None
         return self._rule(compiled, not decisive.allow, decisive.overruled)
 

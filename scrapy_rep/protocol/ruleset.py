@@ -6,26 +6,27 @@ of rule set answers the same two questions; which kind is made is a field of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from scrapy_rep.protocol.blocks import cleaned
-from scrapy_rep.protocol.matcher import PATIENCE, Matcher, matcher_for, ordered
+from scrapy_rep.protocol.matcher import LONG_URI, PATIENCE, Matcher, matcher_for, ordered
 from scrapy_rep.protocol.path import ROBOTS_TXT, Form, literal, match_path
 from scrapy_rep.protocol.patterns import PatternSet
 from scrapy_rep.protocol.places import NO_PATTERNS, Sieve
 
 
 class Decisive(NamedTuple):
-    """What decided: the kind and the pattern of the rule, and of the best one of the other kind.
+    """What decided: the kind and the patterns of the rules, and of the best of the other kind.
 
-    ``path`` is the match path; ``allow`` is None where no rule matched.
+    ``path`` is the match path; ``allow`` is None where no rule matched. Patterns are as written;
+    several may be of the same length.
     """
 
     path: str
     allow: bool | None = None
-    written: str = ""
-    overruled: str | None = None
+    written: Sequence[str] = ()
+    overruled: Sequence[str] = ()
 
 
 class LongestMatch:
@@ -91,43 +92,64 @@ class LongestMatch:
 
     def _decides(self, path: str) -> bool:
         """A path is allowed unless the longest rule that matches it is a disallow."""
-        permits = self._permits if self._has_allow else None
-        octets = permits.longest(path) if permits is not None else 0
-        if permits is None or not octets:
+        octets = 0
+        if self._has_allow:
+            if self._asked < PATIENCE:
+                self._count(path)
+            octets = self._permits.longest(path)
+        if not octets:
             return not self._forbids.match(path) or path == self._always
-        self._asked += 1
-        if self._asked == PATIENCE and permits.is_many:
-            permits.put_in_order()
         return octets >= self._forbids.longest(path) or path == self._always
 
     def decisive(self, uri: str) -> Decisive:
         """The rule that decides, and the one of the other kind that it overrules."""
         path = match_path(uri, self._form)
+        self._count(path)
+        if self._asked >= PATIENCE and self._forbids.is_many:
+            self._put_in_order()
         disallow = self._forbids.longest(path)
         allow = self._permits.longest(path)
         if not disallow and not allow:
             return Decisive(path)
-        forbids = self._forbids.written(path, disallow) if disallow else None
-        permits = self._permits.written(path, allow) if allow else None
+        forbids = self._forbids.written(path, disallow) if disallow else []
+        permits = self._permits.written(path, allow) if allow else []
         if allow >= disallow:
-            return Decisive(path, True, permits or "", forbids)
-        return Decisive(path, False, forbids or "", permits)
+            return Decisive(path, True, permits, forbids)
+        return Decisive(path, False, forbids, permits)
+
+    def _count(self, path: str) -> None:
+        """After so many questions, or one as long as they are, an index of many rules pays."""
+        self._asked += 1 if len(path) < LONG_URI else PATIENCE
+        if self._asked >= PATIENCE and self._permits.is_many:
+            self._permits.put_in_order()
 
 
 class FirstMatch:
     """The first rule that matches, in the order of the file, is used (1996 section 3.2.2)."""
 
-    __slots__ = ("_always", "_form", "_heads", "_rules")
+    __slots__ = ("_allow", "_always", "_form", "_heads", "_written")
 
     def __init__(
-        self, rules: Sequence[tuple[bool, str]], form: Form, *, robots_txt_is_free: bool
+        self, rules: Iterable[tuple[bool, str]], form: Form, *, robots_txt_is_free: bool
     ) -> None:
-        self._rules = [
-            (allow, literal(pattern, form), pattern) for allow, pattern in rules if pattern
-        ]
-        self._heads = tuple(text for _, text, _ in self._rules)
+        first: dict[tuple[str, bool], str] = {}
+        for allow, pattern in rules:
+            if pattern:
+                first.setdefault((literal(pattern, form), allow), pattern)
+        self._heads = tuple([text for text, _ in first])
+        self._allow = bytes([allow for _, allow in first])
+        self._written = {
+            number: pattern
+            for number, ((text, _), pattern) in enumerate(first.items())
+            if text != pattern
+        }
         self._form = form
         self._always = ROBOTS_TXT if robots_txt_is_free else None
+
+    @property
+    def size(self) -> int:
+        """Octets of memory, about."""
+        return 300 + sum([70 + len(text) for text in self._heads]) + 150 * len(self._written)
 
     def matcher(self) -> Matcher:
         """A function that says whether a URI may be fetched."""
@@ -138,21 +160,19 @@ class FirstMatch:
         path = match_path(uri, self._form)
         if not path.startswith(self._heads) or path == self._always:
             return True
-        return next(allow for allow, text, _ in self._rules if path.startswith(text))
+        return bool(self._allow[next(self._matching(path))])
 
-    @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        return 300 + sum([150 + len(text) for text in self._heads])
+    def _matching(self, path: str) -> Iterator[int]:
+        """The numbers of the rules that match, in their order."""
+        return (number for number, text in enumerate(self._heads) if path.startswith(text))
 
     def decisive(self, uri: str) -> Decisive:
         """The rule that decides, and the first of the other kind that it overrules."""
         path = match_path(uri, self._form)
-        matching = [
-            (allow, written) for allow, text, written in self._rules if path.startswith(text)
-        ]
+        matching = [*self._matching(path)]
         if not matching:
             return Decisive(path)
-        allow, written = matching[0]
-        others = (other for kind, other in matching if kind != allow)
-        return Decisive(path, allow, written, next(others, None))
+        shown = {number: [self._written.get(number, self._heads[number])] for number in matching}
+        first = matching[0]
+        others = (shown[number] for number in matching if self._allow[number] != self._allow[first])
+        return Decisive(path, bool(self._allow[first]), shown[first], next(others, ()))

@@ -1,7 +1,7 @@
 """A second matcher, slow and short, that shares no line with the one it is held against.
 
-It follows RFC 9309 token by token: a pattern is matched by walking all places of the path at once,
-and two octets are compared knowing whether the place in the URI lies in the query.
+It follows RFC 9309 octet by octet: a pattern is matched by walking all places of the path at once,
+knowing which of them lie in the query.
 """
 
 from __future__ import annotations
@@ -36,28 +36,43 @@ def tokens(text: bytes) -> list[Token]:
     return found
 
 
-def equal(pattern: Token, uri: Token, in_query: bool) -> bool:
-    """Two octets are the same one at a place of the URI."""
-    if pattern[0] != uri[0]:
-        return False
-    return pattern[1] == uri[1] or (in_query and pattern[0] in b"/?")
+def written_out(found: list[Token]) -> tuple[bytes, int]:
+    """The octets of a URI in normal form, and where its query begins."""
+    text = b""
+    query = None
+    for octet, apart in found:
+        if apart and not (query is not None and octet in b"/?"):
+            text += b"%%%02X" % octet
+        else:
+            text += bytes([octet])
+            if octet == 0x3F and query is None:
+                query = len(text)
+    return text, len(text) if query is None else query
+
+
+def after(token: Token, text: bytes, at: int, query: int) -> set[int]:
+    """The places behind a token of a pattern that a URI holds at a place."""
+    octet, apart = token
+    found = set()
+    if text[at : at + 1] == bytes([octet]) and (not apart or (at >= query and octet in b"/?")):
+        found.add(at + 1)
+    if apart and text[at : at + 3] == b"%%%02X" % octet:
+        found.add(at + 3)
+    return found
 
 
 def matches(pattern: bytes, path: bytes) -> bool:
     """A pattern as written matches a path and query."""
-    uri = tokens(path)
-    query = next((at for at, token in enumerate(uri) if token == (0x3F, False)), len(uri))
+    text, query = written_out(tokens(path))
     ends = pattern.endswith(b"$")
     pieces = [tokens(piece) for piece in (pattern[:-1] if ends else pattern).split(b"*")]
     places = {0}
     for number, piece in enumerate(pieces):
         if number and places:
-            places = set(range(min(places), len(uri) + 1))
+            places = set(range(min(places), len(text) + 1))
         for token in piece:
-            places = {
-                at + 1 for at in places if at < len(uri) and equal(token, uri[at], at > query)
-            }
-    return len(uri) in places if ends else bool(places)
+            places = {found for at in places for found in after(token, text, at, query)}
+    return len(text) in places if ends else bool(places)
 
 
 def octets(pattern: bytes) -> int:

@@ -443,3 +443,62 @@ def test_profiles_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         PROFILES["1996"].wildcards = True  # type: ignore[misc]
     assert isinstance(PROFILES["1996"], Profile)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "body", "answer"),
+    [
+        ("whitespace", " \t\xa0", b"User-agent: x\nDisallow:\xa0/2", False),
+        ("nul_ends_the_line", True, b"User-agent: x\nDisallow: /\0 2", False),
+        ("longest_line", 12, b"User-agent:x\nDisallow: /2zzz", False),
+        ("key_is_a_prefix", True, b"User-agent: x\nDisallow-all: /2", False),
+        ("misspelt_disallow", ("verboten",), b"User-agent: x\nVerboten: /2", False),
+        ("misspelt_disallow", (), b"User-agent: x\nDissallow: /2", True),
+        ("colon_may_be_missing", False, b"User-agent: x\nDisallow /2", True),
+        ("blank_line_ends_the_group", True, b"User-agent: x\n\nDisallow: /2", True),
+        ("group_needs_a_rule", True, b"User-agent: *\nDisallow: /2\n\nUser-agent: x", False),
+        ("several_names_on_a_line", True, b"User-agent: y x\nDisallow: /2", False),
+        ("name_alphabet", "y", b"User-agent: x\nDisallow: /2", True),
+        ("star_ends_at_whitespace", True, b"User-agent: *;\nDisallow: /2", True),
+        ("agent_rule", "line contains the token", b"User-agent: axa\nDisallow: /2", False),
+        (
+            "all_groups_are_merged",
+            False,
+            b"User-agent: x\nDisallow: /1\n\nUser-agent: x\nDisallow: /2",
+            True,
+        ),
+        ("allow_is_a_rule", False, b"User-agent: x\nDisallow: /2\nAllow: /2", False),
+        ("several_paths_on_a_line", True, b"User-agent: x\nDisallow: /1 /2", False),
+        ("unreserved_is_decoded", False, b"User-agent: x\nDisallow: /%32", True),
+        ("uri_is_taken_as_it_is", True, b"User-agent: x\nDisallow: /%32", True),
+        ("query_is_matched", False, b"User-agent: x\nDisallow: /2?", True),
+    ],
+)
+def test_each_field_of_a_profile_has_its_effect_alone(
+    field: str, value: object, body: bytes, answer: bool
+) -> None:
+    """A profile that is built by hand is read by its fields, by a verdict and a quick answer."""
+    profile = dataclasses.replace(PROFILES["rfc9309"], **{field: value})  # type: ignore[arg-type]
+    robots = RobotsTxt.parse(body, profile=profile)
+    url = "http://e.org/2?" if field == "query_is_matched" else "http://e.org/2"
+    assert robots.allowed(url, "x") is answer
+    assert robots.verdict(url, "x").allowed is answer
+    usual = RobotsTxt.parse(body)
+    assert usual.allowed(url, "x") is not answer
+    assert usual.verdict(url, "x").allowed is not answer
+
+
+def test_wildcards_without_the_longest_match_are_refused() -> None:
+    """No document has the one without the other."""
+    with pytest.raises(ValueError, match="wildcards go with"):
+        dataclasses.replace(PROFILES["rfc9309"], wildcards=False)
+
+
+@pytest.mark.parametrize("white", ["\xa0", "\x85", "\x0b", "\x1f"])
+def test_only_space_and_tab_part_the_paths_of_a_line(white: str) -> None:
+    """Kollar's format: a list is parted by spaces or tabs."""
+    body = f"User-agent: a{white}b\nDisallow: /a{white}/b\n".encode("latin-1")
+    assert allowed(body, "/b", "a", "kollar")
+    body = f"User-agent: *\nDisallow: /a{white}/b\n".encode("latin-1")
+    assert allowed(body, "/b", "x", "kollar")
+    assert not allowed(b"User-agent: *\nDisallow: /a \t/b\n", "/b", "x", "kollar")

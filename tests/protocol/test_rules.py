@@ -9,6 +9,7 @@ import pytest
 
 from scrapy_rep.protocol.extensions import RequestRate, VisitTime
 from scrapy_rep.protocol.rules import RobotsTxt, Rule, Verdict
+from scrapy_rep.protocol.ruleset import LongestMatch
 
 BODY = b"""\
 Sitemap: https://e.org/a.xml
@@ -293,3 +294,37 @@ def test_the_first_question_may_be_a_long_one(profile: str) -> None:
         robots = RobotsTxt.parse(f"User-agent: *\n{body}".encode(), profile=profile)
         assert robots.allowed("https://e.org/a/" + "b" * 5_000, agent)
         assert not robots.allowed("https://e.org/7/" + "b" * 5_000, agent)
+
+
+def test_of_equal_rules_the_first_in_the_file_is_named() -> None:
+    """RFC 9309 section 2.2.2: they decide alike; which is named depends on nothing but the file."""
+    ties = "Disallow: /*ab\nDisallow: /*cd\nDisallow: /*ef\n"
+    others = "".join(f"Disallow: /*x{number:04}\n" for number in range(80))
+    robots = RobotsTxt.parse(f"User-agent: *\n{ties}{others}".encode())
+    for _ in range(50):
+        verdict = robots.verdict("https://e.org/efcdab", "mybot")
+        assert (verdict.line, verdict.rule and verdict.rule.pattern) == (2, "/*ab")
+
+
+@pytest.mark.parametrize("asked", ["allowed", "verdict"])
+def test_many_allow_rules_are_put_in_order_too(asked: str) -> None:
+    """RFC 9309 section 3: a page is not compared with each of thousands of rules, hit or not."""
+    allows = "".join(f"Allow: /*{number:05}=\n" for number in range(3_000))
+    robots = RobotsTxt.parse(f"User-agent: *\nDisallow: /\n{allows}".encode())
+    for _ in range(40):
+        answer = getattr(robots, asked)("https://e.org/a?b=c", "mybot")
+        assert not getattr(answer, "allowed", answer)
+    rules = robots._compile("mybot").rules
+    assert isinstance(rules, LongestMatch)
+    assert rules._permits.index is not None
+    assert robots.allowed("https://e.org/a?00007=c", "mybot")
+
+
+def test_agents_may_be_anything() -> None:
+    """Nothing that names no crawler leaves the default group; what cannot be read is refused."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n\nUser-agent: mybot\nAllow: /\n")
+    assert robots.allowed("https://e.org/", b"mybot")  # type: ignore[arg-type]
+    assert not robots.allowed("https://e.org/", [None])  # type: ignore[list-item]
+    for wrong in (None, 3, ([],), [[]]):
+        with pytest.raises(TypeError):
+            robots.allowed("https://e.org/", wrong)  # type: ignore[arg-type]
