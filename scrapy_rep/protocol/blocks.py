@@ -25,8 +25,8 @@ _FEW_LINES: Final = 1
 """So few lines that begin otherwise than the ordinary ones are read one by one."""
 _FEW_VALUES: Final = 12
 """So few values are looked at one by one."""
-_RULE_BEGINS: Final = frozenset("aAdD \t")
-"""Allow, disallow and its misspellings begin so, and lines that are indented."""
+_RULE_LINES: Final = re.compile("\n([ \t]*(?:[aA][lL]|[dD][iI])[^\n]*)")
+"""Allow, disallow and its misspellings begin so."""
 _NAME: Final = re.compile(rb"[a-z0-9_-]+|\*(?![a-z0-9_-])")
 
 
@@ -151,12 +151,12 @@ def patterns(block: str, profile: Profile) -> tuple[list[str], list[str]]:
     disallow, left = _values("\nDisallow: ", left)
     if not left:
         return disallow, allow
-    lines = [line for line in left.split("\n") if line[:1] in _RULE_BEGINS]
+    lines = _RULE_LINES.findall(left)
     if len(lines) > _FEW_LINES:
         for key in _OTHER_SPELLINGS:
             values, left = _values(key, left)
             (allow if "a" in key[:2].lower() else disallow).extend(values)
-        lines = [line for line in left.split("\n") if line[:1] in _RULE_BEGINS]
+        lines = _RULE_LINES.findall(left)
     for line in lines:
         record = syntax.record_of(line, 0, profile)
         if record is not None and record.key == syntax.DISALLOW:

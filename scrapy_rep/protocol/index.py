@@ -7,14 +7,18 @@ RFC 9309 sections 2.2.2 and 2.2.3. A file may hold twenty thousand patterns like
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from scrapy_rep.protocol.path import Form
 from scrapy_rep.protocol.places import FEW, Placed, guards_of
 
-_BEHIND_ONE_HEAD: Final = 16
-"""Patterns with ``*`` behind one head; more of them are found by their guards."""
+_CROWD: Final = 16
+"""Patterns behind one head or guard; where there are more, they are found by something else."""
+_PIECES: Final = 8
+"""Pieces of a pattern, the longest, that are looked at for one that few others hold."""
 _FEW_FLOATS: Final = 60
 """So many literals are looked for sooner than the places of a path are gone through."""
 _GRAM: Final = 4
@@ -150,11 +154,30 @@ class PatternIndex:
         for place, text, pattern in placed:
             filed[place].setdefault(text, []).append(pattern)
         for head, patterns in self.heads.items():
-            if len(patterns) > _BEHIND_ONE_HEAD:
+            if len(patterns) > _CROWD:
                 self.heads[head] = self._spread(patterns, form)
+        self._thin_out(form)
         self.literals = {*literals}
         self.prefixes = PrefixIndex(self.literals | self.heads.keys())
         self.floats = FloatIndex(self.guards) if len(self.guards) > FEW else None
+
+    def _thin_out(self, form: Form) -> None:
+        """Patterns that crowd behind one guard are found by the piece that the fewest hold."""
+        crowds = [text for text, patterns in self.guards.items() if len(patterns) > _CROWD]
+        pieces = {
+            pattern: sorted({*pattern.removesuffix("$").split("*")[1:]} - {""}, key=len)[-_PIECES:]
+            for text in crowds
+            for pattern in self.guards[text]
+        }
+        number = Counter(chain.from_iterable(pieces.values()))
+        for text in crowds:
+            crowd, self.guards[text] = self.guards[text], []
+            for pattern in crowd:
+                rarest = min(pieces[pattern], key=lambda piece: (number[piece], -len(piece)))
+                for found in guards_of([rarest], form):
+                    self.guards.setdefault(found, []).append(pattern)
+            if not self.guards[text]:
+                del self.guards[text]
 
     def _spread(self, patterns: list[str], form: Form) -> list[str]:
         """Patterns that crowd behind one head are found by their guards instead.

@@ -7,7 +7,7 @@ and a pattern that is not a literal is taken apart when it is tried for the firs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from scrapy_rep.protocol.index import PatternIndex
@@ -17,8 +17,8 @@ from scrapy_rep.protocol.wildcard import Wildcard, wildcard
 
 _FEW_SHOWN: Final = 16
 """So many patterns that a path shows are tried one by one, whatever comes."""
-_MOST_KNOWN: Final = 2_000
-"""Patterns that are kept taken apart; past that it begins anew."""
+_MOST_APART: Final = 5_000_000
+"""Octets of patterns that are kept taken apart; past that it begins anew."""
 
 
 class PatternSet:
@@ -27,7 +27,18 @@ class PatternSet:
     Some may be placed already. ``index`` is None until :meth:`put_in_order`.
     """
 
-    __slots__ = ("_form", "_given", "_known", "_literals", "_octets", "_others", "_placed", "index")
+    __slots__ = (
+        "_apart",
+        "_apart_size",
+        "_form",
+        "_given",
+        "_literals",
+        "_octets",
+        "_others",
+        "_placed",
+        "_tried",
+        "index",
+    )
 
     def __init__(self, patterns: Sequence[str], form: Form, placed: Sequence[Placed] = ()) -> None:
         plain = [p for p in patterns if "*" not in p and "$" not in p and "%" not in p]
@@ -42,7 +53,9 @@ class PatternSet:
             self._others = tuple([p for p in dict.fromkeys(patterns) if p not in known])
         self._given = placed
         self._placed: list[Placed] | None = None
-        self._known: dict[str, Wildcard] = {}
+        self._tried = False
+        self._apart: dict[str, Wildcard] = {}
+        self._apart_size = 0
         self.index: PatternIndex | None = None
 
     @property
@@ -55,7 +68,7 @@ class PatternSet:
         """Octets of memory, about."""
         texts = 75 * (len(self._literals) + len(self._others)) + self._octets
         index = self.index.size if self.index else 0
-        return 300 + texts + 140 * len(self._placed or ()) + 700 * len(self._known) + index
+        return 300 + texts + 140 * len(self._placed or ()) + self._apart_size + index
 
     def put_in_order(self) -> PatternIndex:
         """An index is made, once it is clear that this pays."""
@@ -72,14 +85,13 @@ class PatternSet:
             begun = self.index.longest_literal(path) is not None
         if begun or not self._others:
             return begun
-        return any(self._taken_apart(pattern).matches(path) for pattern in self._met(path))
+        return any(wild.matches(path) for wild, _ in self._met(path))
 
     def longest(self, path: str) -> int:
         """Octets of the longest pattern that matches a path in normal form; 0 if none does."""
         text = self._longest_literal(path) if self._literals else None
         octets = self._form.octets(text) if text is not None else 0
-        for pattern in self._met(path) if self._others else ():
-            wild = self._taken_apart(pattern)
+        for wild, _ in self._met(path) if self._others else ():
             if wild.octets > octets and wild.matches(path):
                 octets = wild.octets
         return octets
@@ -88,8 +100,7 @@ class PatternSet:
         """The patterns as they were written that gave :meth:`longest` its answer."""
         text = self._longest_literal(path)
         found = [text] if text is not None and self._form.octets(text) == octets else []
-        for pattern in self._met(path) if self._others else ():
-            wild = self._taken_apart(pattern)
+        for wild, pattern in self._met(path) if self._others else ():
             if wild.octets == octets and wild.matches(path):
                 found.append(pattern)
         return found
@@ -102,31 +113,29 @@ class PatternSet:
             return None
         return max(filter(path.startswith, self._literals), key=len)
 
-    def _met(self, path: str) -> Iterator[str]:
+    def _met(self, path: str) -> Iterator[tuple[Wildcard, str]]:
+        """The patterns that are no literals and may match a path, taken apart and as written."""
+        for pattern in self._shown(path):
+            wild = self._apart.get(pattern)
+            if wild is None and self._may_match(pattern, path):
+                wild = self._take_apart(pattern)
+            if wild is not None:
+                yield wild, pattern
+
+    def _shown(self, path: str) -> Iterable[str]:
         """The patterns that are no literals and whose head, end or guard a path has.
 
-        A pattern with more octets besides its stars than the path can have is none of them.
+        The first path is held against all of them, as it may be the last.
         """
-        longest = 3 * len(path) + 1
-        for pattern in self._shown(path):
-            if len(pattern) <= longest or len(pattern) - pattern.count("*") <= longest:
-                yield pattern
-
-    def _shown(self, path: str) -> Iterator[str]:
         if self.index is None:
-            found = [
-                pattern
-                for place, text, pattern in self._places()
-                if (
-                    text in path
-                    if place is Place.GUARD
-                    else path.startswith(text)
-                    if place is Place.HEAD
-                    else path.endswith(text)
-                )
-            ]
+            if self._placed is None and not self._tried:
+                self._tried = True
+                given = {pattern for *_, pattern in self._given}
+                others = [pattern for pattern in self._others if pattern not in given]
+                return [*_showing(self._given, path), *others]
+            found = _showing(self._places(), path)
             if len(found) <= _FEW_SHOWN:
-                return iter(found)
+                return found
         return self.put_in_order().shown(path)
 
     def _places(self) -> list[Placed]:
@@ -138,10 +147,35 @@ class PatternSet:
             self._given = ()
         return self._placed
 
-    def _taken_apart(self, pattern: str) -> Wildcard:
-        wild = self._known.get(pattern)
-        if wild is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known = {}
-            wild = self._known[pattern] = wildcard(pattern, self._form)
+    def _may_match(self, pattern: str, path: str) -> bool:
+        """A path is long enough for a pattern, and holds all of its pieces somewhere."""
+        text = pattern.removesuffix("$")
+        octets = len(text) - text.count("*")
+        if self._form.changes(pattern):
+            return octets <= 3 * len(path)
+        if octets > len(path):
+            return False
+        return all(map(path.__contains__, text.split("*")))
+
+    def _take_apart(self, pattern: str) -> Wildcard:
+        wild = wildcard(pattern, self._form)
+        self._apart_size += wild.size
+        if self._apart_size > _MOST_APART:
+            self._apart, self._apart_size = {}, wild.size
+        self._apart[pattern] = wild
         return wild
+
+
+def _showing(placed: Iterable[Placed], path: str) -> list[str]:
+    """The patterns whose head, end or guard a path has."""
+    return [
+        pattern
+        for place, text, pattern in placed
+        if (
+            text in path
+            if place is Place.GUARD
+            else path.startswith(text)
+            if place is Place.HEAD
+            else path.endswith(text)
+        )
+    ]

@@ -37,6 +37,8 @@ class Wildcard(NamedTuple):
     """The piece before a final ``$``; None where the end of the path is free."""
     exact: bool
     """There is no ``*``, and the head is the whole path."""
+    differs: bool
+    """Some piece is another text in a query than in a path."""
 
     def matches(self, path: str) -> bool:
         """A match begins with the first octet of the path and takes each piece as it comes."""
@@ -46,22 +48,37 @@ class Wildcard(NamedTuple):
             return False
         at = len(self.head)
         for piece in self.floats:
-            at = _end_of(piece, path, at)
-            if at < 0:
-                return False
+            found = path.find(piece.text, at)
+            if found < 0:
+                return self.differs and self._matches_in_query(path)
+            at = found + len(piece.text)
         return self.tail is None or _ends_with(self.tail, path, at)
 
-
-def _end_of(piece: Piece, path: str, at: int) -> int:
-    """Where the first occurrence of a piece from a place on ends; -1 if there is none."""
-    text, in_query = piece
-    found = path.find(text, at)
-    if found < 0 and in_query != text:
+    def _matches_in_query(self, path: str) -> bool:
+        """A piece is not there as part of a path; as part of a query it may be another text."""
         query = path.find("?") + 1
-        if query:
-            found = path.find(in_query, max(at, query))
-            text = in_query
-    return found + len(text) if found >= 0 else -1
+        if not query:
+            return False
+        at = len(self.head)
+        lost: set[str] = set()  # what is not found once is not found from a later place on either
+        for text, in_query in self.floats:
+            found = -1 if text in lost else path.find(text, at)
+            taken = text
+            if found < 0:
+                lost.add(text)
+                if in_query == text:
+                    return False
+                found = path.find(in_query, max(at, query))
+                taken = in_query
+            if found < 0:
+                return False
+            at = found + len(taken)
+        return self.tail is None or _ends_with(self.tail, path, at)
+
+    @property
+    def size(self) -> int:
+        """Octets of memory, about."""
+        return 400 + 8 * len(self.floats) + 180 * len({*self.floats})
 
 
 def _ends_with(piece: Piece, path: str, at: int) -> bool:
@@ -91,21 +108,32 @@ def wildcard(pattern: str, form: Form) -> Wildcard:
     if tail is not None and not tail.text:
         tail = None
     floats = tuple([piece for piece in pieces[1:] if piece.text])
-    return Wildcard(octets, pieces[0].text, floats, tail, exact)
+    differs = any(piece.text != piece.in_query for piece in floats)
+    return Wildcard(octets, pieces[0].text, floats, tail, exact, differs)
 
 
 def _pieces(texts: list[str], form: Form) -> list[Piece]:
-    """Pieces after a ``?`` lie in the query; before it, they may lie there only after a ``*``."""
+    """Pieces after a ``?`` lie in the query; before it, they may lie there only after a ``*``.
+
+    Equal pieces are one object: a hostile pattern has thousands of them.
+    """
     if not any(form.changes(text) for text in texts):
-        return [Piece(text, text) for text in texts]
+        plain = {text: Piece(text, text) for text in texts}
+        return [plain[text] for text in texts]
     pieces = []
+    floating: dict[str, Piece] = {}
+    queried: dict[str, Piece] = {}
     in_query = False
     for number, text in enumerate(texts):
         if in_query:
-            queried = form.query_text(text)
-            pieces.append(Piece(queried, queried))
+            if text not in queried:
+                normal = form.query_text(text)
+                queried[text] = Piece(normal, normal)
+            pieces.append(queried[text])
             continue
-        piece = floating_piece(text, form)
+        if text not in floating:
+            floating[text] = floating_piece(text, form)
+        piece = floating[text]
         pieces.append(piece if number else Piece(piece.text, piece.text))
         in_query = "?" in text
     return pieces
