@@ -19,6 +19,7 @@ from scrapy_rep.protocol.profiles import Profile
 _AGENT_LINE: Final = b"\nuser-agent:"
 _AGENT_LINES: Final = re.compile(_AGENT_LINE)
 _INDENT: Final = re.compile(rb"\n[ \t]+")
+_OTHER_AGENT: Final = re.compile(rb"\nuser(?:-agent[ \t]+| ?agent[ \t]*):", re.IGNORECASE)
 _FIRST_RULES: Final = (b"\ndisallow:", b"\nallow:")
 _OTHER_SPELLINGS: Final = ("\nDisallow:", "\nAllow:", "\ndisallow:", "\nallow:")
 _FEW_LINES: Final = 1
@@ -40,7 +41,7 @@ def blocks(text: bytes, wanted: Sequence[str], profile: Profile) -> tuple[str | 
     low = text.lower()
     marks = _marks(low)
     if marks is None:
-        text = _INDENT.sub(b"\n", text)
+        text = _OTHER_AGENT.sub(_AGENT_LINE, _INDENT.sub(b"\n", text))
         low = text.lower()
         if low.count(_AGENT_LINE) != low.count(b"\nuser"):
             return None

@@ -6,6 +6,7 @@ RFC 9309 sections 2.2 and 2.2.1.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import agent as tokens
@@ -100,7 +101,7 @@ def patterns_for(
         found = blocks.blocks(text, wanted, profile)
         if found is not None:
             return found[0], *blocks.patterns(found[1], profile)
-    token, records = records_for(text, wanted, profile)
+    token, records = records_for(syntax.squeezed(text), wanted, profile)
     disallow: list[str] = []
     allow: list[str] = []
     for record in records:
@@ -109,6 +110,38 @@ def patterns_for(
         elif record.key == syntax.ALLOW:
             allow.extend(patterns_of(record, profile))
     return token, disallow, allow
+
+
+def ordered_patterns_for(
+    text: bytes, wanted: Sequence[str], profile: Profile
+) -> tuple[str | None, list[tuple[bool, str]]]:
+    """The token found for a crawler, and its patterns in the order of the file, True for allow."""
+    token, records = records_for(syntax.squeezed(text), wanted, profile)
+    return token, [
+        (record.key == syntax.ALLOW, pattern)
+        for record in records
+        for pattern in patterns_of(record, profile)
+    ]
+
+
+def lines_for(text: bytes, wanted: Sequence[str], profile: Profile) -> dict[tuple[bool, str], int]:
+    """The line on which each pattern of a crawler stands first, True for allow."""
+    lines: dict[tuple[bool, str], int] = {}
+    for record in records_for(text, wanted, profile)[1]:
+        for pattern in patterns_of(record, profile):
+            lines.setdefault((record.key == syntax.ALLOW, pattern), record.line)
+    return lines
+
+
+def fingerprint(text: bytes, wanted: Sequence[str], profile: Profile) -> bytes:
+    """Crawlers of the same fingerprint have the same patterns, in the same order."""
+    if profile.most_octets_win:
+        _, disallow, allow = patterns_for(text, wanted, profile)
+        shown = [str(len(disallow)), *disallow, *allow]
+    else:
+        _, ordered = ordered_patterns_for(text, wanted, profile)
+        shown = [f"{allow:d}{pattern}" for allow, pattern in ordered]
+    return blake2b("\n".join(shown).encode("latin-1"), digest_size=16).digest()
 
 
 def patterns_of(record: Record, profile: Profile) -> list[str]:

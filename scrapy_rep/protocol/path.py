@@ -33,6 +33,7 @@ _UNRESERVED: Final = frozenset(
 _KEPT_IN_1996: Final = frozenset(b"%/")
 _NOT_IN_A_URI: Final = re.compile("[^!#-;=?-Z\\[\\]_a-z~]")
 _NOT_ASCII: Final = re.compile("[\x80-\xff]")
+_ENCODED: Final = {octet: f"%{octet:02X}" for octet in range(0x80, 0x100)}
 _SCHEME: Final = "://"
 _ORIGIN: Final = re.compile("https?://[^/?;#%\x00- \x7f-\U0010ffff]+/")
 _PATH_STARTS: Final = re.compile("[/?;]")
@@ -69,7 +70,7 @@ class Form:
                     parts[at] = self.stray_percent + part
             text = "".join(parts)
         if self.encodes and not text.isascii():
-            text = _NOT_ASCII.sub(lambda octet: f"%{ord(octet.group()):02X}", text)
+            text = text.translate(_ENCODED)
         return text
 
     def changes(self, text: str) -> bool:

@@ -36,11 +36,12 @@ _MOST_AGENTS: Final = 64
 class _Compiled:
     """What a robots.txt holds for one crawler: its rules now, their lines once they are asked."""
 
-    __slots__ = ("group", "lines", "rules", "wanted")
+    __slots__ = ("group", "lines", "rules", "source", "wanted")
 
     def __init__(self, text: bytes, wanted: tuple[str, ...], profile: Profile) -> None:
         self.wanted = wanted
         self.lines: dict[tuple[bool, str], int] | None = None
+        self.source: bytes | None = None
         form = form_of(profile)
         free = profile.robots_txt_is_always_allowed
         self.rules: LongestMatch | FirstMatch
@@ -48,18 +49,8 @@ class _Compiled:
             self.group, disallow, allow = groups.patterns_for(text, wanted, profile)
             self.rules = LongestMatch(disallow, allow, form, robots_txt_is_free=free)
         else:
-            self.group, records = groups.records_for(text, wanted, profile)
-            ordered = [
-                (record.key == syntax.ALLOW, pattern)
-                for record in records
-                for pattern in groups.patterns_of(record, profile)
-            ]
+            self.group, ordered = groups.ordered_patterns_for(text, wanted, profile)
             self.rules = FirstMatch(ordered, form, robots_txt_is_free=free)
-
-    @property
-    def size(self) -> int:
-        """Octets of memory, about; quick to tell."""
-        return 400 + self.rules.size + 260 * len(self.lines or ())
 
 
 class RobotsTxt:
@@ -157,7 +148,10 @@ class RobotsTxt:
     @property
     def size(self) -> int:
         """Octets of memory that this object holds, about."""
-        held = sum([compiled.size for compiled in self._compiled.values()])
+        rules = {id(compiled.rules): compiled.rules for compiled in self._compiled.values()}
+        lines = {id(compiled.lines): compiled.lines for compiled in self._compiled.values()}
+        held = sum([one.size for one in rules.values()])
+        held += sum([260 * len(some or ()) for some in lines.values()]) + 400 * len(self._compiled)
         return 600 + len(self._body) + held + sum([part.size for part in self._parts])
 
     def _afresh(self, url: str, key: str | tuple[str, ...]) -> bool:
@@ -186,8 +180,21 @@ class RobotsTxt:
                 self._compiled.clear()
                 self._allows.clear()
             compiled = _Compiled(self._text(), wanted, self._profile)
+            if self._compiled:
+                self._share_rules(compiled)
             self._compiled[wanted] = compiled
         return compiled
+
+    def _share_rules(self, compiled: _Compiled) -> None:
+        """Crawlers with the same rules share them: nothing grows with agents times rules."""
+        text = self._text()
+        for one in (*self._compiled.values(), compiled):
+            if one.source is None:
+                one.source = groups.fingerprint(text, one.wanted, self._profile)
+        for other in self._compiled.values():
+            if other.source == compiled.source:
+                compiled.rules = other.rules
+                return
 
     def _text(self) -> bytes:
         return syntax.text_of(self._body, self._profile)
@@ -205,11 +212,11 @@ class RobotsTxt:
     def _rule(self, compiled: _Compiled, allow: bool, patterns: Sequence[str]) -> Rule:
         """The rule of the patterns that stands first in the file."""
         if compiled.lines is None:
-            compiled.lines = {}
-            for record in groups.records_for(self._text(), compiled.wanted, self._profile)[1]:
-                for written in groups.patterns_of(record, self._profile):
-                    compiled.lines.setdefault((record.key == syntax.ALLOW, written), record.line)
-        line, pattern = min([(compiled.lines[allow, pattern], pattern) for pattern in patterns])
+            lines = groups.lines_for(self._text(), compiled.wanted, self._profile)
+            same = [one.lines for one in self._compiled.values() if one.lines == lines]
+            compiled.lines = same[0] if same else lines
+        lines = compiled.lines or {}
+        line, pattern = min([(lines[allow, pattern], pattern) for pattern in patterns])
         shown = pattern.encode("latin-1").decode("utf-8", "backslashreplace")
         return Rule(allow, shown, line)
 

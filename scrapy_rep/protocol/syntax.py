@@ -50,6 +50,7 @@ _PREFIXES: Final = ("user-agent", "useragent", "user agent", "allow", "disallow"
 _UTF8_BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _MARKS_BEGIN: Final = frozenset((b"\xef", b"\xfe", b"\xff"))
+_BLANK_LINES: Final = re.compile(rb"\n(?:[ \t]*\n)+")
 _TWO_WORDS: Final = re.compile(r"([^ \t]+)[ \t]+([^ \t]+)")
 
 
@@ -118,6 +119,11 @@ def _without_mark(body: bytes, profile: Profile) -> bytes:
     if coding is None or not profile.utf16_is_transcoded:
         return body
     return body[2:].decode(coding, "replace").encode("utf-8", "replace")
+
+
+def squeezed(text: bytes) -> bytes:
+    """Blank lines in a row become one, which says all that they do; lines lose their numbers."""
+    return _BLANK_LINES.sub(b"\n\n", text)
 
 
 def records(text: str, profile: Profile) -> Iterator[Record]:

@@ -206,3 +206,39 @@ def test_twice_the_body_costs_about_twice() -> None:
             for body in (whole[: len(whole) // 4], whole)
         ]
         assert times[1] < 16 * max(times[0], 0.0005)
+
+
+def test_crawlers_with_the_same_rules_share_them() -> None:
+    """RFC 9309 section 3: 60 crawlers over thousands of rules hold them once."""
+    names = b"".join(b"User-agent: bot%d\n" % number for number in range(60))
+    body = names + b"".join(b"Disallow: /%d\nAllow: /*%d\n" % (n, n) for n in range(5_000))
+    tracemalloc.start()
+    robots = RobotsTxt.parse(body)
+    for number in range(60):
+        for _ in range(40):
+            assert robots.allowed(URL, f"bot{number}")
+        verdict = robots.verdict("https://e.org/77", f"bot{number}")
+        assert (verdict.group, verdict.line) == (f"bot{number}", 216)
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held <= 32 * len(body)
+    assert held / 4 <= robots.size <= 4 * held
+
+
+def test_crawlers_with_other_rules_do_not_share_them() -> None:
+    """RFC 9309 section 2.2.1: the same lines may be allowed to one and not to another."""
+    robots = RobotsTxt.parse(
+        b"User-agent: a\nDisallow: /x\nAllow: /y\n\nUser-agent: b\nAllow: /x\nDisallow: /y\n\n"
+        b"User-agent: c\nDisallow: /x\nDisallow: /y\n\nUser-agent: d\nDisallow: /x\nAllow: /y\n"
+    )
+    found = {
+        agent: [robots.allowed(f"https://e.org/{path}", agent) for path in "xy"] for agent in "abcd"
+    }
+    assert found == {
+        "a": [False, True],
+        "b": [True, False],
+        "c": [False, False],
+        "d": [False, True],
+    }
+    assert [robots.verdict("https://e.org/x", agent).line for agent in "ad"] == [2, 14]
