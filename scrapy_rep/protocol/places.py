@@ -89,7 +89,8 @@ class Sieve(NamedTuple):
     def size(self) -> int:
         """Octets of memory, about."""
         texts = len(self.heads) + len(self.ends) + len(self.guards)
-        return 250 + self.octets + 75 * texts + 140 * len(self.placed)
+        octets = self.octets if texts == self.number else 2 * self.octets
+        return 250 + octets + 75 * texts + 140 * len(self.placed)
 
 
 NO_PATTERNS: Final = Sieve((), (), (), 0, 0, ())

@@ -25,10 +25,10 @@ URL = "https://e.org/articles/2024/05/how-to-bake-bread?page=2"
 LONG_URL = "https://e.org/" + "a" * 8_178
 
 PARSE_AND_FIRST = 0.060
-"""Seconds for a body and its first verdict, on a machine where the calibration takes 50 ms."""
+"""Seconds for a body and its first verdict, on a machine where the calibration takes 20 ms."""
 VERDICT_ON_LONG_URL = 0.005
-ROOM = 4
-"""Other processes share the machine, and coverage measures every line."""
+ROOM = 2.5
+"""Other processes share the machine, and what they have in its caches."""
 
 
 def rules(lines: list[str], agent: str = "*") -> bytes:
@@ -51,6 +51,20 @@ def alike() -> bytes:
 def nested_floats() -> bytes:
     """Wildcard rules whose literals begin each other."""
     return rules(["/*b" + "a" * number for number in range(950)])
+
+
+def any_order() -> bytes:
+    """Wildcard rules with many pieces of one letter each."""
+    rnd = random.Random(1)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return rules(["/*a*" + "*".join(rnd.choices(letters, k=18)) for _ in range(9_000)])
+
+
+def allowed_one_by_one() -> bytes:
+    """Thousands of allow rules that share a piece, where all else is disallowed."""
+    return b"User-agent: *\nDisallow: /\n" + b"".join(
+        [b"Allow: /*aaaaa*%05d\n" % number for number in range(22_000)]
+    )
 
 
 BODIES: dict[str, Callable[[], bytes]] = {
@@ -90,6 +104,17 @@ BODIES: dict[str, Callable[[], bytes]] = {
     ),
     "short lines": lambda: b"useragent: *\n" + b"a:\n" * 165_000,
     "short rules in another spelling": lambda: b"user agent: *\n" + b"disalow:/\n" * 50_000,
+    "useragent": lambda: b"useragent:*\nallow:/\n" * 25_600,
+    "lines of a letter": lambda: b"User-agent: *\n" + b"a\n" * 250_000,
+    "lines of two words": lambda: b"User-agent: *\n" + b"d i\n" * 120_000,
+    "stars alone": lambda: rules(["*"] * 40_000),
+    "one piece in all": lambda: rules([f"/*aaaaa*{number:05}" for number in range(24_000)]),
+    "one piece and an end": lambda: rules([f"/*aaaaa*{number:05}$" for number in range(24_000)]),
+    "one escape in all": lambda: rules([f"/*%41%42*{number:05}" for number in range(22_000)]),
+    "letters in any order": any_order,
+    "allowed one by one": allowed_one_by_one,
+    "many pieces and an end": lambda: rules(["/" + "*a" * 24_000 + f"*{n}*y$" for n in range(10)]),
+    "pieces that differ in a query": lambda: rules(["/" + "*%2F" * 2_700 + "*x"] * 60),
     "20,000 prefix rules": lambda: inputs.prefixes(20_000),
     "20,000 wildcard rules": lambda: inputs.floating(20_000),
     "literals that begin each other": nested,
@@ -109,14 +134,16 @@ LONG_URLS = {
     "query": "https://e.org/?" + "a=b&" * 2_000,
     "outside ASCII": "https://e.org/" + "é" * 4_000,
     "ends in b": LONG_URL + "b",
+    "words of the rules": "https://e.org/a"
+    + "".join(f"?{word}{number}x" for number in range(2, 20) for word in inputs.WORDS)[:8_000],
 }
 
 
 @cache
 def calibration() -> float:
-    """How much slower this moment is than a machine on which the loop takes 50 ms."""
+    """How much slower this moment is than a machine on which the loop takes 20 ms."""
     best = min(_loop() for _ in range(3))
-    return max(best / 0.050, 1.0)
+    return max(best / 0.020, 0.5)
 
 
 def _loop() -> float:
@@ -209,16 +236,16 @@ def test_twice_the_body_costs_about_twice() -> None:
 
 
 def test_crawlers_with_the_same_rules_share_them() -> None:
-    """RFC 9309 section 3: 60 crawlers over thousands of rules hold them once."""
-    names = b"".join(b"User-agent: bot%d\n" % number for number in range(60))
-    body = names + b"".join(b"Disallow: /%d\nAllow: /*%d\n" % (n, n) for n in range(5_000))
+    """RFC 9309 section 3: 20 crawlers over thousands of rules hold them once."""
+    names = b"".join(b"User-agent: bot%d\n" % number for number in range(20))
+    body = names + b"".join(b"Disallow: /%d\nAllow: /*%d\n" % (n, n) for n in range(1_500))
     tracemalloc.start()
     robots = RobotsTxt.parse(body)
-    for number in range(60):
+    for number in range(20):
         for _ in range(40):
             assert robots.allowed(URL, f"bot{number}")
         verdict = robots.verdict("https://e.org/77", f"bot{number}")
-        assert (verdict.group, verdict.line) == (f"bot{number}", 216)
+        assert (verdict.group, verdict.line) == (f"bot{number}", 176)
     gc.collect()
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
