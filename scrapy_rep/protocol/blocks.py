@@ -19,6 +19,8 @@ from scrapy_rep.protocol.profiles import Profile
 _AGENT_LINE: Final = b"\nuser-agent:"
 _AGENT_LINES: Final = re.compile(_AGENT_LINE)
 _INDENT: Final = re.compile(rb"\n[ \t]+")
+_ALL_CRAWLERS: Final = b" *\n"
+"""What stands behind the only colon of a user-agent line in two of three files."""
 _OTHER_AGENT: Final = re.compile(rb"\nuser(?:-agent[ \t]+| ?agent[ \t]*):", re.IGNORECASE)
 _FIRST_RULES: Final = (b"\ndisallow:", b"\nallow:")
 _OTHER_SPELLINGS: Final = ("\nDisallow:", "\nAllow:", "\ndisallow:", "\nallow:")
@@ -46,6 +48,8 @@ def blocks(text: bytes, wanted: Sequence[str], profile: Profile) -> tuple[str | 
         if low.count(_AGENT_LINE) != low.count(b"\nuser"):
             return None
         marks = [found.end() for found in _AGENT_LINES.finditer(low)]
+    if len(marks) == 1 and low.startswith(_ALL_CRAWLERS, marks[0]):
+        return "*", text[marks[0] + 2 :].decode("latin-1")
     sought, begins = _sought(tuple(wanted))
     found = _found(text, low, marks, sought, begins, profile)
     for token in sought:
