@@ -74,11 +74,17 @@ def _of_heads(heads: tuple[str, ...], decides: Matcher, form: Form) -> Matcher:
     return allows
 
 
+def _odd(form: Form) -> str:
+    """What a URI holds whose path is not just a part of it; any does where queries are cut off."""
+    return "%" if form.with_query else ""
+
+
 def _of_few(sieve: Sieve, decides: Matcher, form: Form) -> Matcher:
     """Few patterns of all kinds are asked for one by one."""
     heads, ends = sieve.heads, sieve.ends
     query_guards = [guard for guard in sieve.guards if "?" in guard]
     guards = [guard for guard in sieve.guards if "?" not in guard]
+    odd = _odd(form)
     origin, start = _NO_ORIGIN, -1
 
     def allows(uri: str) -> bool:
@@ -86,7 +92,7 @@ def _of_few(sieve: Sieve, decides: Matcher, form: Form) -> Matcher:
         if not uri.startswith(origin):
             found = origin_of(uri)
             origin, start = found or _NO_ORIGIN, len(found) - 1
-        if "%" in uri or "#" in uri or start < 0 or not uri.isascii():
+        if odd in uri or "#" in uri or start < 0 or not uri.isascii():
             path = match_path(uri, form) if start < 0 else normal_path(uri[start:], form)
         else:
             path = uri[start:]
@@ -126,6 +132,7 @@ def ordered(index: PatternIndex, decides: Matcher, form: Form) -> Matcher:
     listed = index.guards if floats is None else ()
     guards = [guard for guard in listed if "?" not in guard]
     query_guards = [guard for guard in listed if "?" in guard]
+    odd = _odd(form)
     origin, start = _NO_ORIGIN, -1
 
     def allows(uri: str) -> bool:
@@ -133,7 +140,7 @@ def ordered(index: PatternIndex, decides: Matcher, form: Form) -> Matcher:
         if not uri.startswith(origin):
             found = origin_of(uri)
             origin, start = found or _NO_ORIGIN, len(found) - 1
-        if "%" in uri or "#" in uri or start < 0 or not uri.isascii():
+        if odd in uri or "#" in uri or start < 0 or not uri.isascii():
             path = match_path(uri, form) if start < 0 else normal_path(uri[start:], form)
         else:
             path = uri[start:]

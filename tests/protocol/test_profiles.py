@@ -488,6 +488,19 @@ def test_each_field_of_a_profile_has_its_effect_alone(
     assert usual.verdict(url, "x").allowed is not answer
 
 
+@pytest.mark.parametrize("more", [0, 60])
+def test_a_query_that_is_not_matched_is_no_part_of_a_path(more: int) -> None:
+    """The draft of 1996 compares paths, and so does a profile of wildcards that is built so."""
+    profile = dataclasses.replace(PROFILES["rfc9309"], query_is_matched=False)
+    others = "".join(f"Disallow: /{number}/\n" for number in range(more))
+    body = f"User-agent: *\nDisallow: /*.gif$\nDisallow: /*xyz\nDisallow: /a$\n{others}".encode()
+    robots = RobotsTxt.parse(body, profile=profile)
+    paths = {"/b.gif?x": False, "/b?xyz": True, "/a?x": False, "/?b/a": True, "/b": True}
+    for _ in range(12):
+        assert {path: robots.allowed(f"http://e.org{path}", "x") for path in paths} == paths
+    assert {path: robots.verdict(f"http://e.org{path}", "x").allowed for path in paths} == paths
+
+
 def test_wildcards_without_the_longest_match_are_refused() -> None:
     """No document has the one without the other."""
     with pytest.raises(ValueError, match="wildcards go with"):
