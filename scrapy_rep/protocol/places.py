@@ -154,10 +154,14 @@ def places_of(pattern: str, form: Form) -> Iterator[tuple[Place, str]]:
 
 
 def guards_of(pieces: list[str], form: Form) -> Collection[str]:
-    """What a path must hold of the longest piece, or one of what it must hold."""
+    """What a path must hold of the longest piece that tells, or one of what it must hold."""
     piece = max(pieces, key=len)
     if not form.changes(piece):
         return (piece,)
+    if len(pieces) > 1:
+        usual = max([other for other in pieces if not form.changes(other)], key=len, default="")
+        if len(usual) >= _TELLING:
+            return (usual,)
     if not form.encodes:
         # Between its escapes a piece is in normal form, and the same in a path and in a query.
         first, *others = piece.split("%")
