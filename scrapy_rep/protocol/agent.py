@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from scrapy_rep.protocol.profiles import Profile
+from scrapy_rep.protocol.syntax import words
 
 DEFAULT: Final = "*"
 """The name of the group for every crawler that has none of its own."""
@@ -81,7 +82,7 @@ def names_of(value: str, profile: Profile) -> tuple[str, ...]:
     RFC 9309 section 2.2.1: ``foobot/1.0`` and ``foo bar`` are ``foobot`` and ``foo``.
     """
     if profile.several_names_on_a_line:
-        parts = [part for part in value.replace("\t", " ").split(" ") if part]
+        parts = words(value)
         if parts and all(_LEGAL_NAME.fullmatch(part) for part in parts):
             return tuple(part.lower() for part in parts)
     if value[:1] == DEFAULT and _star_is_alone(value, profile):

@@ -6,7 +6,6 @@ RFC 9309 sections 2.2 and 2.2.1.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import agent as tokens
@@ -101,15 +100,9 @@ def patterns_for(
         found = blocks.blocks(text, wanted, profile)
         if found is not None:
             return found[0], *blocks.patterns(found[1], profile)
-    token, records = records_for(syntax.squeezed(text), wanted, profile)
-    disallow: list[str] = []
-    allow: list[str] = []
-    for record in records:
-        if record.key == syntax.DISALLOW:
-            disallow.extend(patterns_of(record, profile))
-        elif record.key == syntax.ALLOW:
-            allow.extend(patterns_of(record, profile))
-    return token, disallow, allow
+    token, ordered = ordered_patterns_for(text, wanted, profile)
+    disallow = [pattern for allowed, pattern in ordered if not allowed]
+    return token, disallow, [pattern for allowed, pattern in ordered if allowed]
 
 
 def ordered_patterns_for(
@@ -117,31 +110,24 @@ def ordered_patterns_for(
 ) -> tuple[str | None, list[tuple[bool, str]]]:
     """The token found for a crawler, and its patterns in the order of the file, True for allow."""
     token, records = records_for(syntax.squeezed(text), wanted, profile)
-    return token, [
-        (record.key == syntax.ALLOW, pattern)
-        for record in records
-        for pattern in patterns_of(record, profile)
-    ]
+    return token, [rule for rule, _ in _rules_of(records, profile)]
 
 
 def lines_for(text: bytes, wanted: Sequence[str], profile: Profile) -> dict[tuple[bool, str], int]:
     """The line on which each pattern of a crawler stands first, True for allow."""
     lines: dict[tuple[bool, str], int] = {}
-    for record in records_for(text, wanted, profile)[1]:
-        for pattern in patterns_of(record, profile):
-            lines.setdefault((record.key == syntax.ALLOW, pattern), record.line)
+    for rule, line in _rules_of(records_for(text, wanted, profile)[1], profile):
+        lines.setdefault(rule, line)
     return lines
 
 
-def fingerprint(text: bytes, wanted: Sequence[str], profile: Profile) -> bytes:
-    """Crawlers of the same fingerprint have the same patterns, in the same order."""
-    if profile.most_octets_win:
-        _, disallow, allow = patterns_for(text, wanted, profile)
-        shown = [str(len(disallow)), *disallow, *allow]
-    else:
-        _, ordered = ordered_patterns_for(text, wanted, profile)
-        shown = [f"{allow:d}{pattern}" for allow, pattern in ordered]
-    return blake2b("\n".join(shown).encode("latin-1"), digest_size=16).digest()
+def _rules_of(
+    records: Iterable[Record], profile: Profile
+) -> Iterator[tuple[tuple[bool, str], int]]:
+    """Each pattern of the allow (True) and disallow lines among records, and its line."""
+    for record in records:
+        for pattern in patterns_of(record, profile):
+            yield (record.key == syntax.ALLOW, pattern), record.line
 
 
 def patterns_of(record: Record, profile: Profile) -> list[str]:
@@ -150,8 +136,7 @@ def patterns_of(record: Record, profile: Profile) -> list[str]:
         return []
     value = record.value
     if profile.several_paths_on_a_line:
-        parts = value.replace("\t", " ").split(" ")
-        parts = [part for part in parts if part]
+        parts = syntax.words(value)
         if parts and all(part.startswith("/") for part in parts):
             return parts
     if profile.index_html_allows_the_directory and record.key == syntax.ALLOW:

@@ -165,7 +165,7 @@ class PatternIndex:
         """Patterns that crowd behind one guard are found by the piece that the fewest hold."""
         crowds = [text for text, patterns in self.guards.items() if len(patterns) > _CROWD]
         pieces = {
-            pattern: sorted({*pattern.removesuffix("$").split("*")[1:]} - {""}, key=len)[-_PIECES:]
+            pattern: sorted({*_floating(pattern)}, key=len)[-_PIECES:]
             for text in crowds
             for pattern in self.guards[text]
         }
@@ -186,9 +186,8 @@ class PatternIndex:
         """
         left = []
         for pattern in patterns:
-            pieces = pattern.removesuffix("$").split("*")
-            pieces[0] = ""
-            if any(pieces):
+            pieces = _floating(pattern)
+            if pieces:
                 for text in guards_of(pieces, form):
                     self.guards.setdefault(text, []).append(pattern)
             else:
@@ -227,3 +226,8 @@ class PatternIndex:
             held = [guard for guard in self.guards if guard in path]
         for guard in held:
             yield from self.guards[guard]
+
+
+def _floating(pattern: str) -> list[str]:
+    """The pieces of a pattern that stand behind a ``*``."""
+    return [piece for piece in pattern.removesuffix("$").split("*")[1:] if piece]

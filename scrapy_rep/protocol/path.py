@@ -16,6 +16,7 @@ three octets of their encoded form where lengths are compared.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -77,7 +78,7 @@ class Form:
         """A text may not be in normal form."""
         return "%" in text or (self.encodes and not text.isascii())
 
-    def changed(self, texts: list[str]) -> list[str]:
+    def changed(self, texts: Iterable[str]) -> list[str]:
         """Those of some texts that may not be in normal form."""
         if self.encodes:
             return [text for text in texts if "%" in text or not text.isascii()]

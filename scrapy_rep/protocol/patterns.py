@@ -41,9 +41,8 @@ class PatternSet:
     )
 
     def __init__(self, patterns: Sequence[str], form: Form, placed: Sequence[Placed] = ()) -> None:
-        plain = [p for p in patterns if "*" not in p and "$" not in p and "%" not in p]
-        if form.encodes:
-            plain = [p for p in plain if p.isascii()]
+        changed = {*form.changed(patterns)}
+        plain = [p for p in patterns if "*" not in p and "$" not in p and p not in changed]
         self._form = form
         self._octets = sum(map(len, patterns))
         self._literals = tuple(plain)
@@ -130,9 +129,7 @@ class PatternSet:
         if self.index is None:
             if self._placed is None and not self._tried:
                 self._tried = True
-                given = {pattern for *_, pattern in self._given}
-                others = [pattern for pattern in self._others if pattern not in given]
-                return [*_showing(self._given, path), *others]
+                return [*_showing(self._given, path), *self._unplaced()]
             found = _showing(self._places(), path)
             if len(found) <= _FEW_SHOWN:
                 return found
@@ -141,11 +138,14 @@ class PatternSet:
     def _places(self) -> list[Placed]:
         """Each head, end and guard with the pattern that is found by it."""
         if self._placed is None:
-            done = {pattern for *_, pattern in self._given}
-            others = [pattern for pattern in self._others if pattern not in done]
-            self._placed = [*self._given, *each_placed(others, self._form)]
+            self._placed = [*self._given, *each_placed(self._unplaced(), self._form)]
             self._given = ()
         return self._placed
+
+    def _unplaced(self) -> list[str]:
+        """The patterns that are no literals and were not given with their places."""
+        given = {pattern for *_, pattern in self._given}
+        return [pattern for pattern in self._others if pattern not in given]
 
     def _may_match(self, pattern: str, path: str) -> bool:
         """A path is long enough for a pattern, and holds all of its pieces somewhere."""

@@ -6,8 +6,9 @@ then it compiles the rules of the crawler that asks, and keeps those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Final
 
 from scrapy_rep.protocol import agent as tokens
@@ -33,24 +34,61 @@ _MOST_AGENTS: Final = 64
 """Crawlers whose rules one robots.txt keeps compiled; past that it begins anew."""
 
 
+_Source = tuple[list[str], list[str]] | list[tuple[bool, str]]
+"""What rules are made of: disallow and allow patterns, or both in the order of the file."""
+
+
 class _Compiled:
     """What a robots.txt holds for one crawler: its rules now, their lines once they are asked."""
 
-    __slots__ = ("group", "lines", "rules", "source", "wanted")
+    __slots__ = ("group", "lines", "mark", "rules", "wanted")
 
-    def __init__(self, text: bytes, wanted: tuple[str, ...], profile: Profile) -> None:
+    def __init__(
+        self,
+        text: bytes,
+        wanted: tuple[str, ...],
+        profile: Profile,
+        others: Collection[_Compiled],
+    ) -> None:
         self.wanted = wanted
         self.lines: dict[tuple[bool, str], int] | None = None
-        self.source: bytes | None = None
-        form = form_of(profile)
-        free = profile.robots_txt_is_always_allowed
-        self.rules: LongestMatch | FirstMatch
-        if profile.most_octets_win:
-            self.group, disallow, allow = groups.patterns_for(text, wanted, profile)
-            self.rules = LongestMatch(disallow, allow, form, robots_txt_is_free=free)
-        else:
-            self.group, ordered = groups.ordered_patterns_for(text, wanted, profile)
-            self.rules = FirstMatch(ordered, form, robots_txt_is_free=free)
+        self.mark: bytes | None = None
+        self.group, source = _source(text, wanted, profile)
+        shared = self._shared(source, text, profile, others) if others else None
+        self.rules = shared or _rules(source, profile)
+
+    def _shared(
+        self, source: _Source, text: bytes, profile: Profile, others: Collection[_Compiled]
+    ) -> LongestMatch | FirstMatch | None:
+        """Crawlers with the same rules share them: nothing grows with agents times rules."""
+        self.mark = _mark(source)
+        for other in others:
+            if other.mark is None:  # it was the first, and could not know that others would come
+                other.mark = _mark(_source(text, other.wanted, profile)[1])
+            if other.mark == self.mark:
+                return other.rules
+        return None
+
+
+def _source(text: bytes, wanted: tuple[str, ...], profile: Profile) -> tuple[str | None, _Source]:
+    """The token found for a crawler, and what its rules are made of."""
+    if profile.most_octets_win:
+        group, disallow, allow = groups.patterns_for(text, wanted, profile)
+        return group, (disallow, allow)
+    return groups.ordered_patterns_for(text, wanted, profile)
+
+
+def _rules(source: _Source, profile: Profile) -> LongestMatch | FirstMatch:
+    form = form_of(profile)
+    free = profile.robots_txt_is_always_allowed
+    if isinstance(source, tuple):
+        return LongestMatch(*source, form, robots_txt_is_free=free)
+    return FirstMatch(source, form, robots_txt_is_free=free)
+
+
+def _mark(source: _Source) -> bytes:
+    """The same for the same patterns, and short."""
+    return blake2b(repr(source).encode(), digest_size=16).digest()
 
 
 class RobotsTxt:
@@ -179,22 +217,10 @@ class RobotsTxt:
             if len(self._compiled) >= _MOST_AGENTS:
                 self._compiled.clear()
                 self._allows.clear()
-            compiled = _Compiled(self._text(), wanted, self._profile)
-            if self._compiled:
-                self._share_rules(compiled)
+            others = self._compiled.values()
+            compiled = _Compiled(self._text(), wanted, self._profile, others)
             self._compiled[wanted] = compiled
         return compiled
-
-    def _share_rules(self, compiled: _Compiled) -> None:
-        """Crawlers with the same rules share them: nothing grows with agents times rules."""
-        text = self._text()
-        for one in (*self._compiled.values(), compiled):
-            if one.source is None:
-                one.source = groups.fingerprint(text, one.wanted, self._profile)
-        for other in self._compiled.values():
-            if other.source == compiled.source:
-                compiled.rules = other.rules
-                return
 
     def _text(self) -> bytes:
         return syntax.text_of(self._body, self._profile)

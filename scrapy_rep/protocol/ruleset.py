@@ -39,7 +39,6 @@ class LongestMatch:
         "_asked",
         "_disallow",
         "_form",
-        "_has_allow",
         "_sieve",
     )
 
@@ -50,7 +49,6 @@ class LongestMatch:
         self._disallow: PatternSet | None = None
         self._allow: PatternSet | None = None
         self._allow_lines = allow
-        self._has_allow = bool(allow)
         self._form = form
         self._always = ROBOTS_TXT if robots_txt_is_free else None
         self._asked = 0
@@ -93,7 +91,7 @@ class LongestMatch:
     def _decides(self, path: str) -> bool:
         """A path is allowed unless the longest rule that matches it is a disallow."""
         octets = 0
-        if self._has_allow:
+        if self._allow_lines or self._allow is not None:
             if self._asked < PATIENCE:
                 self._count(path)
             octets = self._permits.longest(path)
@@ -172,7 +170,11 @@ class FirstMatch:
         matching = [*self._matching(path)]
         if not matching:
             return Decisive(path)
-        shown = {number: [self._written.get(number, self._heads[number])] for number in matching}
         first = matching[0]
-        others = (shown[number] for number in matching if self._allow[number] != self._allow[first])
-        return Decisive(path, bool(self._allow[first]), shown[first], next(others, ()))
+        allow = self._allow[first]
+        others = [number for number in matching if self._allow[number] != allow][:1]
+        return Decisive(path, bool(allow), self._shown([first]), self._shown(others))
+
+    def _shown(self, numbers: list[int]) -> list[str]:
+        """Rules as they are written."""
+        return [self._written.get(number, self._heads[number]) for number in numbers]

@@ -121,6 +121,11 @@ def _without_mark(body: bytes, profile: Profile) -> bytes:
     return body[2:].decode(coding, "replace").encode("utf-8", "replace")
 
 
+def words(value: str) -> list[str]:
+    """The words of a value; space and tab part them, and nothing else does."""
+    return [word for word in value.replace("\t", " ").split(" ") if word]
+
+
 def squeezed(text: bytes) -> bytes:
     """Blank lines in a row become one, which says all that they do; lines lose their numbers."""
     return _BLANK_LINES.sub(b"\n\n", text)
