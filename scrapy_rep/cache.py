@@ -19,15 +19,17 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats as names
 from scrapy_rep.flight import Flight
 from scrapy_rep.known import Known
+from scrapy_rep.protocol.entry import Answer, Entry, Failure, date_of
 from scrapy_rep.protocol.outcome import Cause, Unreachable
 from scrapy_rep.protocol.policy import (
     Decision,
-    Entry,
     Fetch,
     Policy,
     decide,
     good_until,
+    in_force,
     learn,
+    retry_at,
 )
 from scrapy_rep.waiting import DeadlineError
 
@@ -215,21 +217,30 @@ class RobotsCache:
     def _known_by(self, authority: Authority, entry: Entry) -> Known:
         """Return what ``entry`` means now, with the rules already parsed where they still hold."""
         now = self._clock()
-        old = self._known.get(authority)
+        answer, failure = in_force(entry, now, self._policy)
         decision = decide(entry, now, self._policy).decision
         robots = None
-        if decision is Decision.FOLLOW and entry.body is not None:
-            same = old is not None and old.entry.body == entry.body
-            robots = old.robots if same and old else None
-            robots = robots or self._parse(entry.body)
-        return Known(entry, decision, robots, good_until(entry, now, self._policy))
+        if decision is Decision.FOLLOW and answer is not None and answer.body is not None:
+            robots = self._parsed(authority, answer.body)
+        until = good_until(entry, now, self._policy)
+        return Known(
+            entry, (answer, failure), decision, robots, _dated(answer, failure, now), until
+        )
+
+    def _parsed(self, authority: Authority, body: bytes) -> RobotsTxt:
+        old = self._known.get(authority)
+        if old is None or old.robots is None or old.answer is None or old.answer.body != body:
+            return self._parse(body)
+        return old.robots
 
     def _failure(self, authority: Authority, cause: Cause) -> Known:
         """Return the answer where there is none to be had: disallow all."""
         now = self._clock()
         old = self._known.get(authority)
         entry = learn(old.entry if old else None, Unreachable(cause), now, self._policy)
-        return Known(entry, Decision.DISALLOW_ALL, None, entry.retry_at)
+        failure = entry.failure
+        until = retry_at(failure, self._policy) if failure is not None else now
+        return Known(entry, (None, failure), Decision.DISALLOW_ALL, None, now, until)
 
     def _admit(self, authority: Authority, known: Known) -> None:
         """Keep ``known`` in memory, in the place of what was known before."""
@@ -245,3 +256,9 @@ class RobotsCache:
             self._octets -= known.size
             self._shelf.demote(authority, known.entry)
             self._stats.inc(names.EVICTED)
+
+
+def _dated(answer: Answer | None, failure: Failure | None, now: float) -> float:
+    """Return from when on a view of an entry holds, in seconds since the epoch."""
+    dates = [date_of(part) for part in (answer, failure) if part is not None]
+    return min(now, max(dates, default=now))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.lanes import Lanes
-    from scrapy_rep.protocol.policy import Entry
+    from scrapy_rep.protocol.entry import Answer
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
     from scrapy_rep.waiting import Turns
@@ -86,12 +86,12 @@ class RobotsFetcher:
         self._turns = turns
 
     async def fetch(
-        self, authority: Authority, page: Request | None, known: Entry | None
+        self, authority: Authority, page: Request | None, known: Answer | None
     ) -> Outcome:
         """Return what one fetch of the robots.txt of ``authority`` came to; raises nothing else.
 
-        ``page`` is the request that asks, for its proxy; ``known`` what is known so far, for a
-        conditional request. All hops and octets together take at most ``REP_TIMEOUT``.
+        ``page`` is the request that asks, for its proxy; ``known`` the copy that a conditional
+        request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
         self._stats.inc(names.REQUESTS)
         self._listen(+1)
@@ -113,7 +113,7 @@ class RobotsFetcher:
             self._listen(-1)
 
     async def _follow(
-        self, authority: Authority, page: Request | None, known: Entry | None
+        self, authority: Authority, page: Request | None, known: Answer | None
     ) -> Outcome:
         uri = authority.robots_uri
         deadline = monotonic() + self._settings.timeout
@@ -150,7 +150,9 @@ class RobotsFetcher:
             request.meta[TRANSFER].end()
             raise
 
-    def _request(self, uri: str, page: Request | None, known: Entry | None, first: bool) -> Request:
+    def _request(
+        self, uri: str, page: Request | None, known: Answer | None, first: bool
+    ) -> Request:
         """Return the request of one hop; ``first`` if it is to the authority first asked."""
         most = _MOST_INFLATION * self._settings.max_size
         meta = {**_META, TRANSFER: Transfer(most), "download_maxsize": most}
@@ -166,7 +168,7 @@ class RobotsFetcher:
                 meta["_auth_proxy"] = page.meta["_auth_proxy"]
                 headers["Proxy-Authorization"] = page.headers.get("Proxy-Authorization")
         # Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
-        if known is not None and known.body is not None and known.uri == uri:
+        if known is not None and known.uri == uri:
             headers["If-None-Match"] = known.etag
             headers["If-Modified-Since"] = known.last_modified
         sent = {name: value for name, value in headers.items() if value is not None}
@@ -182,7 +184,7 @@ class RobotsFetcher:
         response: Response,
         uri: str,
         trail: tuple[str, ...],
-        known: Entry | None,
+        known: Answer | None,
     ) -> Outcome:
         self._count(response)
         now = self._clock()
@@ -190,10 +192,13 @@ class RobotsFetcher:
         meaning = meaning_of(status)
         if meaning is Meaning.SUCCESS:
             etag, modified = (response.headers.get(h) for h in ("ETag", "Last-Modified"))
-            body, cut = body_of(response, self._settings.max_size)
+            limit = self._settings.max_size
+            body, cut = body_of(response, limit)
             if cut:
                 self._stats.inc(names.TRUNCATED)
-            return Success(body, status, uri, trail, lifetime_of(response, now), etag, modified)
+            life = lifetime_of(response, now)
+            cut_at = limit if cut else None
+            return Success(body, status, uri, trail, life, etag, modified, cut_at)
         if meaning is Meaning.NOT_MODIFIED and known is not None and known.uri == uri:
             return NotModified(lifetime_of(response, now))
         # 407 is the word of our proxy, not of the site: a failure of ours.

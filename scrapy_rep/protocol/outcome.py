@@ -65,8 +65,9 @@ class Cause(str, Enum):
 class Success:
     """The rules were fetched: they must be followed (RFC 9309 section 2.3.1.1).
 
-    ``body`` is cut at the parsing limit. ``lifetime`` is how many seconds the response says
-    that it stays fresh, ``None`` where it does not say.
+    ``lifetime`` is for how many seconds the response says that it stays fresh, ``None`` where it
+    does not say. ``cut_at`` is the limit in octets at which ``body`` was cut, ``None`` if it is
+    whole.
     """
 
     body: bytes
@@ -76,6 +77,7 @@ class Success:
     lifetime: float | None = None
     etag: bytes | None = None
     last_modified: bytes | None = None
+    cut_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

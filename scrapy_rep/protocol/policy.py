@@ -1,4 +1,4 @@
-"""What is known of an authority, what to do with it, and what a fetch adds (RFC 9309 2.3.1, 2.4).
+"""What follows from what is known of an authority, and what a fetch adds (RFC 9309 2.3.1, 2.4).
 
 The life of an entry. Nothing is known at first: requests wait for a fetch. A fetch that finds
 rules, or finds that there are none, is *conclusive*: its answer is used while fresh, refreshed in
@@ -6,8 +6,13 @@ the background in the last tenth of its life, and waited for again once expired.
 fails concludes nothing: the entry is then *failing*. A failing entry keeps the last good copy of
 the rules, if it has one, and the copy is followed for as long as
 ``Policy.stale_if_unreachable`` allows; without a copy all is disallowed. Either way the authority
-is asked again only when the back-off is over. An entry dated in the future (a clock stepped
-back, or a store lied) is worth nothing: it is as if it were not there.
+is asked again only when the back-off is over.
+
+An entry may come from a store, written by a crawler with other settings and another clock. The
+settings of the reader apply: its times of life, its back-off, its limits. An answer that was read
+under smaller limits than the reader's is fetched again in full. An answer dated in the future (a
+clock stepped back, or a store lied) decides nothing, because its age is unknown; but it is still
+the last good copy should the fetch fail.
 
 :func:`state_of` names the state, :data:`DECISIONS` says what each state means for a request, and
 :data:`LESSONS` what each outcome makes of an entry. Both tables are total: there is no other
@@ -21,6 +26,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure, is_over
 from scrapy_rep.protocol.outcome import (
     Cause,
     NotModified,
@@ -30,49 +36,30 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
 )
 
-CLOCK_TOLERANCE = 60.0
-"""Seconds by which an entry may be dated ahead of the clock and still be believed."""
-
 MIN_LIFETIME = 60.0
 """Seconds for which any answer is used: no authority is asked more often than once a minute."""
 
 RETRY_AFTER_BOUNDS = (1.0, 86_400.0)
 """Seconds within which a server's ``Retry-After`` is honoured."""
 
+REFUSALS = frozenset({401, 403})
+"""The statuses by which a server refuses one crawler what it may serve to another."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The operator's choices where RFC 9309 leaves one; all times in seconds."""
+    """The operator's choices where RFC 9309 leaves one; times in seconds.
+
+    ``max_size`` is how many octets of a robots.txt are read, ``max_redirects`` how many hops are
+    followed.
+    """
 
     max_ttl: float = 86_400.0
     unreachable_ttl: tuple[float, float] = (60.0, 3_600.0)
     stale_if_unreachable: float = 30 * 86_400.0
     access_denied: str = "allow"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is known of one authority; times are seconds since the epoch.
-
-    ``body`` holds the octets of the last good copy, ``None`` if there is none. ``fetched_at`` is
-    when it was fetched or last confirmed, ``expires_at`` until when it is fresh. While fetches
-    fail, ``failing_since`` is when that began, ``failed_at`` the last attempt, and ``retry_at``
-    when the next one is due.
-    """
-
-    status: int = 0
-    body: bytes | None = None
-    uri: str = ""
-    redirects: tuple[str, ...] = ()
-    etag: bytes | None = None
-    last_modified: bytes | None = None
-    fetched_at: float = 0.0
-    expires_at: float = 0.0
-    failing_since: float | None = None
-    failed_at: float = 0.0
-    failures: int = 0
-    retry_at: float = 0.0
-    cause: str = ""
+    max_size: int = 512_000
+    max_redirects: int = 5
 
 
 class Decision(Enum):
@@ -96,6 +83,7 @@ class State(Enum):
     """What an entry is worth at a given time."""
 
     UNKNOWN = "nothing is known, or it is dated in the future"
+    LIMITED = "read under smaller limits than yours"
     RULES_FRESH = "rules, fresh"
     RULES_AGEING = "rules, in the last tenth of their life"
     RULES_EXPIRED = "rules, expired"
@@ -111,7 +99,7 @@ class State(Enum):
     FAILING_DUE = "unreachable, no copy or too old a one, next attempt due"
 
 
-class Answer(NamedTuple):
+class Action(NamedTuple):
     """A row of :data:`DECISIONS`."""
 
     decision: Decision
@@ -119,138 +107,209 @@ class Answer(NamedTuple):
     section: str
 
 
-DECISIONS: dict[State, Answer] = {
-    State.UNKNOWN: Answer(Decision.WAIT, Fetch.NOW, "1996 3: retrieve before visiting"),
-    State.RULES_FRESH: Answer(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.1"),
-    State.RULES_AGEING: Answer(Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.4"),
-    State.RULES_EXPIRED: Answer(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
-    State.UNAVAILABLE_FRESH: Answer(Decision.ALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.3"),
-    State.UNAVAILABLE_AGEING: Answer(Decision.ALLOW_ALL, Fetch.BACKGROUND, "RFC 9309 2.4"),
-    State.UNAVAILABLE_EXPIRED: Answer(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
-    State.DENIED_FRESH: Answer(Decision.DISALLOW_ALL, Fetch.NO, "1996 3.1"),
-    State.DENIED_AGEING: Answer(Decision.DISALLOW_ALL, Fetch.BACKGROUND, "1996 3.1"),
-    State.DENIED_EXPIRED: Answer(Decision.WAIT, Fetch.NOW, "1996 3.1"),
-    State.FAILING_WITH_COPY: Answer(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.4, 2.4"),
-    State.FAILING_WITH_COPY_DUE: Answer(Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.3.1.4, 2.4"),
-    State.FAILING: Answer(Decision.DISALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.4"),
-    State.FAILING_DUE: Answer(Decision.WAIT, Fetch.NOW, "RFC 9309 2.3.1.4"),
+DECISIONS: dict[State, Action] = {
+    State.UNKNOWN: Action(Decision.WAIT, Fetch.NOW, "1996 3: retrieve before visiting"),
+    State.LIMITED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.5"),
+    State.RULES_FRESH: Action(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.1"),
+    State.RULES_AGEING: Action(Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.4"),
+    State.RULES_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
+    State.UNAVAILABLE_FRESH: Action(Decision.ALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.3"),
+    State.UNAVAILABLE_AGEING: Action(Decision.ALLOW_ALL, Fetch.BACKGROUND, "RFC 9309 2.4"),
+    State.UNAVAILABLE_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
+    State.DENIED_FRESH: Action(Decision.DISALLOW_ALL, Fetch.NO, "1996 3.1"),
+    State.DENIED_AGEING: Action(Decision.DISALLOW_ALL, Fetch.BACKGROUND, "1996 3.1"),
+    State.DENIED_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "1996 3.1"),
+    State.FAILING_WITH_COPY: Action(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.4, 2.4"),
+    State.FAILING_WITH_COPY_DUE: Action(Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.3.1.4, 2.4"),
+    State.FAILING: Action(Decision.DISALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.4"),
+    State.FAILING_DUE: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.3.1.4"),
 }
 
 
 def state_of(entry: Entry | None, now: float, policy: Policy) -> State:
     """Return what ``entry`` is worth at ``now``, in seconds since the epoch."""
-    if entry is None or max(entry.fetched_at, entry.failed_at) > now + CLOCK_TOLERANCE:
-        return State.UNKNOWN
-    if entry.failing_since is not None:
-        due = now >= entry.retry_at
-        if entry.body is not None and now - entry.fetched_at < policy.stale_if_unreachable:
+    answer, failure = in_force(entry, now, policy)
+    if failure is not None:
+        due = now >= retry_at(failure, policy)
+        if _is_usable_copy(answer, now, policy):
             return State.FAILING_WITH_COPY_DUE if due else State.FAILING_WITH_COPY
         return State.FAILING_DUE if due else State.FAILING
-    if entry.body is not None:
+    if answer is None or answer.fetched_at > now + CLOCK_TOLERANCE:
+        return State.UNKNOWN
+    if is_limited(answer, policy):
+        return State.LIMITED
+    if answer.body is not None:
         states = State.RULES_FRESH, State.RULES_AGEING, State.RULES_EXPIRED
-    elif entry.status in (401, 403) and policy.access_denied == "disallow":
+    elif answer.status in REFUSALS and policy.access_denied == "disallow":
         states = State.DENIED_FRESH, State.DENIED_AGEING, State.DENIED_EXPIRED
     else:
         states = State.UNAVAILABLE_FRESH, State.UNAVAILABLE_AGEING, State.UNAVAILABLE_EXPIRED
-    return states[(now >= refresh_at(entry)) + (now >= entry.expires_at)]
+    return states[(now >= refresh_at(answer, policy)) + (now >= expires_at(answer, policy))]
 
 
-def decide(entry: Entry | None, now: float, policy: Policy) -> Answer:
+def decide(entry: Entry | None, now: float, policy: Policy) -> Action:
     """Return what to do with a request, and whether to fetch, at ``now``."""
     return DECISIONS[state_of(entry, now, policy)]
 
 
-def refresh_at(entry: Entry) -> float:
-    """Return when the last tenth of a conclusive entry's life begins, never within a minute."""
-    life = entry.expires_at - entry.fetched_at
-    return min(entry.expires_at, entry.fetched_at + max(MIN_LIFETIME, 0.9 * life))
+def in_force(
+    entry: Entry | None, now: float, policy: Policy
+) -> tuple[Answer | None, Failure | None]:
+    """Return the answer that counts for this crawler, and the failure since, if there is one.
+
+    A refusal counts until it expires, or until this crawler is answered otherwise: what other
+    crawlers were served since then was not served to this one.
+    """
+    if entry is None:
+        return None, None
+    answer, refusal, failure = entry.answer, entry.refusal, entry.failure
+    if refusal is not None and (
+        answer is None
+        or refusal.fetched_at >= answer.fetched_at
+        or now < expires_at(refusal, policy)
+    ):
+        answer = refusal
+    if failure is not None and is_over(failure, answer, now):
+        failure = None
+    return answer, failure
+
+
+def is_limited(answer: Answer, policy: Policy) -> bool:
+    """Whether an answer was read under smaller limits than those of ``policy``.
+
+    Rules may stand behind the cut, or behind the next redirect (RFC 9309 sections 2.5, 2.3.1.2).
+    """
+    if answer.body is not None:
+        return answer.cut_at is not None and answer.cut_at < policy.max_size
+    return 300 <= answer.status <= 399 and len(answer.redirects) < policy.max_redirects
+
+
+def confirmable(entry: Entry | None, policy: Policy) -> Answer | None:
+    """Return the copy that a conditional request may confirm (RFC 9110 section 13.1)."""
+    answer = None if entry is None else entry.answer
+    if answer is None or answer.body is None or is_limited(answer, policy):
+        return None
+    return answer
+
+
+def expires_at(answer: Answer, policy: Policy) -> float:
+    """Return until when an answer is fresh: the response may shorten its life, never lengthen it.
+
+    Seconds since the epoch (RFC 9309 section 2.4).
+    """
+    life = policy.max_ttl
+    if answer.lifetime is not None:
+        life = min(life, max(MIN_LIFETIME, answer.lifetime))
+    return answer.fetched_at + life
+
+
+def refresh_at(answer: Answer, policy: Policy) -> float:
+    """Return when the last tenth of an answer's life begins, never within a minute."""
+    end = expires_at(answer, policy)
+    return min(end, answer.fetched_at + max(MIN_LIFETIME, 0.9 * (end - answer.fetched_at)))
+
+
+def retry_at(failure: Failure, policy: Policy) -> float:
+    """Return when an authority is asked again after a failure, in seconds since the epoch.
+
+    The back-off doubles with each failed attempt, and ``Retry-After`` lengthens it.
+    """
+    first, longest = policy.unreachable_ttl
+    # The exponent is bounded so that a long outage does not overflow the float.
+    delay = min(longest, first * 2.0 ** min(failure.count - 1, 30))
+    if failure.retry_after is not None:
+        shortest, furthest = RETRY_AFTER_BOUNDS
+        delay = max(delay, min(furthest, max(shortest, failure.retry_after)))
+    return failure.failed_at + delay
 
 
 def good_until(entry: Entry, now: float, policy: Policy) -> float:
-    """Return until when the answer at ``now`` can be given again without asking, else 0."""
-    answer = decide(entry, now, policy)
-    if answer.fetch is not Fetch.NO or answer.decision is Decision.WAIT:
+    """Return until when the decision at ``now`` holds without another look, else 0."""
+    action = decide(entry, now, policy)
+    if action.fetch is not Fetch.NO or action.decision is Decision.WAIT:
         return 0.0
-    if entry.failing_since is None:
-        return refresh_at(entry)
-    if answer.decision is Decision.FOLLOW:
-        return min(entry.retry_at, entry.fetched_at + policy.stale_if_unreachable)
-    return entry.retry_at
+    answer, failure = in_force(entry, now, policy)
+    ends = []
+    if failure is not None:
+        ends.append(retry_at(failure, policy))
+        if action.decision is Decision.FOLLOW and answer is not None:
+            ends.append(answer.fetched_at + policy.stale_if_unreachable)
+    elif answer is not None:
+        ends.append(refresh_at(answer, policy))
+    return min(ends)
 
 
 def learn(entry: Entry | None, outcome: Outcome, now: float, policy: Policy) -> Entry:
     """Return what is known after ``outcome``, fetched at ``now``."""
-    if state_of(entry, now, policy) is State.UNKNOWN:
-        entry = None
-    return LESSONS[type(outcome)].apply(entry, outcome, now, policy)
+    return LESSONS[type(outcome)].apply(entry or Entry(), outcome, now, policy)
 
 
-def _learn_success(_: Entry | None, outcome: Success, now: float, policy: Policy) -> Entry:
+def _learn_success(_: Entry, outcome: Success, now: float, policy: Policy) -> Entry:
     return Entry(
-        status=outcome.status,
-        body=outcome.body,
-        uri=outcome.uri,
-        redirects=outcome.redirects,
-        etag=outcome.etag,
-        last_modified=outcome.last_modified,
-        fetched_at=now,
-        expires_at=now + _lifetime(outcome.lifetime, policy),
+        Answer(
+            status=outcome.status,
+            body=outcome.body,
+            uri=outcome.uri,
+            redirects=outcome.redirects,
+            etag=outcome.etag,
+            last_modified=outcome.last_modified,
+            fetched_at=now,
+            lifetime=outcome.lifetime,
+            cut_at=outcome.cut_at,
+        )
     )
 
 
-def _learn_unavailable(_: Entry | None, outcome: Unavailable, now: float, policy: Policy) -> Entry:
-    return Entry(
+def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: Policy) -> Entry:
+    answer = Answer(
         status=outcome.status,
         uri=outcome.uri,
         redirects=outcome.redirects,
         fetched_at=now,
-        expires_at=now + _lifetime(outcome.lifetime, policy),
+        lifetime=outcome.lifetime,
     )
+    if outcome.status in REFUSALS:
+        return Entry(_dated_by(now, entry.answer), answer)
+    return Entry(answer)
 
 
-def _learn_not_modified(
-    entry: Entry | None, outcome: NotModified, now: float, policy: Policy
-) -> Entry:
-    if entry is None or entry.body is None:  # a 304 to a question that was never asked
+def _learn_not_modified(entry: Entry, outcome: NotModified, now: float, policy: Policy) -> Entry:
+    answer = confirmable(entry, policy)
+    if answer is None:  # a 304 to a question that was never asked
         return _learn_unreachable(entry, Unreachable(Cause.STATUS, 304), now, policy)
-    return replace(
-        entry,
-        fetched_at=now,
-        expires_at=now + _lifetime(outcome.lifetime, policy),
-        failing_since=None,
-        failed_at=0.0,
-        failures=0,
-        retry_at=0.0,
-        cause="",
-    )
+    return Entry(replace(answer, fetched_at=now, lifetime=outcome.lifetime))
 
 
-def _learn_unreachable(
-    entry: Entry | None, outcome: Unreachable, now: float, policy: Policy
-) -> Entry:
-    entry = entry or Entry()
-    first, longest = policy.unreachable_ttl
-    # The exponent is bounded so that a long outage does not overflow the float.
-    delay = min(longest, first * 2.0 ** min(entry.failures, 30))
-    if outcome.retry_after is not None:
-        shortest, furthest = RETRY_AFTER_BOUNDS
-        delay = max(delay, min(furthest, max(shortest, outcome.retry_after)))
-    cause = f"{outcome.cause} {outcome.status}" if outcome.status else str(outcome.cause)
-    return replace(
-        entry,
-        failing_since=now if entry.failing_since is None else entry.failing_since,
+def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: Policy) -> Entry:
+    _, before = in_force(entry, now, policy)
+    failure = Failure(
+        since=now if before is None else before.since,
         failed_at=now,
-        failures=entry.failures + 1,
-        retry_at=now + delay,
-        cause=cause,
+        count=1 if before is None else before.count + 1,
+        retry_after=outcome.retry_after,
+        cause=f"{outcome.cause} {outcome.status}" if outcome.status else str(outcome.cause),
     )
+    return Entry(_dated_by(now, entry.answer), _dated_by(now, entry.refusal), failure)
+
+
+def _dated_by(now: float, answer: Answer | None) -> Answer | None:
+    """Return an answer whose age can be told at ``now``, and which a failure at ``now`` follows."""
+    if answer is None or answer.fetched_at <= now + CLOCK_TOLERANCE:
+        return answer
+    return replace(answer, fetched_at=now - CLOCK_TOLERANCE)
+
+
+def _is_usable_copy(answer: Answer | None, now: float, policy: Policy) -> bool:
+    if answer is None or answer.body is None:
+        return False
+    return now - answer.fetched_at < policy.stale_if_unreachable
 
 
 class Lesson(NamedTuple):
     """A row of :data:`LESSONS`."""
 
     effect: str
-    apply: Callable[[Entry | None, Any, float, Policy], Entry]
+    apply: Callable[[Entry, Any, float, Policy], Entry]
     section: str
 
 
@@ -266,7 +325,7 @@ LESSONS: dict[type[Outcome], Lesson] = {
         "RFC 9111 4.3.4",
     ),
     Unavailable: Lesson(
-        "what was known is replaced; there is no copy any more",
+        "what was known is replaced; there is no copy any more (401 and 403: for this crawler)",
         _learn_unavailable,
         "RFC 9309 2.3.1.3",
     ),
@@ -276,8 +335,3 @@ LESSONS: dict[type[Outcome], Lesson] = {
         "RFC 9309 2.3.1.4",
     ),
 }
-
-
-def _lifetime(said: float | None, policy: Policy) -> float:
-    """Return the life of an answer: a response may shorten it, never lengthen it."""
-    return policy.max_ttl if said is None else min(policy.max_ttl, max(MIN_LIFETIME, said))

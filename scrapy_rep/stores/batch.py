@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.policy import CLOCK_TOLERANCE, Entry
-from scrapy_rep.stores.base import StoreError, dated
-from scrapy_rep.stores.codec import encode
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry
+from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.transaction import Transaction
+from scrapy_rep.stores.whole import dated, encode
 
 _FORGET = "DELETE FROM entries WHERE authority = ?"
 _PUT = (

@@ -1,45 +1,61 @@
-"""An entry as octets: small, bound to its authority, and never trusted.
+"""A part of an entry as octets: small, bound to its key, and never trusted.
 
 ::
 
-    magic "REP" | version 1 | dated, float64 | inflated size, uint32 | digest, 8 octets | deflate
+    magic "REP" | version 2 | date, float64 | inflated size, uint32 | digest, 8 octets | deflate
 
-``dated`` is there so that a store can tell which of two is newer without inflating either. The
-digest is BLAKE2b over the authority and everything else. A CRC would let one damaged entry in
-four thousand million pass; more to the point, it is linear, so that an entry swapped under
-another key, or a few related damages, could cancel out. It is no signature: whoever may write to
-the store may write what they like.
+The date, which is that of the part, is there so that a store can tell which of two is newer
+without inflating either. The digest is BLAKE2b over the key and everything else. A CRC would let
+one damaged part in four thousand million pass; more to the point, it is linear, so that a part
+swapped under another key, or a few related damages, could cancel out. It is no signature: whoever
+may write to the store may write what they like.
 
-Whatever does not decode, for whatever reason, is ``None``: a miss, so that it is fetched again.
-An entry of another version is one too. What is inflated is bounded by :data:`MAX_INFLATED`,
+Whatever does not decode, for whatever reason, is ``None``: a miss, so that it is fetched again. A
+part of an unknown version is one too. What is inflated is bounded by :data:`MAX_INFLATED`,
 whatever the octets say of themselves.
+
+Version 1 kept a whole entry in one piece, with the times that the limits of its writer gave it.
+:func:`decode_v1` reads it as the facts of today.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Mapping
 from hashlib import blake2b
 from struct import Struct
 from struct import error as struct_error
 
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.policy import Entry
-from scrapy_rep.stores.base import StoreError, dated
+from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.protocol.policy import REFUSALS
+from scrapy_rep.stores.base import StoreError
 
-MAGIC = b"REP\x01"
-"""The first octets of each entry; the last of them is the version."""
+MAGIC = b"REP\x02"
+"""The first octets of each part; the last of them is the version."""
 
 MAX_INFLATED = 16 * 1024 * 1024
-"""Octets of an entry before compression; a larger one is neither written nor read."""
+"""Octets of a part before compression; a larger one is neither written nor read."""
 
+ANSWER, FAILURE = "answer", "failure"
+"""The names of the parts that all crawlers share."""
+
+_MAGIC_1 = b"REP\x01"
 _HEAD = Struct(">4sdI8s")
-_NUMBERS = Struct(">BiidddddI")
+_ANSWER = Struct(">BidqI")
+_FAILURE = Struct(">Bddid")
+_NUMBERS_1 = Struct(">BiidddddI")
 _LENGTH = Struct(">I")
 
-_HAS_BODY, _HAS_ETAG, _HAS_MODIFIED, _FAILING, _OWN_URI = 1, 2, 4, 8, 16
+_HAS_BODY, _HAS_ETAG, _HAS_MODIFIED, _HAS_LIFETIME, _WAS_CUT = 1, 2, 4, 8, 16
+_FAILING_1, _OWN_URI_1 = 8, 16
+_HAS_RETRY_AFTER = 1
 
-# Deflate may refer back to these, the commonest last. Part of version 1: never to be changed.
+_MAYBE_CUT_1 = 256_000
+"""Octets: version 1 did not say whether a body was cut, but no limit was below twice this."""
+
+# Deflate may refer back to these, the commonest last. Never to be changed: part of the format.
 _WORDS = (
     b"Host: Clean-param: Visit-time: Request-rate: Noindex: /xmlrpc.php /feed/ /trackback/ /tag/"
     b" /author/ /archive/ /private/ /images/ /assets/ /static/ /css/ /js/ .pdf$ .php$ .html .js"
@@ -57,106 +73,202 @@ _WORDS = (
 )
 
 
-def encode(authority: Authority, entry: Entry) -> bytes:
-    """Return ``entry`` as octets that only ``authority`` reads.
+def refusal_of(crawler: str) -> str:
+    """Return the name of the part that holds the refusal of one crawler."""
+    return f"refusal {crawler}"
 
-    Raises :class:`StoreError` if it is larger than :data:`MAX_INFLATED`, or holds numbers
-    outside its fields' ranges.
+
+def part_key(authority: Authority, part: str) -> str:
+    """Return the text that the octets of a part are bound to."""
+    return f"{authority} {part}"
+
+
+def encode_answer(key: str, answer: Answer) -> bytes:
+    """Return an answer or a refusal as octets that only ``key`` reads.
+
+    Raises :class:`StoreError` if it is larger than :data:`MAX_INFLATED`, or holds numbers outside
+    its fields' ranges.
     """
-    try:
-        plain = b"".join(_pieces(authority, entry))
-    except (struct_error, OverflowError) as error:
-        raise StoreError(f"an entry cannot be encoded: {error}") from None
-    if len(plain) > MAX_INFLATED:
-        raise StoreError(f"an entry of {len(plain)} octets is larger than {MAX_INFLATED}")
-    deflate = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=_WORDS)
-    packed = deflate.compress(plain) + deflate.flush()
-    date = dated(entry)
-    digest = _digest(authority, date, len(plain), packed)
-    return _HEAD.pack(MAGIC, date, len(plain), digest) + packed
+    flags = (
+        _HAS_BODY * (answer.body is not None)
+        | _HAS_ETAG * (answer.etag is not None)
+        | _HAS_MODIFIED * (answer.last_modified is not None)
+        | _HAS_LIFETIME * (answer.lifetime is not None)
+        | _WAS_CUT * (answer.cut_at is not None)
+    )
+    numbers = (answer.status, answer.lifetime or 0.0, answer.cut_at or 0, len(answer.redirects))
+    texts = [text.encode("utf-8", "surrogatepass") for text in (answer.uri, *answer.redirects)]
+    strings = [*texts, answer.body or b"", answer.etag or b"", answer.last_modified or b""]
+    return _encode(key, answer.fetched_at, _ANSWER, (flags, *numbers), strings)
 
 
-def decode(authority: Authority, octets: bytes) -> Entry | None:
-    """Return the entry that :func:`encode` made of ``authority``'s, else ``None``; never raises."""
+def encode_failure(key: str, failure: Failure) -> bytes:
+    """Return a failure as octets that only ``key`` reads. Raises :class:`StoreError`."""
+    flags = _HAS_RETRY_AFTER * (failure.retry_after is not None)
+    numbers = (flags, failure.since, failure.failed_at, failure.count, failure.retry_after or 0.0)
+    cause = failure.cause.encode("utf-8", "surrogatepass")
+    return _encode(key, failure.failed_at, _FAILURE, numbers, [cause])
+
+
+def decode_answer(key: str, octets: bytes) -> Answer | None:
+    """Return what :func:`encode_answer` encoded for ``key``, else ``None``; never raises."""
     try:
-        magic, date, size, digest = _HEAD.unpack_from(octets)
-        packed = octets[_HEAD.size :]
-        if magic != MAGIC or size > MAX_INFLATED:
-            return None
-        if digest != _digest(authority, date, size, packed):
-            return None
-        plain = _inflate(packed, size)
-        entry = None if plain is None else _entry(authority, plain)
+        return _answer(*_decode(key, MAGIC, octets))
     except (struct_error, zlib.error, ValueError):
         return None
-    return entry if entry is not None and dated(entry) == date else None
 
 
-def _digest(authority: Authority, date: float, size: int, packed: bytes) -> bytes:
-    digest = blake2b(_HEAD.pack(MAGIC, date, size, b""), digest_size=8)
-    key = str(authority).encode()
-    digest.update(_LENGTH.pack(len(key)) + key)
+def decode_failure(key: str, octets: bytes) -> Failure | None:
+    """Return what :func:`encode_failure` encoded for ``key``, else ``None``; never raises."""
+    try:
+        return _failure(*_decode(key, MAGIC, octets))
+    except (struct_error, zlib.error, ValueError):
+        return None
+
+
+def encode_parts(authority: Authority, entry: Entry, crawler: str = "") -> dict[str, bytes]:
+    """Return the octets of each part by its name, empty where there is no such part.
+
+    The refusal is left out if ``crawler`` is empty. Raises :class:`StoreError`.
+    """
+    parts: dict[str, Answer | Failure | None]
+    parts = {ANSWER: entry.answer, FAILURE: entry.failure}
+    if crawler:
+        parts[refusal_of(crawler)] = entry.refusal
+    encoded = {}
+    for name, part in parts.items():
+        key = part_key(authority, name)
+        if isinstance(part, Failure):
+            encoded[name] = encode_failure(key, part)
+        else:
+            encoded[name] = b"" if part is None else encode_answer(key, part)
+    return encoded
+
+
+def decode_parts(
+    authority: Authority, parts: Mapping[str, bytes], crawler: str = ""
+) -> Entry | None:
+    """Return the entry whose parts :func:`encode_parts` encoded, ``None`` if none is readable."""
+
+    def answer(name: str) -> Answer | None:
+        return decode_answer(part_key(authority, name), parts.get(name, b""))
+
+    entry = Entry(
+        answer(ANSWER),
+        answer(refusal_of(crawler)) if crawler else None,
+        decode_failure(part_key(authority, FAILURE), parts.get(FAILURE, b"")),
+    )
+    return entry if entry != Entry() else None
+
+
+def decode_v1(authority: Authority, octets: bytes) -> Entry | None:
+    """Return what version 1 kept of ``authority``, else ``None``; never raises."""
+    try:
+        _, plain = _decode(str(authority), _MAGIC_1, octets)
+        return _entry_v1(authority, plain)
+    except (struct_error, zlib.error, ValueError):
+        return None
+
+
+def _encode(
+    key: str, date: float, head: Struct, numbers: tuple[float, ...], strings: list[bytes]
+) -> bytes:
+    try:
+        lengths = [_LENGTH.pack(len(string)) for string in strings]
+        pairs = zip(lengths, strings, strict=True)
+        plain = b"".join([head.pack(*numbers), *(part for pair in pairs for part in pair)])
+        if len(plain) > MAX_INFLATED:
+            raise StoreError(f"an entry of {len(plain)} octets is larger than {MAX_INFLATED}")
+        deflate = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=_WORDS)
+        packed = deflate.compress(plain) + deflate.flush()
+        digest = _digest(key, MAGIC, date, len(plain), packed)
+        return _HEAD.pack(MAGIC, date, len(plain), digest) + packed
+    except (struct_error, OverflowError) as error:
+        raise StoreError(f"an entry cannot be encoded: {error}") from None
+
+
+def _decode(key: str, magic: bytes, octets: bytes) -> tuple[float, bytes]:
+    """Return date and content. Raises ``ValueError`` and what ``struct`` and ``zlib`` raise."""
+    found, date, size, digest = _HEAD.unpack_from(octets)
+    packed = octets[_HEAD.size :]
+    if found != magic or size > MAX_INFLATED:
+        raise ValueError("another version")
+    if digest != _digest(key, magic, date, size, packed):
+        raise ValueError("damaged, or kept under another key")
+    inflate = zlib.decompressobj(-15, zdict=_WORDS)
+    plain = inflate.decompress(packed, size + 1)
+    if not inflate.eof or inflate.unused_data or len(plain) != size or not math.isfinite(date):
+        raise ValueError("not what it says it is")
+    return date, plain
+
+
+def _digest(key: str, magic: bytes, date: float, size: int, packed: bytes) -> bytes:
+    digest = blake2b(_HEAD.pack(magic, date, size, b""), digest_size=8)
+    name = key.encode()
+    digest.update(_LENGTH.pack(len(name)) + name)
     digest.update(packed)
     return digest.digest()
 
 
-def _inflate(packed: bytes, size: int) -> bytes | None:
-    """Return exactly ``size`` octets, or ``None`` if there are fewer or more of them."""
-    inflate = zlib.decompressobj(-15, zdict=_WORDS)
-    plain = inflate.decompress(packed, size + 1)
-    whole = inflate.eof and not inflate.unused_data and len(plain) == size
-    return plain if whole else None
-
-
-def _pieces(authority: Authority, entry: Entry) -> list[bytes]:
-    own_uri = entry.uri == authority.robots_uri
-    flags = (
-        _HAS_BODY * (entry.body is not None)
-        | _HAS_ETAG * (entry.etag is not None)
-        | _HAS_MODIFIED * (entry.last_modified is not None)
-        | _FAILING * (entry.failing_since is not None)
-        | _OWN_URI * own_uri
-    )
-    numbers = _NUMBERS.pack(
-        flags,
-        entry.status,
-        entry.failures,
-        entry.fetched_at,
-        entry.expires_at,
-        entry.failing_since or 0.0,
-        entry.failed_at,
-        entry.retry_at,
-        len(entry.redirects),
-    )
-    texts = ["" if own_uri else entry.uri, entry.cause, *entry.redirects]
-    strings = [text.encode("utf-8", "surrogatepass") for text in texts]
-    strings += [entry.body or b"", entry.etag or b"", entry.last_modified or b""]
-    lengths = [_LENGTH.pack(len(string)) for string in strings]
-    return [numbers, *(part for pair in zip(lengths, strings, strict=True) for part in pair)]
-
-
-def _entry(authority: Authority, plain: bytes) -> Entry | None:
-    flags, status, failures, *times, redirects = _NUMBERS.unpack_from(plain)
-    strings = _strings(plain, _NUMBERS.size)
-    if len(strings) != redirects + 5 or not all(map(math.isfinite, times)):
-        return None
-    uri, cause, *hops = (part.decode("utf-8", "surrogatepass") for part in strings[:-3])
+def _answer(date: float, plain: bytes) -> Answer:
+    flags, status, lifetime, cut_at, redirects = _ANSWER.unpack_from(plain)
+    strings = _strings(plain, _ANSWER.size)
+    if len(strings) != redirects + 4 or not math.isfinite(lifetime):
+        raise ValueError("not an answer")
+    uri, *hops = (part.decode("utf-8", "surrogatepass") for part in strings[:-3])
     body, etag, modified = strings[-3:]
-    fetched_at, expires_at, failing_since, failed_at, retry_at = times
-    return Entry(
+    return Answer(
         status=status,
         body=body if flags & _HAS_BODY else None,
-        uri=authority.robots_uri if flags & _OWN_URI else uri,
+        uri=uri,
+        redirects=tuple(hops),
+        etag=etag if flags & _HAS_ETAG else None,
+        last_modified=modified if flags & _HAS_MODIFIED else None,
+        fetched_at=date,
+        lifetime=lifetime if flags & _HAS_LIFETIME else None,
+        cut_at=cut_at if flags & _WAS_CUT else None,
+    )
+
+
+def _failure(date: float, plain: bytes) -> Failure:
+    flags, since, failed_at, count, retry_after = _FAILURE.unpack_from(plain)
+    strings = _strings(plain, _FAILURE.size)
+    if len(strings) != 1 or failed_at != date or not all(map(math.isfinite, (since, retry_after))):
+        raise ValueError("not a failure")
+    return Failure(
+        since=since,
+        failed_at=failed_at,
+        count=count,
+        retry_after=retry_after if flags & _HAS_RETRY_AFTER else None,
+        cause=strings[0].decode("utf-8", "surrogatepass"),
+    )
+
+
+def _entry_v1(authority: Authority, plain: bytes) -> Entry:
+    flags, status, failures, *times, redirects = _NUMBERS_1.unpack_from(plain)
+    strings = _strings(plain, _NUMBERS_1.size)
+    if len(strings) != redirects + 5 or not all(map(math.isfinite, times)):
+        raise ValueError("not an entry of version 1")
+    uri, cause, *hops = (part.decode("utf-8", "surrogatepass") for part in strings[:-3])
+    body, etag, modified = strings[-3:]
+    fetched_at, expires_at, since, failed_at, retry_at = times
+    answer = Answer(
+        status=status,
+        body=body if flags & _HAS_BODY else None,
+        uri=authority.robots_uri if flags & _OWN_URI_1 else uri,
         redirects=tuple(hops),
         etag=etag if flags & _HAS_ETAG else None,
         last_modified=modified if flags & _HAS_MODIFIED else None,
         fetched_at=fetched_at,
-        expires_at=expires_at,
-        failing_since=failing_since if flags & _FAILING else None,
-        failed_at=failed_at,
-        failures=failures,
-        retry_at=retry_at,
-        cause=cause,
+        lifetime=max(0.0, expires_at - fetched_at),
+        cut_at=len(body) if len(body) > _MAYBE_CUT_1 else None,
+    )
+    # Version 1 did not say which crawler a refusal was for.
+    known = fetched_at > 0 and not (answer.body is None and status in REFUSALS)
+    failure = Failure(since, failed_at, failures, max(0.0, retry_at - failed_at), cause)
+    return Entry(
+        answer=answer if known else None,
+        failure=failure if flags & _FAILING_1 else None,
     )
 
 

@@ -8,16 +8,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.policy import Entry
-from scrapy_rep.stores.base import Store, dated, supersedes
-from scrapy_rep.stores.codec import decode, encode
+from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.codec import decode_parts, encode_parts
 
-OVERHEAD = 400
-"""Octets that an entry takes besides its own: the authority, two objects, a place in the table."""
+OVERHEAD = 500
+"""Octets that an entry takes besides its own: the authority, its objects, a place in the table."""
 
 
 class MemoryStore(Store):
     """Entries kept encoded, the least recently used out first once they exceed ``limit`` octets."""
+
+    merges = True
 
     def __init__(
         self, limit: int = 64 * 1024 * 1024, *, clock: Callable[[], float] = time.time
@@ -25,33 +27,34 @@ class MemoryStore(Store):
         self._limit = limit
         self._clock = clock
         self._size = 0
-        self._kept: OrderedDict[Authority, tuple[float, bytes]] = OrderedDict()
+        self._kept: OrderedDict[Authority, dict[str, bytes]] = OrderedDict()
         self._lock = threading.Lock()
         self.evicted = 0
 
     def __repr__(self) -> str:
         return f"MemoryStore({self._limit})"
 
-    def get(self, authority: Authority) -> Entry | None:
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """Return the entry of ``authority``, ``None`` if there is none; it is now last to go."""
         with self._lock:
-            kept = self._kept.get(authority)
-            if kept is None:
+            parts = self._kept.get(authority)
+            if parts is None:
                 return None
             self._kept.move_to_end(authority)
-        return decode(authority, kept[1])
+            parts = dict(parts)
+        return decode_parts(authority, parts, crawler)
 
-    def put(self, authority: Authority, entry: Entry) -> None:
-        """Keep ``entry`` unless a newer one is there. Raises ``StoreError`` if it is too large."""
-        octets = encode(authority, entry)
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
+        """Merge ``entry`` into what is kept. Raises ``StoreError`` if it is too large."""
         with self._lock:
-            kept = self._kept.get(authority)
-            if kept is not None:
-                if not supersedes(dated(entry), kept[0], self._clock()):
-                    return
-                self._drop(authority)
-            self._kept[authority] = dated(entry), octets
-            self._size += len(octets) + OVERHEAD
+            parts = self._kept.get(authority, {})
+            kept = decode_parts(authority, parts, crawler)
+            merged = encode_parts(authority, merge(kept, entry, self._clock()), crawler)
+            self._drop(authority)
+            self._kept[authority] = parts = {
+                part: octets for part, octets in {**parts, **merged}.items() if octets
+            }
+            self._size += _size_of(parts)
             while self._size > self._limit and self._kept:
                 self._drop(next(iter(self._kept)))
                 self.evicted += 1
@@ -59,15 +62,14 @@ class MemoryStore(Store):
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``, if there is one."""
         with self._lock:
-            if authority in self._kept:
-                self._drop(authority)
+            self._drop(authority)
 
     def __iter__(self) -> Iterator[tuple[Authority, Entry]]:
         """Yield what is kept now, the least recently used first."""
         with self._lock:
-            kept = list(self._kept.items())
-        for authority, (_, octets) in kept:
-            entry = decode(authority, octets)
+            kept = [(authority, dict(parts)) for authority, parts in self._kept.items()]
+        for authority, parts in kept:
+            entry = decode_parts(authority, parts)
             if entry is not None:
                 yield authority, entry
 
@@ -75,5 +77,10 @@ class MemoryStore(Store):
         return len(self._kept)
 
     def _drop(self, authority: Authority) -> None:
-        _, octets = self._kept.pop(authority)
-        self._size -= len(octets) + OVERHEAD
+        parts = self._kept.pop(authority, None)
+        if parts is not None:
+            self._size -= _size_of(parts)
+
+
+def _size_of(parts: dict[str, bytes]) -> int:
+    return OVERHEAD + sum(map(len, parts.values()))

@@ -23,12 +23,13 @@ from typing import Any
 import redis
 
 from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.policy import CLOCK_TOLERANCE, Entry
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry
 from scrapy_rep.stores.address import Address, Connection
 from scrapy_rep.stores.base import MONTH, Store, StoreError, useful_until
 from scrapy_rep.stores.breaker import Breaker
-from scrapy_rep.stores.codec import MAGIC, decode, encode
+from scrapy_rep.stores.codec import MAGIC
 from scrapy_rep.stores.link import Link
+from scrapy_rep.stores.whole import decode, encode
 
 PATIENCE = 0.25
 """Seconds within which a look-up is answered or has failed."""
@@ -92,15 +93,20 @@ class RedisStore(Store):
     def __repr__(self) -> str:
         return f"RedisStore({str(self._address)!a})"
 
-    def get(self, authority: Authority) -> Future[Entry | None]:
+    def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
         """Return a Future of the entry of ``authority``. Raises ``StoreError``."""
         convert = partial(_entry, authority)
         return self._link.ask("GET", _key(authority), patience=PATIENCE, convert=convert)
 
-    def put(self, authority: Authority, entry: Entry) -> None:
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Send ``entry`` off. Raises ``StoreError`` if it cannot, or an earlier put failed."""
         octets, now = encode(authority, entry), self._clock()
-        expiry = max(MIN_EXPIRY, useful_until(entry, self._keep) - now)
+        expiry = max(
+            [
+                MIN_EXPIRY,
+                *(useful_until(p, self._keep) - now for p in (entry.answer, entry.failure) if p),
+            ]
+        )
         arguments = (octets, MAGIC, repr(now + CLOCK_TOLERANCE), int(expiry * 1000))
         self._send("EVAL", _PUT, 1, _key(authority), *arguments)
         self._raise_fault()

@@ -17,12 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.policy import Entry
-from scrapy_rep.stores.base import Store, StoreError, dated, supersedes
+from scrapy_rep.protocol.entry import Entry, supersedes
+from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.batch import Batch
-from scrapy_rep.stores.codec import decode
 from scrapy_rep.stores.database import Database
 from scrapy_rep.stores.transaction import DamagedError
+from scrapy_rep.stores.whole import dated, decode
 
 BATCH_DELAY = 0.05
 """Seconds for which the writer collects puts."""
@@ -64,7 +64,7 @@ class SqliteStore(Store):
     def __repr__(self) -> str:
         return f"SqliteStore({str(self._database.path)!a})"
 
-    def get(self, authority: Authority) -> Entry | None:
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """Return the newest of what is queued and what is in the file. Raises ``StoreError``."""
         self._check()
         with self._wake:
@@ -93,7 +93,7 @@ class SqliteStore(Store):
             return None
         return None if octets is None else decode(authority, octets)
 
-    def put(self, authority: Authority, entry: Entry) -> None:
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if the queue is full or an earlier put failed."""
         self._check()
         with self._wake:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.policy import CLOCK_TOLERANCE
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.codec import MAX_INFLATED
-from tests.stores.samples import NOW, authority, entry, full_entry, gone, told
+from tests.stores.samples import (
+    NOW,
+    authority,
+    entry,
+    failure,
+    full_entry,
+    gone,
+    refused,
+    told,
+)
 
 
 def now() -> float:
@@ -26,8 +38,8 @@ class StoreContract:
     lists = True
     closes = True
 
-    def make(self, place: Any) -> Store:
-        """A store at `place`, with the clock `now`."""
+    def make(self, place: Any, clock: Callable[[], float] = now) -> Store:
+        """A store at `place`."""
         raise NotImplementedError
 
     @pytest.fixture
@@ -90,11 +102,12 @@ class StoreContract:
         assert told(store.get(authority())) == entry(1, at=NOW)
 
     def test_a_failed_fetch_dates_an_entry_too(self, store: Store) -> None:
-        """An entry whose last fetch failed is as new as that failure."""
+        """RFC 9309 section 2.3.1.4: a failure stands beside the newest answer."""
         store.put(authority(), entry(1, at=NOW - 60))
         store.put(authority(), full_entry(at=NOW))
         store.flush()
-        assert told(store.get(authority())) == full_entry(at=NOW)
+        both = Entry(entry(1, at=NOW - 60).answer, failure=full_entry(at=NOW).failure)
+        assert told(store.get(authority())) == both
 
     def test_of_two_with_one_date_the_later_put_is_kept(self, store: Store) -> None:
         """Equal dates do not keep an entry from being put."""
@@ -174,6 +187,68 @@ class StoreContract:
         store.release(authority(), "stranger")
         assert told(store.lease(authority(), 5.0)) is not None
 
+    @pytest.mark.parametrize("clock", [-3600.0, -120.0, 0.0, 120.0, 3600.0])
+    def test_puts_in_every_order_and_by_every_clock_are_merged(
+        self, place: Any, clock: float
+    ) -> None:
+        """RFC 9309 section 2.3.1.4: a failure costs no copy, whoever writes it, and when.
+
+        Each pair of an answer, a missing robots.txt, a failure, a refusal, and a failure beside an
+        answer is put, older and newer, by two writers, one of whose clocks is wrong.
+        """
+        clocks = [0.0]
+        store = self.make(place, lambda: NOW + clocks[0])
+        kinds: list[Callable[[float], Entry]] = [
+            lambda at: entry(1, at=at),
+            lambda at: gone(at=at),
+            lambda at: failure(at=at, count=3),
+            lambda at: refused(at=at),
+            lambda at: full_entry(2, at=at),
+        ]
+        cases = list(itertools.product(kinds, kinds, (-30.0, 30.0), (False, True)))
+        expected = []
+        try:
+            for by_wrong_clock in (False, True):
+                clocks[0] = clock if by_wrong_clock else 0.0
+                for number, (first, second, later, wrong_first) in enumerate(cases):
+                    offset, age = (0.0, 100.0) if not by_wrong_clock else (clock, 100.0 - later)
+                    kind = first if by_wrong_clock is wrong_first else second
+                    put = kind(NOW + offset - age)
+                    kept = expected[number] if by_wrong_clock else None
+                    merged = merge(kept, put, NOW + offset)
+                    store.put(authority(number), put, "crawler")
+                    if by_wrong_clock:
+                        expected[number] = merged
+                    else:
+                        expected.append(merged)
+                store.flush()
+            for number, merged in enumerate(expected):
+                kept = told(store.get(authority(number), "crawler"))
+                assert kept == (merged if merged != Entry() else None)
+        finally:
+            store.close()
+
+    def test_refusals_of_several_crawlers_are_kept_apart(self, store: Store) -> None:
+        """RFC 9309 section 2.3.1.3: a 403 was for one crawler; another may have been served."""
+        store.put(authority(), entry(1, at=NOW - 50))
+        store.put(authority(), refused(at=NOW - 40), "a")
+        store.put(authority(), refused(at=NOW - 30), "b")
+        store.put(authority(), refused(at=NOW - 20))
+        store.flush()
+        answer = entry(1, at=NOW - 50).answer
+        assert told(store.get(authority())) == Entry(answer)
+        assert told(store.get(authority(), "a")) == Entry(answer, refused(at=NOW - 40).refusal)
+        assert told(store.get(authority(), "b")) == Entry(answer, refused(at=NOW - 30).refusal)
+        assert told(store.get(authority(), "c")) == Entry(answer)
+        store.put(authority(), entry(2, at=NOW), "a")
+        store.flush()
+        assert told(store.get(authority(), "a")) == entry(2, at=NOW)
+        both = Entry(entry(2, at=NOW).answer, refused(at=NOW - 30).refusal)
+        assert told(store.get(authority(), "b")) == both
+        store.forget(authority())
+        store.flush()
+        assert told(store.get(authority(), "b")) is None
+
     def test_a_closed_store_says_so(self, place: Any) -> None:
         """Closing twice does nothing; a closed store raises StoreError, if it has to close."""
         store = self.make(place)
@@ -250,5 +325,58 @@ class SharedStoreContract(StoreContract):
                 while not told(other.lease(authority(number), 30.0)):
                     pass
                 assert told(other.get(authority(number))) == entry(number)
+        finally:
+            other.close()
+
+    def test_two_writers_at_once_lose_nothing(self, store: Store, place: Any) -> None:
+        """RFC 9309 section 2.3.1.4: the newest of each part stays, however the puts interleave."""
+        other = self.make(place)
+        rng = random.Random(9309)
+        puts: list[list[tuple[int, Entry]]] = [[], []]
+        for number in range(10):
+            for _ in range(20):
+                at = NOW - rng.randrange(1, 5_000)
+                kinds = [entry(number, at=at), gone(at=at), failure(at=at, count=2)]
+                puts[rng.randrange(2)].append((number, rng.choice(kinds)))
+        expected: dict[int, Entry] = {}
+        for number, put in [*puts[0], *puts[1]]:
+            expected[number] = merge(expected.get(number), put, NOW)
+
+        def work(writer: Store, batch: list[tuple[int, Entry]]) -> None:
+            for number, put in batch:
+                writer.put(authority(number), put)
+                if rng.random() < 0.1:
+                    writer.flush()
+
+        try:
+            writers = zip((store, other), puts, strict=True)
+            threads = [threading.Thread(target=work, args=arguments) for arguments in writers]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            store.flush()
+            other.flush()
+            for number, merged in expected.items():
+                assert told(store.get(authority(number))) == merged
+                assert told(other.get(authority(number))) == merged
+        finally:
+            other.close()
+
+    def test_a_lease_is_renewed_by_its_holder_alone(self, store: Store, place: Any) -> None:
+        """A renewed lease outlives its first term; a stranger's token renews nothing."""
+        other = self.make(place)
+        try:
+            token = told(store.lease(authority(), 0.4))
+            assert token
+            store.renew(authority(), token, 30.0)
+            assert told(store.lease(authority(1), 0.4))
+            store.renew(authority(1), "stranger", 30.0)
+            store.flush()
+            end = time.monotonic() + 10
+            while not told(other.lease(authority(1), 30.0)):
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            assert told(other.lease(authority(), 30.0)) is None
         finally:
             other.close()

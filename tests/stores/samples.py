@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.protocol.entry import Answer, Entry, Failure
 
 NOW = 1_790_000_000.0
 """A moment of the tests' own, seconds since the epoch."""
@@ -33,17 +33,19 @@ def rules(number: int, *, seed: int = 0) -> bytes:
 def entry(number: int = 0, *, at: float = NOW, body: bytes | None = None) -> Entry:
     """A good copy, fetched at a moment."""
     return Entry(
-        status=200,
-        body=rules(number) if body is None else body,
-        uri=f"https://host-{number}.example/robots.txt",
-        fetched_at=at,
-        expires_at=at + 86_400.0,
+        Answer(
+            status=200,
+            body=rules(number) if body is None else body,
+            uri=f"https://host-{number}.example/robots.txt",
+            fetched_at=at,
+            lifetime=86_400.0,
+        )
     )
 
 
 def full_entry(number: int = 0, *, at: float = NOW) -> Entry:
-    """An entry in which no field is what it is by default."""
-    return Entry(
+    """An entry in which no field is what it is by default, but for the refusal."""
+    answer = Answer(
         status=301,
         body=b"User-agent: \xff\x00\r\nDisallow: /\n",
         uri="https://www.host.example/robots.txt?v=1",
@@ -51,15 +53,22 @@ def full_entry(number: int = 0, *, at: float = NOW) -> Entry:
         etag=b'W/"\xe9"',
         last_modified=b"Fri, 20 Nov 2026 08:00:00 GMT",
         fetched_at=at - 90_000.5,
-        expires_at=at - 3_600.25,
-        failing_since=at - 1_800.125,
-        failed_at=at,
-        failures=4_000_000_000 // 2,
-        retry_at=at + 3_600.0,
-        cause="status 503",
+        lifetime=86_400.25,
+        cut_at=512_000,
     )
+    return Entry(answer, failure=failure(at=at).failure)
+
+
+def failure(*, at: float = NOW, count: int = 2_000_000_000) -> Entry:
+    """An authority of which nothing is known but that fetches fail."""
+    return Entry(failure=Failure(at - 1_800.125, at, count, 3_600.0, "status 503"))
 
 
 def gone(*, at: float = NOW) -> Entry:
     """An authority that has no robots.txt."""
-    return Entry(status=404, uri="", fetched_at=at, expires_at=at + 86_400.0)
+    return Entry(Answer(status=404, uri="", fetched_at=at))
+
+
+def refused(*, at: float = NOW) -> Entry:
+    """An authority that refused this crawler its robots.txt."""
+    return Entry(refusal=Answer(status=403, uri="", fetched_at=at))

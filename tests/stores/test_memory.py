@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from scrapy_rep.stores.memory import OVERHEAD, MemoryStore
@@ -14,9 +15,9 @@ class TestMemoryStore(StoreContract):
 
     closes = False
 
-    def make(self, place: Any) -> MemoryStore:
+    def make(self, place: Any, clock: Callable[[], float] = now) -> MemoryStore:
         """A store of the default size."""
-        return MemoryStore(clock=now)
+        return MemoryStore(clock=clock)
 
 
 def test_the_least_recently_used_go_first() -> None:
@@ -43,7 +44,9 @@ def test_memory_stays_within_its_bound() -> None:
             authority(number % 700), entry(number, at=NOW + number / 1000, body=b"#" * number)
         )
         assert store._size <= 100_000
-    assert store._size == sum(len(o) + OVERHEAD for _, o in store._kept.values())
+    assert store._size == sum(
+        OVERHEAD + sum(map(len, parts.values())) for parts in store._kept.values()
+    )
     assert len(store) > 50
 
 
