@@ -24,6 +24,7 @@ from scrapy_rep.protocol.verdict import (
     NO_GROUP,
     NO_RULE_MATCHES,
     ROBOTS_TXT_ITSELF,
+    TOO_COSTLY,
     Rule,
     Verdict,
 )
@@ -150,6 +151,8 @@ class RobotsTxt:
         decisive = compiled.rules.decisive(url)
         if self._profile.robots_txt_is_always_allowed and decisive.path == ROBOTS_TXT:
             return Verdict(True, group=compiled.group, reason=ROBOTS_TXT_ITSELF)
+        if decisive.too_costly:
+            return Verdict(False, group=compiled.group, reason=TOO_COSTLY)
         if decisive.allow is None:
             reason = NO_GROUP if compiled.group is None else NO_RULE_MATCHES
             return Verdict(True, group=compiled.group, reason=reason)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from scrapy_rep.protocol.blocks import cleaned
+from scrapy_rep.protocol.budget import TooCostlyError
 from scrapy_rep.protocol.matcher import LONG_URI, PATIENCE, Matcher, matcher_for, ordered
 from scrapy_rep.protocol.path import ROBOTS_TXT, Form, literal, match_path
 from scrapy_rep.protocol.patterns import PatternSet
@@ -20,13 +21,14 @@ class Decisive(NamedTuple):
     """What decided: the kind and the patterns of the rules, and of the best of the other kind.
 
     ``path`` is the match path; ``allow`` is None where no rule matched. Patterns are as written;
-    several may be of the same length.
+    several may be of the same length. If it was ``too_costly`` to find out, ``allow`` is False.
     """
 
     path: str
     allow: bool | None = None
     written: Sequence[str] = ()
     overruled: Sequence[str] = ()
+    too_costly: bool = False
 
 
 class LongestMatch:
@@ -90,14 +92,24 @@ class LongestMatch:
 
     def _decides(self, path: str) -> bool:
         """A path is allowed unless the longest rule that matches it is a disallow."""
-        octets = 0
-        if self._allow_lines or self._allow is not None:
-            if self._asked < PATIENCE:
-                self._count(path)
-            octets = self._permits.longest(path)
-        if not octets:
-            return not self._forbids.match(path) or path == self._always
-        return octets >= self._forbids.longest(path) or path == self._always
+        try:
+            octets = 0
+            if self._allow_lines or self._allow is not None:
+                octets = self._permitted(path)
+            if not octets:
+                return not self._forbids.match(path) or path == self._always
+            return octets >= self._forbids.longest(path) or path == self._always
+        except TooCostlyError:
+            return path == self._always
+
+    def _permitted(self, path: str) -> int:
+        """Octets of the longest allow rule; 0 if none matches, or if that is too costly to know."""
+        if self._asked < PATIENCE:
+            self._count(path)
+        try:
+            return self._permits.longest(path)
+        except TooCostlyError:
+            return 0
 
     def decisive(self, uri: str) -> Decisive:
         """The rule that decides, and the one of the other kind that it overrules."""
@@ -105,8 +117,13 @@ class LongestMatch:
         self._count(path)
         if self._asked >= PATIENCE and self._forbids.is_many:
             self._put_in_order()
-        disallow = self._forbids.longest(path)
-        allow = self._permits.longest(path)
+        disallow = None
+        try:
+            disallow = self._forbids.longest(path)
+            allow = self._permits.longest(path)
+        except TooCostlyError:
+            # Where no disallow rule matches, it makes no difference which allow rule does.
+            return Decisive(path) if disallow == 0 else Decisive(path, False, too_costly=True)
         if not disallow and not allow:
             return Decisive(path)
         forbids = self._forbids.written(path, disallow) if disallow else []
