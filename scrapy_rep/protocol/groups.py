@@ -88,7 +88,8 @@ def pace_records_for(text: bytes, wanted: Sequence[str], profile: Profile) -> li
     They end the list of user-agent lines before them, as rules do: one in three of the sites that
     write Crawl-delay has such a line for one crawler right above the group of another.
     """
-    found = groups(syntax.records(text.decode("latin-1"), profile), profile, _RULES | _PACES)
+    records = syntax.records(syntax.squeezed(text).decode("latin-1"), profile)
+    found = groups(records, profile, _RULES | _PACES)
     return applicable(found, wanted, profile)[1]
 
 

@@ -15,6 +15,7 @@ from functools import cache
 
 import pytest
 
+from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from tests.benchmarks import inputs
@@ -24,9 +25,11 @@ AGENT = "mybot"
 URL = "https://e.org/articles/2024/05/how-to-bake-bread?page=2"
 LONG_URL = "https://e.org/" + "a" * 8_178
 
-PARSE_AND_FIRST = 0.060
+PARSE_AND_FIRST = 0.080
 """Seconds for a body and its first verdict, on a machine where the calibration takes 20 ms."""
 VERDICT_ON_LONG_URL = 0.005
+PACE = 0.020
+"""Seconds for the pace of a group, in any profile; ``strictest`` reads the body five times."""
 ROOM = 2.5
 """Other processes share the machine, and what they have in its caches."""
 
@@ -184,6 +187,28 @@ def test_any_url_is_answered_in_time(name: str) -> None:
         robots.allowed(url, AGENT)
         seconds = quickest(lambda url=url: robots.allowed(url, AGENT), times=2)  # type: ignore[misc]
         assert seconds < VERDICT_ON_LONG_URL * ROOM * calibration()
+
+
+BLANK_LINES = {"LF": b"\n", "CRLF": b"\r\n", "CR": b"\r", "spaces": b"  \n", "tabs": b"\t\n"}
+
+
+@timed
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", BLANK_LINES)
+def test_a_pace_among_blank_lines_is_read_in_no_time(name: str, profile: str) -> None:
+    """RFC 9309 section 3: half a million blank lines, before and behind the records of a group."""
+    blank = BLANK_LINES[name] * (250_000 // len(BLANK_LINES[name]))
+    records = (
+        b"User-agent: *\nCrawl-delay: 3\nRequest-rate: 1/5\nVisit-time: 0100-0200\nDisallow: /\n"
+    )
+    body = blank + records + blank
+
+    def paces() -> list[object]:
+        robots = RobotsTxt.parse(body, profile=profile)
+        return [robots.crawl_delay(AGENT), robots.request_rate(AGENT), robots.visit_time(AGENT)]
+
+    assert paces() == [3.0, (1, 5.0, None), (60, 120)]
+    assert quickest(paces) < PACE * ROOM * calibration()
 
 
 @pytest.mark.parametrize("name", BODIES)
