@@ -28,7 +28,7 @@ class PatternSet:
     """All patterns of one kind, allow or disallow, that hold for one crawler.
 
     Some may be placed already. ``index`` is None until :meth:`put_in_order`. Each question about a
-    path raises TooCostlyError if the budget does not suffice.
+    path raises TooCostlyError if the budget does not suffice; ``share`` sets have it together.
     """
 
     __slots__ = (
@@ -40,12 +40,15 @@ class PatternSet:
         "_octets",
         "_others",
         "_placed",
+        "_steps",
         "_tried",
         "_uncounted",
         "index",
     )
 
-    def __init__(self, patterns: Sequence[str], form: Form, placed: Sequence[Placed] = ()) -> None:
+    def __init__(
+        self, patterns: Sequence[str], form: Form, placed: Sequence[Placed] = (), *, share: int = 1
+    ) -> None:
         changed = {*form.changed(patterns)}
         plain = [p for p in patterns if "*" not in p and "$" not in p and p not in changed]
         self._form = form
@@ -55,6 +58,7 @@ class PatternSet:
         if len(plain) < len(patterns):
             known = {*plain}
             self._others = tuple([p for p in dict.fromkeys(patterns) if p not in known])
+        self._steps = budget.STEPS // share
         self._uncounted = budget.uncounted(self._others)
         self._given = placed
         self._placed: list[Placed] | None = None
@@ -132,7 +136,7 @@ class PatternSet:
 
     def _met_within_budget(self, path: str) -> Iterator[tuple[Wildcard, str]]:
         """The same, where all of them together might take too long; raises TooCostlyError."""
-        left = budget.STEPS
+        left = self._steps
         for pattern in self.put_in_order().shown(path):
             left -= budget.STEPS_OF_A_PATTERN
             if self._fits(pattern, path):

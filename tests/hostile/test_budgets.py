@@ -278,6 +278,82 @@ def test_crawlers_with_the_same_rules_share_them() -> None:
     assert held / 4 <= robots.size <= 4 * held
 
 
+@pytest.mark.parametrize("pattern", ["/p%d", "/*p%dx"])
+def test_crawlers_that_share_a_large_group_hold_it_once(pattern: str) -> None:
+    """RFC 9309 section 2.2.1: 60 of 64 crawlers have a group each, and 20,000 rules in common."""
+    names = [f"bot{number}" for number in range(64)]
+    lines = [f"User-agent: {name}\nDisallow: /own-{name}$" for name in names]
+    lines += [f"User-agent: {name}" for name in names]
+    lines += [f"Disallow: {pattern % number}" for number in range(20_000)]
+    body = "\n".join(lines).encode()
+    tracemalloc.start()
+    robots = RobotsTxt.parse(body)
+    for name in names[:60]:
+        for path in ("bot", "own-bot", "own-bot5x", *[f"p{number}" for number in range(40)]):
+            assert robots.allowed(f"https://e.org/{path}", name) is (
+                "x" in pattern or path[0] != "p"
+            )
+        assert not robots.allowed(f"https://e.org/own-{name}", name)
+        assert not robots.allowed("https://e.org/p77x", name)
+    for number in range(0, 60, 10):
+        assert (
+            robots.verdict(f"https://e.org/own-bot{number}", f"bot{number}").line == 2 * number + 2
+        )
+        assert robots.verdict("https://e.org/p1977x", f"bot{number}").line == 3 * 64 + 1978
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held <= 32 * len(body)
+    assert held / 4 <= robots.size <= 4 * held
+
+
+def test_crawlers_without_rules_in_common_are_not_all_kept() -> None:
+    """RFC 9309 section 3: groups that are shared in ever other ways are held within a bound."""
+    names = [f"bot{number}" for number in range(60)]
+    groups = [
+        "".join(f"User-agent: {name}\n" for name in names if (number + int(name[3:])) % 7)
+        + "".join(f"Disallow: /*g{number}-{rule:03}x\n" for rule in range(200))
+        for number in range(70)
+    ]
+    body = "\n".join(groups).encode()[:DEFAULT_MAX_SIZE]
+    tracemalloc.start()
+    robots = RobotsTxt.parse(body)
+    for name in names:
+        assert robots.allowed("https://e.org/g60-000x", name) is not bool((60 + int(name[3:])) % 7)
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held <= 48_000_000
+
+
+@pytest.mark.parametrize("profile", ["rfc9309", "google"])
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_are_merged_however_large_they_are(seed: int, profile: str) -> None:
+    """RFC 9309 section 2.2.1: rules in several groups say what they say in one."""
+    rnd = random.Random(seed)
+
+    def lines(number: int) -> list[str]:
+        patterns = ("".join(rnd.choices("ab/*$", k=rnd.randrange(1, 16))) for _ in range(number))
+        return [f"{rnd.choice(('Allow', 'Disallow'))}: /{pattern}" for pattern in patterns]
+
+    parts = [lines(number) for number in (40, rnd.choice((30, 2_500)), 30)]
+    header = "User-agent: mybot\n"
+    apart = RobotsTxt.parse(
+        "".join(header + "\n".join(part) + "\n" for part in parts).encode(), profile=profile
+    )
+    together = RobotsTxt.parse(
+        (header + "\n".join(line for part in parts for line in part)).encode(), profile=profile
+    )
+    for number in range(150):
+        url = "https://e.org/" + "".join(rnd.choices("aab/", k=rnd.randrange(30)))
+        one, other = apart.verdict(url, AGENT), together.verdict(url, AGENT)
+        assert (one.allowed, one.rule and one.rule.pattern) == (
+            other.allowed,
+            other.rule and other.rule.pattern,
+        )
+        assert apart.allowed(url, AGENT) is together.allowed(url, AGENT) is one.allowed, number
+
+
 def test_crawlers_with_other_rules_do_not_share_them() -> None:
     """RFC 9309 section 2.2.1: the same lines may be allowed to one and not to another."""
     robots = RobotsTxt.parse(
