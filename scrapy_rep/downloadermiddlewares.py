@@ -22,7 +22,7 @@ from scrapy_rep.parking import Parking
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.robotparser import announce, heard
-from scrapy_rep.settings import RepSettings, product_tokens
+from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.shelf import Shelf, open_shelf
 from scrapy_rep.stats import RepStats
 from scrapy_rep.throttling import Throttle
@@ -52,10 +52,12 @@ class RepDownloaderMiddleware:
     """
 
     def __init__(self, crawler: Crawler):
-        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+        if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         self._stats = RepStats(crawler.stats)
+        for name, nearest in unknown_settings(crawler.settings):
+            self._stats.unknown_setting(name, nearest)
         self._lanes = Lanes(crawler)
         most = max(_FETCHES, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._turns = Turns(most, _A_WHILE)
@@ -83,7 +85,12 @@ class RepDownloaderMiddleware:
 
         Raises ``ValueError`` for a bad setting.
         """
-        return cls(crawler)
+        try:
+            return cls(crawler)
+        except ValueError:
+            # Scrapy 2.14 ends with status 0 after any error if the crawler has a spider.
+            crawler.spider = None
+            raise
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.

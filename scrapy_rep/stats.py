@@ -162,6 +162,14 @@ class RepStats:
             "The downloader of this crawl has no slots as Scrapy's has; Crawl-delay is not kept"
         )
 
+    def unknown_setting(self, name: str, nearest: str | None) -> None:
+        """Say that a setting does not exist, and which one may be meant."""
+        logger.warning(
+            "There is no setting %s; %s",
+            printable(name),
+            f"did you mean {nearest}?" if nearest else "no setting has a similar name",
+        )
+
     def nameless(self, user_agent: str) -> None:
         """Say that a User-Agent names no crawler, and what to set."""
         logger.warning(
