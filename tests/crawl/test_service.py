@@ -8,19 +8,12 @@ from urllib.parse import quote
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.builtins import BUILT_IN
 from tests.crawl.harness import crawl
 from tests.crawl.pacing import gaps
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.replies import Reply, html, redirect
 from tests.site import Authority, Site
 from tests.timed import timed
-
-BY_HAND = {
-    "ROBOTSTXT_OBEY": True,
-    "REP_RETRY_DELAYS": [],
-    "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, "scrapy_rep.RepDownloaderMiddleware": 100},
-}
 
 
 def asked(service: Authority, page: str, **meta: Any) -> dict[str, Any]:
@@ -34,7 +27,7 @@ def urls(plans: list[dict[str, Any]]) -> list[str]:
     return [plan["url"] for plan in plans]
 
 
-@pytest.mark.parametrize("settings", [obey(), BY_HAND], ids=["add-on", "by hand"])
+@pytest.mark.parametrize("settings", [obey(), by_hand()], ids=["add-on", "by hand"])
 @ensureDeferred
 async def test_the_rules_of_the_page_govern_a_request_to_a_service(
     site: Site, settings: dict[str, Any]
