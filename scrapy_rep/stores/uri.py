@@ -39,11 +39,12 @@ def _certain(uri: str) -> str:
     scheme, colon, rest = uri.partition(":")
     if not colon:
         return uri if _CLASS_PATH.fullmatch(uri) or not uri else _HIDDEN
-    if scheme == "sqlite" and (rest.startswith("///") or not rest.startswith("//")):
+    if scheme == "sqlite" and (rest.startswith("///") or not ("@" in rest or "//" in rest)):
         return f"{scheme}:{_without_query(rest)}"  # all of it is a path
-    if rest.startswith("//") and _SCHEME.fullmatch(scheme):
+    is_known = scheme in SCHEMES
+    if rest.startswith("//") and (is_known or ("@" not in rest and _SCHEME.fullmatch(scheme))):
         return f"{scheme}://{_place(rest[2:])}"
-    return f"{scheme}:{_HIDDEN if rest else ''}" if scheme in SCHEMES else _HIDDEN
+    return f"{scheme}:{_HIDDEN if rest else ''}" if is_known else _HIDDEN
 
 
 def _place(rest: str) -> str:
