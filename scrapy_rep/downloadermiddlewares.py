@@ -22,8 +22,9 @@ from scrapy_rep.parking import Parking
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.robotparser import announce, heard
-from scrapy_rep.settings import RepSettings, product_tokens
+from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.shelf import Shelf, open_shelf
+from scrapy_rep.starts import StartRequests
 from scrapy_rep.stats import RepStats
 from scrapy_rep.throttling import Throttle
 from scrapy_rep.waiting import Turns
@@ -52,10 +53,13 @@ class RepDownloaderMiddleware:
     """
 
     def __init__(self, crawler: Crawler):
-        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+        if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         self._stats = RepStats(crawler.stats)
+        for name, nearest in unknown_settings(crawler.settings):
+            self._stats.unknown_setting(name, nearest)
+        self._starts = StartRequests(self._stats)
         self._lanes = Lanes(crawler)
         most = max(_FETCHES, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._turns = Turns(most, _A_WHILE)
@@ -83,21 +87,30 @@ class RepDownloaderMiddleware:
 
         Raises ``ValueError`` for a bad setting.
         """
-        return cls(crawler)
+        try:
+            return cls(crawler)
+        except ValueError:
+            # Scrapy 2.14 ends with status 0 after any error if the crawler has a spider.
+            crawler.spider = None
+            raise
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
 
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
+        self._starts.begin(request)
         try:
             return await self._gate.check(request)
-        except (IgnoreRequest, CancelledError):
+        except (IgnoreRequest, CancelledError) as error:
+            self._starts.end(request, error)
             raise
         except Exception as error:
-            # A fault of ours, or of what surrounds us, is no permission.
+            # A failure here, or in what surrounds the gate, is not permission.
             self._stats.own_fault("The check of a request", error)
-            raise self._gate.refuse(request, Cause.ERROR, str(error)) from error
+            refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+            self._starts.end(request, refusal)
+            raise refusal from error
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
         """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
@@ -149,6 +162,7 @@ class RepDownloaderMiddleware:
         self._throttle.give_up()
 
     def _spider_closed(self) -> None:
+        self._starts.close()
         self._closing.stop()
         self._parking.give_up()
         self._cache.interrupt()

@@ -52,7 +52,9 @@ def open_shelf(crawler: Crawler, settings: RepSettings, stats: RepStats) -> Shel
             uri,
             directory=directory,
             memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
+            disk_limit=settings.store_limit,
             keep=settings.stale_if_unreachable,
+            prefix=settings.store_prefix,
             build=lambda cls: build_from_crawler(cls, crawler),
         )
     except ValueError as error:  # it leaves out what may be a password
