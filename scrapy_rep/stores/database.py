@@ -203,9 +203,7 @@ class Database:
 
     def transaction(self) -> Transaction:
         """Begin to write. Raises ``StoreError``."""
-        if self._writer is None:
-            raise self._shut()
-        return Transaction(self._writer)
+        return Transaction(self._connected)
 
     @property
     def size(self) -> int:
@@ -218,19 +216,24 @@ class Database:
         spare = self._number("freelist_count") - SPARE_PAGES
         if spare <= 0 or not self._number("auto_vacuum"):
             return False
-        self._numbers(f"incremental_vacuum({min(spare, VACUUM_STEP)})")
+        # A pragma without a result is taken no further than one page by ``execute``.
+        try:
+            self._connected.executescript(f"PRAGMA incremental_vacuum({min(spare, VACUUM_STEP)})")
+        except TROUBLES as error:
+            raise trouble_of(error) from None
         return spare > VACUUM_STEP
 
     def _number(self, pragma: str) -> int:
-        return int(self._numbers(pragma)[0][0])
-
-    def _numbers(self, pragma: str) -> list[tuple[Any, ...]]:
-        if self._writer is None:
-            raise self._shut()
         try:
-            return self._writer.execute(f"PRAGMA {pragma}").fetchall()
+            return int(self._connected.execute(f"PRAGMA {pragma}").fetchone()[0])
         except TROUBLES as error:
             raise trouble_of(error) from None
+
+    @property
+    def _connected(self) -> sqlite3.Connection:
+        if self._writer is None:
+            raise self._shut()
+        return self._writer
 
 
 def _is_prepared(writer: sqlite3.Connection) -> bool:

@@ -187,7 +187,6 @@ class Writer:
             if idle:
                 self._tidy(1)
                 continue
-            puts = len(self._writing.entries)
             error = self._write(self._writing, damage)
             with self._wake:
                 self._settle(error)
@@ -195,8 +194,6 @@ class Writer:
                 self._wake.notify_all()
                 if error is not None and self._closed:
                     return
-            if error is None and self._is_too_large():
-                self._tidy(1 + puts // TIDY_STEP)
 
     def _pause(self) -> float:
         pause = max(0.0, self._tidy_at - time.monotonic())
@@ -213,10 +210,7 @@ class Writer:
                 try:
                     self._mend(damage)
                     while batch:
-                        transaction = self._database.transaction()
-                        now, machine = self._clock(), self._machine_clock()
-                        fault = batch.write_some(transaction, self._tables, now, machine)
-                        self._fault = fault or self._fault
+                        self._write_some(batch)
                 except DamagedError as again:  # noqa: PERF203 (rare)
                     damage = again
                 else:
@@ -224,6 +218,14 @@ class Writer:
             return StoreError(f"the file is damaged again and again: {damage}")
         except StoreError as error:
             return error
+
+    def _write_some(self, batch: Batch) -> None:
+        before = len(batch.entries)
+        now, machine = self._clock(), self._machine_clock()
+        fault = batch.write_some(self._database.transaction(), self._tables, now, machine)
+        self._fault = fault or self._fault
+        if self._is_too_large():
+            self._tidy(1 + (before - len(batch.entries)) // TIDY_STEP)
 
     def _mend(self, damage: DamagedError | None) -> None:
         if not self._database.is_open:

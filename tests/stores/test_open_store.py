@@ -14,7 +14,7 @@ from scrapy_rep.protocol.policy import Entry
 from scrapy_rep.stores import Store, StoreError, open_store
 from scrapy_rep.stores.memory import MemoryStore
 from tests.stores.contract import StoreContract
-from tests.stores.samples import authority, entry, told
+from tests.stores.samples import authority, entry
 
 
 class OwnStore(Store):

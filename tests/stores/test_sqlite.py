@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,7 @@ from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.transaction import DamagedError
 from scrapy_rep.stores.writer import QUEUE_LIMIT
 from tests.stores.contract import SharedStoreContract, now
-from tests.stores.samples import NOW, authority, entry, told
-from tests.timed import timed
+from tests.stores.samples import authority, entry, told
 
 
 class TestSqliteStore(SharedStoreContract):
