@@ -16,10 +16,11 @@ import logging
 import os
 import random
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +79,38 @@ class Database:
 
     def _connect(self, patience: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        if not _size_of(self.path):
+            self._make()
         self._writer = self._connection(patience)
-        self._prepare(self._writer, patience)
+        if not _is_prepared(self._writer):  # version 1 made it
+            _prepare(self._writer)
+        _switch_to_wal(self._writer, patience)
+        self._writer.execute("PRAGMA synchronous = NORMAL")
+        self._writer.execute("PRAGMA journal_size_limit = 16777216")
         self._writer.execute(f"PRAGMA busy_timeout = {int(WRITE_PATIENCE * 1000)}")
         self._reader = self._connection(READ_PATIENCE)
         self._reader.execute("PRAGMA query_only = 1")
         self._reader.execute("SELECT 1 FROM parts, fetch_leases, entries LIMIT 1").fetchall()
         self._identity = self._found()
+
+    def _make(self) -> None:
+        """Make the file under another name first: nobody ever finds half of one."""
+        new = self.path.with_name(f"{self.path.name}.new-{os.getpid()}")
+        new.unlink(missing_ok=True)
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        try:
+            with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+                # Only now: a file that was made without, as by version 1, uses its free pages
+                # again, but would have to be copied whole to shrink.
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                _prepare(connection)
+            if self.path.exists():  # it is empty
+                new.chmod(stat.S_IMODE(self.path.stat().st_mode))
+                new.replace(self.path)
+            else:
+                _give_name(new, self.path)
+        finally:
+            new.unlink(missing_ok=True)
 
     def _connection(self, patience: float) -> sqlite3.Connection:
         # The URI form would read a "?" in the name as its own.
@@ -95,20 +119,6 @@ class Database:
         )
         connection.text_factory = bytes  # a damaged text need not be UTF-8
         return connection
-
-    def _prepare(self, writer: sqlite3.Connection, patience: float) -> None:
-        if not _is_prepared(writer):
-            # Only a new file takes this: one of version 1 uses its free pages again instead.
-            writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            with Transaction(writer) as write:
-                # Before the log is switched on, so that the mark is in the file from the start.
-                write.run(f"PRAGMA application_id = {APPLICATION}")
-                write.run(f"PRAGMA user_version = {VERSION}")
-                for table in TABLES:
-                    write.run(table)
-        _switch_to_wal(writer, patience)
-        writer.execute("PRAGMA synchronous = NORMAL")
-        writer.execute("PRAGMA journal_size_limit = 16777216")
 
     def close(self) -> None:
         """Close both connections, whatever state they are in."""
@@ -234,6 +244,31 @@ class Database:
         if self._writer is None:
             raise self._shut()
         return self._writer
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _give_name(new: Path, path: Path) -> None:
+    """Name a file ``path`` as well, unless another process was quicker."""
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        new.replace(path)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    with Transaction(connection) as write:
+        write.run(f"PRAGMA application_id = {APPLICATION}")
+        write.run(f"PRAGMA user_version = {VERSION}")
+        for table in TABLES:
+            write.run(table)
 
 
 def _is_prepared(writer: sqlite3.Connection) -> bool:

@@ -114,7 +114,7 @@ class Writer:
         future: Future[str | None] = Future()
         with self._wake:
             if self._breaker.open:
-                raise StoreError(f"nothing can be written for a while: {self._trouble}")
+                raise StoreError(str(self._trouble))
             self._note(hurry=True)
             self._queue.leases.append((authority, seconds, future))
         return future
@@ -146,7 +146,7 @@ class Writer:
             if not self._wake.wait_for(done, FLUSH_PATIENCE):
                 raise StoreError("the writer does not come to an end")
             if self._trouble is not None:
-                raise self._trouble
+                raise StoreError(str(self._trouble))
             self._raise_fault()
 
     def close(self) -> None:
