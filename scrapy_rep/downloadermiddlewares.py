@@ -137,7 +137,7 @@ class RepDownloaderMiddleware:
             stats=self._stats,
             watch=self._closing.watch,
             heard=partial(heard, crawler),
-            memory_limit=settings.memory_limit - shelf.share_of(settings.memory_limit),
+            memory_limit=settings.memory_limit - shelf.memory_limit,
         )
 
     def _busy(self) -> bool:

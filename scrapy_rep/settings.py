@@ -26,6 +26,7 @@ class RepSettings:
     profile: str = "rfc9309"
     store: str | None = None
     memory_limit: int = 64 * 1024 * 1024
+    store_limit: int = 1024 * 1024 * 1024
     max_size: int = LEAST_MAX_SIZE
     timeout: float = 15.0
     retry_delays: tuple[float, ...] = (1.0, 5.0)
@@ -174,6 +175,7 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_PROFILE", "profile", _one_of(*PROFILES)),
     ("REP_STORE", "store", _text),
     ("REP_MEMORY_LIMIT", "memory_limit", _whole(1_048_576, "octets")),
+    ("REP_STORE_LIMIT", "store_limit", _whole(1_048_576, "octets")),
     (
         "REP_MAX_SIZE",
         "max_size",

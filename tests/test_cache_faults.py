@@ -13,7 +13,6 @@ from twisted.internet.defer import CancelledError, Deferred
 from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.protocol.policy import Decision
 from scrapy_rep.protocol.rules import RobotsTxt
-from scrapy_rep.stores.memory import MemoryStore
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
 
 DAY = 86_400.0
@@ -33,7 +32,7 @@ def big_rules(octets: int) -> Success:
 async def test_memory_is_bounded_in_octets_least_recently_used_first_out() -> None:
     """What was asked for a moment ago stays; what was evicted and not stored is fetched again."""
     limit = 1 << 20
-    bench = Bench(big_rules(50_000), memory_limit=limit, store=MemoryStore(0))
+    bench = Bench(big_rules(50_000), memory_limit=limit, evicted_limits=(0, 0))
     for number in range(200):
         await ask(bench, number)
         await ask(bench, 0)
@@ -132,7 +131,7 @@ async def test_a_fault_disallows_all_and_keeps_nobody_waiting(parts: dict[str, A
     answers = [await one for one in asking]
     assert {known.decision for known in answers} == {Decision.DISALLOW_ALL}
     assert not allows(answers[0], "/open")
-    assert answers[0].entry.retry_at >= bench.clock.now + 60
+    assert answers[0].until >= bench.clock.now + 60
     assert bench.cache.flights == 0
 
 

@@ -22,9 +22,9 @@ from typing import Any
 import redis
 
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.protocol.entry import Answer, Entry
 from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.codec import decode, encode
+from scrapy_rep.stores.codec import decode_parts, encode_parts
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
@@ -87,15 +87,15 @@ def samples(count: int) -> list[tuple[Authority, Entry]]:
         host = f"www.{rng.choice(WORDS)}-{rng.choice(WORDS)}{number}.example"
         authority = Authority("https", host, 443)
         body = robots_txt(rng, host) if rng.random() < 0.75 else None
-        entry = Entry(
+        answer = Answer(
             status=404 if body is None else 200,
             body=body,
             uri=authority.robots_uri,
             etag=b'"%x"' % rng.getrandbits(48) if body and rng.random() < 0.5 else None,
             fetched_at=now - rng.uniform(0, 86_400),
-            expires_at=now + rng.uniform(0, 86_400),
+            lifetime=rng.uniform(60, 86_400) if rng.random() < 0.5 else None,
         )
-        made.append((authority, entry))
+        made.append((authority, Entry(answer)))
     return made
 
 
@@ -163,15 +163,16 @@ def rows(kept: list[tuple[Authority, Entry]], directory: Path) -> list[Row]:
 def main(count: int) -> None:
     """Print the table."""
     kept = samples(count)
-    bodies = [len(entry.body) for _, entry in kept if entry.body is not None]
-    codec = times(lambda pair: encode(*pair), kept[:5_000])
-    encoded = [(authority, encode(authority, entry)) for authority, entry in kept[:5_000]]
+    answers = [entry.answer for _, entry in kept if entry.answer]
+    bodies = [len(answer.body) for answer in answers if answer.body is not None]
+    codec = times(lambda pair: encode_parts(*pair), kept[:5_000])
+    encoded = [(authority, encode_parts(authority, entry)) for authority, entry in kept[:5_000]]
     print(
         f"{count} entries; bodies: mean {statistics.mean(bodies):.0f}, median"
         f" {statistics.median(bodies):.0f} octets; encoded: mean"
-        f" {statistics.mean(len(octets) for _, octets in encoded):.0f} octets, encode"
-        f" {statistics.mean(codec):.1f} us, decode"
-        f" {statistics.mean(times(lambda pair: decode(*pair), encoded)):.1f} us"
+        f" {statistics.mean(sum(map(len, parts.values())) for _, parts in encoded):.0f} octets,"
+        f" encode {statistics.mean(codec):.1f} us, decode"
+        f" {statistics.mean(times(lambda pair: decode_parts(*pair), encoded)):.1f} us"
     )
     print(
         f"{'':22}{'put':>9}{'written':>9}{'get':>9}{'get p99':>9}{'miss':>9}{'octets':>9}"

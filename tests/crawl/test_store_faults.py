@@ -10,7 +10,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores import Store
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
