@@ -7,7 +7,6 @@ has learnt and evicted from memory is kept apart from the store, by
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import Future
 from functools import cache, partial
 from hashlib import blake2b
@@ -44,7 +43,9 @@ NOT_SHARED = ""
 """Returned by a store that is not shared: the caller may always fetch."""
 
 
-def open_shelf(crawler: Crawler, settings: RepSettings, stats: RepStats) -> Shelf:
+def open_shelf(
+    crawler: Crawler, settings: RepSettings, stats: RepStats, clock: Callable[[], float]
+) -> Shelf:
     """Return the shelf of a crawl: ``REP_STORE``, or its job directory, or memory.
 
     Raises ``ValueError`` if the setting names no store.
@@ -73,6 +74,7 @@ def open_shelf(crawler: Crawler, settings: RepSettings, stats: RepStats) -> Shel
         crawler=cache(partial(crawler_digest, crawler)),
         memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
         disk_limit=settings.store_limit,
+        clock=clock,
     )
 
 
@@ -105,7 +107,7 @@ class Shelf:
         crawler: Callable[[], str],
         memory_limit: int,
         disk_limit: int,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float],
     ):
         self._store = store
         self._stats = stats
