@@ -100,6 +100,7 @@ class Bench:
         memory_limit: int = 64 << 20,
         store: Store | None = None,
         evicted_limits: tuple[int, int] = (1 << 20, 1 << 30),
+        heard: bool = False,
     ) -> None:
         self.clock = Clock()
         self.script = Script(*steps)
@@ -131,6 +132,7 @@ class Bench:
             clock=self.clock,
             policy=policy,
             stats=stats,
+            heard=lambda: heard,
             memory_limit=memory_limit,
         )
 
