@@ -204,13 +204,17 @@ class RobotsCache:
         return known
 
     def _remember(self, authority: Authority) -> Known | None:
-        """Return what the store knows, if it need not wait for it nor anybody for the rules."""
+        """Return what was evicted or stored, if that and the listeners need no waiting."""
         if authority in self._flights or self._heard():
             return None
-        entry = self._shelf.at_once(authority)
+        entry = self._shelf.evicted(authority)
+        evicted = entry is not None
+        if entry is None:
+            entry = self._shelf.at_once(authority)
         if decide(entry, self._clock(), self._policy).decision is Decision.WAIT or entry is None:
             return None
         known = self._known_by(authority, entry)
+        known.evicted = evicted
         self._admit(authority, known)
         return known
 
@@ -237,7 +241,8 @@ class RobotsCache:
         """Return the answer where there is none to be had: disallow all."""
         now = self._clock()
         old = self._known.get(authority)
-        entry = learn(old.entry if old else None, Unreachable(cause), now, self._policy)
+        before = old.entry if old else self._shelf.evicted(authority)
+        entry = learn(before, Unreachable(cause), now, self._policy)
         failure = entry.failure
         until = retry_at(failure, self._policy) if failure is not None else now
         return Known(entry, (None, failure), Decision.DISALLOW_ALL, None, now, until)
@@ -254,7 +259,8 @@ class RobotsCache:
         while self._octets > self._memory_limit and len(self._known) > 1:
             authority, known = self._known.popitem(last=False)
             self._octets -= known.size
-            self._shelf.demote(authority, known.entry)
+            if not known.evicted:
+                self._shelf.demote(authority, known.entry)
             self._stats.inc(names.EVICTED)
 
 

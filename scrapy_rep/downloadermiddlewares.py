@@ -64,7 +64,7 @@ class RepDownloaderMiddleware:
         most = max(_FETCHES, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._turns = Turns(most, _A_WHILE)
         self._parking = Parking(crawler, self._lanes, self._turns, settings.park_limit, self._stats)
-        self._shelf = open_shelf(crawler, settings, self._stats)
+        self._shelf = open_shelf(crawler, settings, self._stats, time.time)
         self._closing = Closing(crawler, self._interrupt, self._busy)
         self._throttle = Throttle(
             crawler, settings, self._stats, self._lanes, self._closing, time.time
@@ -150,7 +150,7 @@ class RepDownloaderMiddleware:
             stats=self._stats,
             watch=self._closing.watch,
             heard=partial(heard, crawler),
-            memory_limit=settings.memory_limit - shelf.share_of(settings.memory_limit),
+            memory_limit=settings.memory_limit - shelf.memory_limit,
         )
 
     def _busy(self) -> bool:

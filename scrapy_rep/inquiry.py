@@ -1,11 +1,21 @@
-"""One inquiry about an authority: the store first, then up to a few fetches.
+"""One inquiry about an authority: the store first, then a round of one to a few fetches.
 
-Where several processes share a store, one of them fetches and the others wait for what it puts.
+Where several workers share a store, one of them makes all attempts of a round, and the pauses
+between them, under one lease. The others read the outcome from the store, a failure as well as an
+answer, so that an authority that is down is asked as often by a hundred workers as by one. A lease
+lasts for :data:`LEASE_TERM` and is renewed while the round lasts: a round may take a minute, but a
+worker that is killed holds up the others for no longer than that. Failures of our own side (a
+proxy, a fault) say nothing about the authority; they are not stored, and the next worker tries.
+
+The store may have failed at the first look-up, or have learnt something since. So after a failed
+fetch it is asked once more, and the last good copy that it keeps is followed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep import stats as names
@@ -21,15 +31,18 @@ from scrapy_rep.protocol.policy import (
     retry_at,
 )
 from scrapy_rep.shelf import NOT_SHARED
-from scrapy_rep.waiting import pause
+from scrapy_rep.waiting import pause, repeated
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.shelf import Shelf
     from scrapy_rep.stats import RepStats
 
-_TURN = 0.1
-"""Seconds between two looks at the store while another process fetches."""
+LEASE_TERM = 10.0
+"""Seconds after which a lease that is not renewed ends; it is renewed every third of that."""
+
+_POLL = (0.1, 0.5)
+"""Seconds between two looks at the store while another worker fetches: at first, and at most."""
 
 # What another attempt may mend; a redirect that is refused will be refused again.
 _WORTH_RETRYING = frozenset(
@@ -66,9 +79,13 @@ class Inquiry:
 
     @property
     def patience(self) -> float:
-        """The seconds after which an inquiry must be over, with some to spare."""
+        """The seconds after which an inquiry must be over, with some to spare.
+
+        Another worker may be killed in its round, and a third one may then make a whole round
+        before this one does.
+        """
         attempts = 1 + len(self._retry_delays)
-        return 2.0 * (attempts * self._timeout + sum(self._retry_delays)) + 1.0
+        return 2.0 * (attempts * self._timeout + sum(self._retry_delays)) + LEASE_TERM + 1.0
 
     async def ask(
         self,
@@ -77,29 +94,45 @@ class Inquiry:
         resident: Entry | None,
         waiting: Callable[[], Sequence[Any]],
     ) -> Entry:
-        """Return the newest entry there is, after a fetch if one is due.
+        """Return the newest entry there is, after a round of fetches if one is due.
 
         ``page`` is the request that asks, ``resident`` what memory holds. ``waiting()`` returns
         the requests that wait, for whom further attempts are worth while: each is made by the
         proxy of another of them, as it may have been the proxy that failed.
         """
+        entry, lease = await self._turn(authority, resident)
+        if lease is None and entry is not None:
+            return entry
+        if lease is None or lease == NOT_SHARED:
+            return await self._round(authority, page, entry, waiting)
+        renew = partial(self._shelf.renew, authority, lease, LEASE_TERM)
+        try:
+            with repeated(LEASE_TERM / 3, renew):
+                return await self._round(authority, page, entry, waiting)
+        finally:
+            self._shelf.release(authority, lease)
+
+    async def _round(
+        self,
+        authority: Authority,
+        page: Any,
+        entry: Entry | None,
+        waiting: Callable[[], Sequence[Any]],
+    ) -> Entry:
+        """Fetch, again after each delay while that may help, and store what was learnt."""
         delays = iter(self._retry_delays)
         attempt = 0
         while True:
-            entry, lease = await self._turn(authority, resident)
-            if lease is None and entry is not None:
-                return entry
-            try:
-                outcome = await self._fetch(authority, page, confirmable(entry, self._policy))
-                learnt = learn(entry, outcome, self._clock(), self._policy)
-                delay = next(delays, None)
-                if delay is None or not waiting() or not self._again(outcome, learnt, delay):
-                    if not (isinstance(outcome, Unreachable) and outcome.ours):
-                        self._shelf.keep(authority, learnt)
-                    self._report(authority, outcome, learnt)
-                    return learnt
-            finally:
-                self._shelf.release(authority, lease or NOT_SHARED)
+            outcome = await self._fetch(authority, page, confirmable(entry, self._policy))
+            if isinstance(outcome, Unreachable):
+                entry = await self._newest(authority, entry)
+            learnt = learn(entry, outcome, self._clock(), self._policy)
+            delay = next(delays, None)
+            if delay is None or not waiting() or not self._again(outcome, learnt, delay):
+                if not (isinstance(outcome, Unreachable) and outcome.ours):
+                    self._shelf.keep(authority, learnt)
+                self._report(authority, outcome, learnt)
+                return learnt
             await pause(delay)
             attempt += 1
             pages = [other for other in waiting() if other is not None] or [page]
@@ -108,37 +141,56 @@ class Inquiry:
     async def _turn(
         self, authority: Authority, resident: Entry | None
     ) -> tuple[Entry | None, str | None]:
-        """Return what is known, and a lease if it is this process's turn to fetch."""
+        """Return what is known, and a lease if it is this worker's turn to fetch."""
+        refresh = resident is not None
+        known = self._shelf.evicted(authority) if resident is None else resident
+        first = entry = await self._newest(authority, known)
+        if self._will_do(entry, refresh):
+            return entry, None
+        wait, longest = _POLL
         while True:
-            entry = await self._newest(authority, resident)
-            if self._will_do(entry, resident):
-                return entry, None
-            lease = await self._shelf.lease(authority, self._timeout)
+            lease = await self._shelf.lease(authority, LEASE_TERM)
             if lease == NOT_SHARED:
                 return entry, lease
-            if lease is not None:
-                # Whoever held it before may have put meanwhile.
-                entry = await self._newest(authority, resident)
-                if not self._will_do(entry, resident):
-                    return entry, lease
-                self._shelf.release(authority, lease)
+            if lease is None:
+                if self._decision(entry) is not Decision.WAIT:
+                    return entry, None  # another worker refreshes what may still be used
+                await pause(wait)
+                wait = min(longest, 1.5 * wait)
+            try:
+                entry = await self._newest(authority, known)
+            except BaseException:
+                self._shelf.release(authority, lease or NOT_SHARED)
+                raise
+            entry = self._settled(entry, first)
+            if self._will_do(entry, refresh):  # another worker has put meanwhile
+                self._shelf.release(authority, lease or NOT_SHARED)
                 return entry, None
-            if self._decision(entry) is not Decision.WAIT:
-                return entry, None  # another process refreshes what may still be used
-            await pause(_TURN)
+            if lease is not None:
+                return entry, lease
 
-    async def _newest(self, authority: Authority, resident: Entry | None) -> Entry | None:
+    async def _newest(self, authority: Authority, known: Entry | None) -> Entry | None:
+        """Return what ``known`` and the store say together."""
         stored = await self._shelf.recall(authority)
-        if stored is None or resident is None:
-            return stored or resident
-        return merge(resident, stored, self._clock())
+        if stored is None or known is None:
+            return stored or known
+        return merge(known, stored, self._clock())
 
-    def _will_do(self, entry: Entry | None, resident: Entry | None) -> bool:
-        """Return whether no fetch is due, or only one that can be made in the background."""
+    def _settled(self, entry: Entry | None, first: Entry | None) -> Entry | None:
+        """Return ``entry`` with a failure that came after ``first`` dated by this worker's clock.
+
+        Whatever the clock of the worker that failed says, its round has only just ended.
+        """
+        if entry is None or entry.failure is None or self._will_do(entry, refresh=True):
+            return entry
+        if first is not None and first.failure == entry.failure:
+            return entry
+        return replace(entry, failure=replace(entry.failure, failed_at=self._clock()))
+
+    def _will_do(self, entry: Entry | None, refresh: bool) -> bool:
+        """Return whether no fetch is due, or only one in the background and not to ``refresh``."""
         answer = decide(entry, self._clock(), self._policy)
-        return answer.fetch is Fetch.NO or (
-            resident is None and answer.decision is not Decision.WAIT
-        )
+        return answer.fetch is Fetch.NO or (not refresh and answer.decision is not Decision.WAIT)
 
     def _decision(self, entry: Entry | None) -> Decision:
         return decide(entry, self._clock(), self._policy).decision

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from sys import getsizeof
 from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
@@ -26,11 +27,13 @@ class Known:
     """
 
     __slots__ = (
+        "_held",
         "answer",
         "at_will",
         "claim",
         "decision",
         "entry",
+        "evicted",
         "failure",
         "robots",
         "since",
@@ -54,6 +57,9 @@ class Known:
         self.since = since - CLOCK_TOLERANCE
         self.until = until
         self.size = 0
+        self.evicted = False
+        """Whether the entry came back from :class:`~scrapy_rep.evicted.Evicted`, and is there."""
+        self._held = _size_of(entry, None if robots is None else self.answer)
         self.claim: Claim | None = None
         self.at_will: tuple[str, ...] | None = None
         """The agent that was last found to be asked for no pace."""
@@ -80,7 +86,7 @@ class Known:
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""
         before = self.size
-        self.size = _ENTRY_SIZE + (self.robots.size if self.robots is not None else 0)
+        self.size = self._held + (self.robots.size if self.robots is not None else 0)
         return self.size - before
 
     def allows(self, authority: Authority, url: str, agent: tuple[str, ...]) -> bool:
@@ -103,3 +109,18 @@ class Known:
         if self.unreachable or self.answer is None:
             return Verdict(allowed=False, reason="unreachable")
         return Verdict(allowed=False, reason=f"access denied ({self.answer.status})")
+
+
+def _size_of(entry: Entry, parsed: Answer | None) -> int:
+    """Return the octets of memory that an entry takes, without the body of the answer ``parsed``.
+
+    Rules that are parsed count their body themselves.
+    """
+    size = _ENTRY_SIZE
+    for answer in (entry.answer, entry.refusal):
+        if answer is not None:
+            texts = (answer.uri, *answer.redirects, answer.etag, answer.last_modified)
+            size += sum(getsizeof(text) for text in texts)
+            if answer is not parsed and answer.body is not None:
+                size += len(answer.body)
+    return size

@@ -1,20 +1,27 @@
 """The store as the cache sees it: awaited under any reactor, and never in the way.
 
-A store that fails is as if it were empty: what it knew is fetched again.
+A store that fails is as if it were empty: what it knew is fetched again. What this crawl itself
+has learnt and evicted from memory is kept apart from the store, by
+:class:`~scrapy_rep.evicted.Evicted`.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import Future
+from functools import cache, partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy.http import Headers
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.project import data_path
+from scrapy.utils.python import without_none_values
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep.evicted import Evicted
+from scrapy_rep.merging import Merging, checked
 from scrapy_rep.stores import Store, StoreError, open_store
-from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.waiting import settled
 
 if TYPE_CHECKING:
@@ -30,13 +37,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _KEPT_COMPRESSED = 4
-"""Of what memory may hold, one part in so many is for entries without their rules."""
+"""Of what memory may hold, one part in this many is for evicted entries, compressed."""
 
 NOT_SHARED = ""
-"""The lease that a store grants which no other process fetches for."""
+"""Returned by a store that is not shared: the caller may always fetch."""
 
 
-def open_shelf(crawler: Crawler, settings: RepSettings, stats: RepStats) -> Shelf:
+def open_shelf(
+    crawler: Crawler, settings: RepSettings, stats: RepStats, clock: Callable[[], float]
+) -> Shelf:
     """Return the shelf of a crawl: ``REP_STORE``, or its job directory, or memory.
 
     Raises ``ValueError`` if the setting names no store.
@@ -47,77 +56,151 @@ def open_shelf(crawler: Crawler, settings: RepSettings, stats: RepStats) -> Shel
     uri = settings.store or ("sqlite:" if directory else "memory:")
     if uri.startswith("sqlite:") and not directory:
         directory = data_path("robots")
-    try:
-        store = open_store(
-            uri,
-            directory=directory,
-            memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
-            disk_limit=settings.store_limit,
-            keep=settings.stale_if_unreachable,
-            prefix=settings.store_prefix,
-            build=lambda cls: build_from_crawler(cls, crawler),
-        )
-    except ValueError as error:  # it leaves out what may be a password
-        raise ValueError(f"REP_STORE: {error}") from None
-    return Shelf(store, stats)
+    store = None
+    if uri != "memory:":
+        try:
+            store = open_store(
+                uri,
+                directory=directory,
+                disk_limit=settings.store_limit,
+                keep=settings.stale_if_unreachable,
+                prefix=settings.store_prefix,
+                build=lambda cls: build_from_crawler(cls, crawler),
+            )
+        except ValueError as error:  # it leaves out what may be a password
+            raise ValueError(f"REP_STORE: {error}") from None
+    return Shelf(
+        store,
+        stats,
+        crawler=cache(partial(crawler_digest, crawler)),
+        memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
+        disk_limit=settings.store_limit,
+        clock=clock,
+    )
+
+
+def crawler_digest(crawler: Crawler) -> str:
+    """Return a digest of the User-Agent that the robots.txt requests of a crawl carry.
+
+    They have none to begin with, and get that of ``DEFAULT_REQUEST_HEADERS``, else that of the
+    spider, else ``USER_AGENT``, as Scrapy's middlewares have it.
+    """
+    defaults = without_none_values(crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
+    sent = Headers(defaults).get("User-Agent")
+    if sent is None:
+        chosen = getattr(crawler.spider, "user_agent", crawler.settings["USER_AGENT"])
+        sent = Headers({"User-Agent": chosen or ""}).get("User-Agent")
+    return blake2b(sent or b"", digest_size=8).hexdigest()
 
 
 class Shelf:
-    """Entries kept beyond memory, by a :class:`Store`."""
+    """Entries kept beyond memory: by a :class:`Store`, or for this crawl alone if that is None.
 
-    def __init__(self, store: Store, stats: RepStats):
+    ``crawler()`` returns the name under which refusals to this crawl are stored; ``memory_limit``
+    and ``disk_limit`` are octets for what is evicted from memory.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        stats: RepStats,
+        *,
+        crawler: Callable[[], str],
+        memory_limit: int,
+        disk_limit: int,
+        clock: Callable[[], float],
+    ):
         self._store = store
-        self._memory = isinstance(store, MemoryStore)
-        self._immediate = True
         self._stats = stats
+        self._crawler = crawler
+        self._memory_limit = memory_limit
+        self._evicted = Evicted(memory_limit, disk_limit, clock=clock, failed=self._failed)
+        self._immediate = True
+        self._merging = None
+        if store is not None and not store.merges:
+            self._merging = Merging(store, clock=clock, failed=self._failed)
 
-    def share_of(self, memory_limit: int) -> int:
-        """Return how many octets of what memory may hold are the store's."""
-        return memory_limit // _KEPT_COMPRESSED if self._memory else 0
+    @property
+    def memory_limit(self) -> int:
+        """The octets of memory that evicted entries may take."""
+        return self._memory_limit
+
+    def evicted(self, authority: Authority) -> Entry | None:
+        """Return what was evicted from the memory of this crawl; awaits nothing."""
+        return self._evicted.get(authority)
+
+    def demote(self, authority: Authority, entry: Entry) -> None:
+        """Keep an entry that there is no room for in memory."""
+        self._evicted.put(authority, entry)
 
     def at_once(self, authority: Authority) -> Entry | None:
         """Return what the store keeps of ``authority``, if it is of the kind that need not wait."""
-        if not self._immediate:
+        if self._store is None or not self._immediate:
             return None
         try:
-            answer = self._store.get(authority)
-        except Exception as error:  # noqa: BLE001  # a store of the user's own may raise anything
+            found = self._get(self._store, authority)
+            if isinstance(found, Future):  # from now on only requests that can wait ask it
+                self._immediate = False
+                return None
+        except Exception as error:  # noqa: BLE001  # a custom store may raise anything
             self._failed(error)
             return None
-        if isinstance(answer, Future):  # from now on only those who can wait ask it
-            self._immediate = False
-            return None
-        return answer
+        return self._checked(found)
 
     async def recall(self, authority: Authority) -> Entry | None:
         """Return what the store keeps of ``authority``."""
-        return await self._ask(None, self._store.get, authority)
+        if self._store is None:
+            return None
+        return self._checked(await self._ask(None, self._get, self._store, authority))
 
     def keep(self, authority: Authority, entry: Entry) -> None:
-        """Hand ``entry`` to the store, if that lasts longer than memory."""
-        if not self._memory:
-            self._tell(self._store.put, authority, entry)
-
-    def demote(self, authority: Authority, entry: Entry) -> None:
-        """Hand the store an entry that there is no room for in memory, rules and all."""
-        if self._memory:
-            self._tell(self._store.put, authority, entry)
+        """Have the store merge ``entry`` into what it keeps."""
+        if self._merging is not None:
+            self._merging.put(authority, entry)
+        elif self._store is not None:
+            self._tell(self._store.put, authority, entry, self._crawler())
 
     async def lease(self, authority: Authority, seconds: float) -> str | None:
-        """Return a token if the fetch is this process's to make, ``None`` if another makes it.
+        """Return a token if the fetch is this worker's to make, ``None`` if another makes it.
 
-        A store that fails leaves every process to itself.
+        If the store fails, each worker fetches for itself.
         """
+        if self._store is None:
+            return NOT_SHARED
         return await self._ask(NOT_SHARED, self._store.lease, authority, seconds)
+
+    def renew(self, authority: Authority, token: str, seconds: float) -> None:
+        """Have a lease end in ``seconds`` from now."""
+        if self._store is not None:
+            self._tell(self._store.renew, authority, token, seconds)
 
     def release(self, authority: Authority, token: str) -> None:
         """Give a lease back."""
-        if token != NOT_SHARED:
+        if self._store is not None and token != NOT_SHARED:
             self._tell(self._store.release, authority, token)
 
     def close(self) -> None:
         """Write what is queued and close the store."""
-        self._tell(self._store.close)
+        self._evicted.close()
+        if self._merging is not None:
+            self._merging.close()
+        if self._store is not None:
+            self._tell(self._store.close)
+
+    def _get(self, store: Store, authority: Authority) -> Entry | Future[Entry | None] | None:
+        if self._merging is not None:
+            return store.get(authority)
+        return store.get(authority, self._crawler())
+
+    def _checked(self, found: Entry | None) -> Entry | None:
+        """Return what a store of ours found as it is, and that of a custom one if it is right."""
+        if self._merging is None:
+            return found
+        try:
+            return checked(found)
+        except StoreError as error:
+            self._failed(error)
+            return None
 
     async def _ask(self, otherwise: T, ask: Callable[..., T | Future[T]], *args: Any) -> T:
         try:
@@ -125,7 +208,7 @@ class Shelf:
             return await settled(answer) if isinstance(answer, Future) else answer
         except CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001  # a store of the user's own may raise anything
+        except Exception as error:  # noqa: BLE001  # a custom store may raise anything
             self._failed(error)
             return otherwise
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 
-from scrapy.utils.asyncio import call_later, is_asyncio_available
+from scrapy.utils.asyncio import CallLaterResult, call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
@@ -63,6 +63,23 @@ async def pause(seconds: float) -> None:
     timer = call_later(seconds, done.callback, None)
     try:
         await maybe_deferred_to_future(done)
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def repeated(seconds: float, call: Callable[[], object]) -> Iterator[None]:
+    """Call ``call``, which must not raise, every ``seconds`` until the context ends."""
+    timer: CallLaterResult
+
+    def fire() -> None:
+        nonlocal timer
+        timer = call_later(seconds, fire)
+        call()
+
+    timer = call_later(seconds, fire)
+    try:
+        yield
     finally:
         timer.cancel()
 

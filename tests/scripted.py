@@ -13,13 +13,13 @@ from scrapy_rep.cache import RobotsCache
 from scrapy_rep.inquiry import Inquiry
 from scrapy_rep.known import Known
 from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.entry import Answer
 from scrapy_rep.protocol.outcome import Cause, Outcome, Success, Unreachable
-from scrapy_rep.protocol.policy import Entry, Policy
+from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.shelf import Shelf
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
-from scrapy_rep.stores.memory import MemoryStore
 from tests.crawl.leftovers import turn
 
 RULES = Success(b"User-agent: *\nDisallow: /private\n")
@@ -47,14 +47,14 @@ class Script:
 
     def __init__(self, *steps: Step) -> None:
         self.steps = list(steps)
-        self.calls: list[tuple[Authority, Any, Entry | None]] = []
+        self.calls: list[tuple[Authority, Any, Answer | None]] = []
         self.under_way = 0
         self.most_under_way: Counter[Authority] = Counter()
         self._under_way: Counter[Authority] = Counter()
 
-    async def __call__(self, authority: Authority, page: Any, entry: Entry | None) -> Outcome:
+    async def __call__(self, authority: Authority, page: Any, copy: Answer | None) -> Outcome:
         """One fetch."""
-        self.calls.append((authority, page, entry))
+        self.calls.append((authority, page, copy))
         step = self.steps.pop(0) if len(self.steps) > 1 else self.steps[0]
         self._under_way[authority] += 1
         self.under_way += 1
@@ -99,6 +99,8 @@ class Bench:
         retry_delays: tuple[float, ...] = (),
         memory_limit: int = 64 << 20,
         store: Store | None = None,
+        evicted_limits: tuple[int, int] = (1 << 20, 1 << 30),
+        heard: bool = False,
     ) -> None:
         self.clock = Clock()
         self.script = Script(*steps)
@@ -106,7 +108,14 @@ class Bench:
         self.parsed: list[bytes] = []
         self._parse = parse
         stats, policy = RepStats(self.counts), policy or Policy()
-        shelf = Shelf(MemoryStore(clock=self.clock) if store is None else store, stats)
+        self.shelf = shelf = Shelf(
+            store,
+            stats,
+            crawler=lambda: "0123456789abcdef",
+            memory_limit=evicted_limits[0],
+            disk_limit=evicted_limits[1],
+            clock=self.clock,
+        )
         inquiry = Inquiry(
             fetch=fetch or self.script,
             shelf=shelf,
@@ -123,6 +132,7 @@ class Bench:
             clock=self.clock,
             policy=policy,
             stats=stats,
+            heard=lambda: heard,
             memory_limit=memory_limit,
         )
 

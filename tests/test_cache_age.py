@@ -68,7 +68,7 @@ async def test_a_304_renews_without_parsing_again() -> None:
     old = await ask(bench)
     bench.clock.now += 1.5 * DAY
     new = await ask(bench)
-    assert bench.script.calls[1][2] is old.entry
+    assert bench.script.calls[1][2] is old.answer
     assert new.robots is old.robots
     assert len(bench.parsed) == 1
     assert bench.counts["robotstxt/cache/revalidated"] == 1
@@ -152,7 +152,7 @@ async def test_attempts_end_with_the_delays() -> None:
     known = await ask(bench)
     assert known.decision is Decision.DISALLOW_ALL
     assert bench.fetches == 3
-    assert known.entry.retry_at == bench.clock.now + 60
+    assert known.until == bench.clock.now + 60
 
 
 @pytest.mark.parametrize(

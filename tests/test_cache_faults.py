@@ -11,9 +11,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep.protocol.outcome import Success
-from scrapy_rep.protocol.policy import Decision
+from scrapy_rep.protocol.policy import Decision, Policy
 from scrapy_rep.protocol.rules import RobotsTxt
-from scrapy_rep.stores.memory import MemoryStore
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
 
 DAY = 86_400.0
@@ -33,7 +32,7 @@ def big_rules(octets: int) -> Success:
 async def test_memory_is_bounded_in_octets_least_recently_used_first_out() -> None:
     """What was asked for a moment ago stays; what was evicted and not stored is fetched again."""
     limit = 1 << 20
-    bench = Bench(big_rules(50_000), memory_limit=limit, store=MemoryStore(0))
+    bench = Bench(big_rules(50_000), memory_limit=limit, evicted_limits=(0, 0))
     for number in range(200):
         await ask(bench, number)
         await ask(bench, 0)
@@ -48,15 +47,73 @@ async def test_memory_is_bounded_in_octets_least_recently_used_first_out() -> No
     assert bench.fetches == 201
 
 
+@pytest.mark.parametrize("heard", [False, True], ids=["unheard", "heard"])
 @ensureDeferred
-async def test_what_was_evicted_is_read_from_the_store() -> None:
-    """Compressed bodies take less room than rules, and save the fetch."""
-    bench = Bench(big_rules(50_000), memory_limit=1 << 20)
+async def test_what_was_evicted_comes_back_without_a_fetch(heard: bool) -> None:
+    """It awaits nothing, but for a listener who is told before any request is judged."""
+    told: list[bool] = []
+
+    async def announce(robots: RobotsTxt, page: Any) -> None:
+        told.append(robots.allowed(f"{HERE}/some", "mybot"))
+
+    bench = Bench(big_rules(50_000), announce=announce, heard=heard, memory_limit=1 << 20)
     for number in range(100):
         await ask(bench, number)
     assert authority(1) not in [who for who, _ in bench.cache.entries()]
+    assert (bench.cache.consult(authority(1), None) is None) is heard
     assert (await ask(bench, 1)).decision is Decision.FOLLOW
     assert bench.fetches == 100
+    assert len(told) == 100 + heard
+
+
+@ensureDeferred
+async def test_what_was_evicted_is_refreshed_and_replaced() -> None:
+    """In the last tenth of its life it is used while it is fetched; then the new rules count."""
+    bench = Bench(RULES, memory_limit=1 << 20)
+    await ask(bench)
+    bench.script.steps = [big_rules(500_000)]
+    await ask(bench, 1)
+    bench.clock.now += 0.95 * DAY
+    bench.script.steps = [OTHER_RULES]
+    assert not allows(await ask(bench), "/private")
+    await settle()
+    assert not allows(await ask(bench), "/other")
+    bench.script.steps = [big_rules(500_000)]
+    for number in range(2, 5):
+        await ask(bench, number)
+    assert HERE not in [who for who, _ in bench.cache.entries()]
+    known = await ask(bench)
+    assert (allows(known, "/private"), allows(known, "/other")) == (True, False)
+
+
+@ensureDeferred
+async def test_what_was_evicted_is_the_last_good_copy_when_the_fetch_fails() -> None:
+    """RFC 9309 section 2.3.1.4: evicted, expired, unreachable: its rules are followed."""
+    bench = Bench(RULES, memory_limit=1 << 20)
+    await ask(bench)
+    bench.script.steps = [big_rules(500_000)]
+    for number in range(1, 4):
+        await ask(bench, number)
+    assert HERE not in [who for who, _ in bench.cache.entries()]
+    bench.clock.now += 2 * DAY
+    bench.script.steps = [DOWN]
+    known = await ask(bench)
+    assert (known.stale, allows(known, "/private")) == (True, False)
+
+
+@ensureDeferred
+async def test_texts_and_bodies_that_are_not_parsed_count() -> None:
+    """Redirects, validators and a copy that is not in force take memory as well."""
+    hops = tuple(f"https://host{n}.example/{'x' * 5_000}" for n in range(3))
+    long = Success(RULES.body, redirects=hops, etag=b"e" * 1_000, last_modified=b"m" * 1_000)
+    bench = Bench(long)
+    known = await ask(bench)
+    assert known.size > 17_000
+    bench = Bench(big_rules(50_000), DOWN, policy=Policy(stale_if_unreachable=0.0))
+    await ask(bench)
+    bench.clock.now += 2 * DAY
+    known = await ask(bench)
+    assert (known.unreachable, known.size > 40_000) == (True, True)
 
 
 @ensureDeferred
@@ -132,7 +189,7 @@ async def test_a_fault_disallows_all_and_keeps_nobody_waiting(parts: dict[str, A
     answers = [await one for one in asking]
     assert {known.decision for known in answers} == {Decision.DISALLOW_ALL}
     assert not allows(answers[0], "/open")
-    assert answers[0].entry.retry_at >= bench.clock.now + 60
+    assert answers[0].until >= bench.clock.now + 60
     assert bench.cache.flights == 0
 
 

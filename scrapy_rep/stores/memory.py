@@ -17,15 +17,23 @@ OVERHEAD = 500
 
 
 class MemoryStore(Store):
-    """Entries kept encoded, the least recently used out first once they exceed ``limit`` octets."""
+    """Entries kept encoded, the least recently used out first once they exceed ``limit`` octets.
+
+    ``spill(authority, parts)`` is given what goes, encoded as it is.
+    """
 
     merges = True
 
     def __init__(
-        self, limit: int = 64 * 1024 * 1024, *, clock: Callable[[], float] = time.time
+        self,
+        limit: int = 64 * 1024 * 1024,
+        *,
+        clock: Callable[[], float] = time.time,
+        spill: Callable[[Authority, dict[str, bytes]], None] | None = None,
     ) -> None:
         self._limit = limit
         self._clock = clock
+        self._spill = spill
         self._size = 0
         self._kept: OrderedDict[Authority, dict[str, bytes]] = OrderedDict()
         self._lock = threading.Lock()
@@ -51,13 +59,18 @@ class MemoryStore(Store):
             kept = decode_parts(authority, parts, crawler)
             merged = encode_parts(authority, merge(kept, entry, self._clock()), crawler)
             self._drop(authority)
-            self._kept[authority] = parts = {
-                part: octets for part, octets in {**parts, **merged}.items() if octets
-            }
-            self._size += _size_of(parts)
+            parts = {part: octets for part, octets in {**parts, **merged}.items() if octets}
+            if parts:
+                self._kept[authority] = parts
+                self._size += _size_of(parts)
+            spilt = []
             while self._size > self._limit and self._kept:
-                self._drop(next(iter(self._kept)))
-                self.evicted += 1
+                oldest = next(iter(self._kept))
+                spilt.append((oldest, self._drop(oldest)))
+        self.evicted += len(spilt)
+        if self._spill is not None:
+            for gone, octets in spilt:
+                self._spill(gone, octets)
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``, if there is one."""
@@ -76,10 +89,11 @@ class MemoryStore(Store):
     def __len__(self) -> int:
         return len(self._kept)
 
-    def _drop(self, authority: Authority) -> None:
-        parts = self._kept.pop(authority, None)
-        if parts is not None:
+    def _drop(self, authority: Authority) -> dict[str, bytes]:
+        parts = self._kept.pop(authority, {})
+        if parts:
             self._size -= _size_of(parts)
+        return parts
 
 
 def _size_of(parts: dict[str, bytes]) -> int:

@@ -93,6 +93,7 @@ def samples(count: int) -> list[tuple[Authority, Entry]]:
             uri=authority.robots_uri,
             etag=b'"%x"' % rng.getrandbits(48) if body and rng.random() < 0.5 else None,
             fetched_at=now - rng.uniform(0, 86_400),
+            lifetime=rng.uniform(60, 86_400) if rng.random() < 0.5 else None,
         )
         made.append((authority, Entry(answer)))
     return made

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from scrapy_rep import RepDownloaderMiddleware
+from scrapy_rep.protocol.entry import Answer
 from tests.crawl.result import Result
 from tests.proxy import Proxy
 from tests.replies import Reply, redirect
@@ -33,13 +34,14 @@ def known(result: Result) -> dict[str, Learnt]:
     gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
     return {
         str(authority): Learnt(
-            known.entry.status,
-            known.entry.body,
-            known.entry.uri,
-            known.entry.redirects,
-            known.entry.failing_since is not None,
+            answer.status,
+            answer.body,
+            answer.uri,
+            answer.redirects,
+            known.failure is not None,
         )
         for authority, known in gate._cache.entries()
+        for answer in [known.answer or Answer()]
     }
 
 

@@ -16,7 +16,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.http import Response
 
 from scrapy_rep.closing import Closing
-from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.protocol.entry import Answer, Entry
 from scrapy_rep.stores import Store
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import RULES, obey
@@ -185,7 +185,7 @@ class SlowStore(Store):
         answer: Future[Entry | None] = Future()
         body = RULES.encode()
         answer.set_result(
-            Entry(status=200, body=body, fetched_at=now - 82_000, expires_at=now + 4_400)
+            Entry(Answer(status=200, body=body, fetched_at=now - 82_000, lifetime=86_400.0))
         )
         return answer
 

@@ -11,7 +11,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
@@ -53,17 +53,18 @@ def files_under(directory: Path) -> set[str]:
     return {p.relative_to(directory).parts[0] for p in directory.rglob("robots.db")}
 
 
-def rewrite(path: Path, authorities: list[Authority], **changes: float) -> None:
-    """Each stored entry is as it was, but for some times, which are counted from its own."""
+def grow_older(path: Path, authorities: list[Authority], seconds: float) -> None:
+    """Each stored answer is as it was, but was fetched that long before."""
     store = SqliteStore(path)
     for authority in authorities:
         key = authority_of(authority.url())
         assert key
         entry = store.get(key)
         assert isinstance(entry, Entry)
-        times: dict[str, Any] = {name: entry.fetched_at + by for name, by in changes.items()}
+        assert entry.answer
         store.forget(key)
-        store.put(key, replace(entry, **times))
+        fetched_at = entry.answer.fetched_at - seconds
+        store.put(key, Entry(replace(entry.answer, fetched_at=fetched_at)))
     store.close()
 
 
@@ -114,7 +115,7 @@ async def test_last_good_copies_of_a_dead_origin_judge_its_pages(
     plans = [a.url(path) for a in authorities for path in ("/", "/private/x")]
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
     first = verdicts(await crawl(settings=settings, plans=plans))
-    rewrite(tmp_path / "robots.db", authorities, fetched_at=-2 * DAY, expires_at=-DAY)
+    grow_older(tmp_path / "robots.db", authorities, 2 * DAY)
     for authority in authorities:
         authority.robots = Reply(503)
     stranger = site.authority(Reply(503))
@@ -133,7 +134,7 @@ async def test_a_copy_older_than_allowed_is_followed_no_more(site: Site, tmp_pat
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
     plans = [authority.url("/"), authority.url("/private/x")]
     (await crawl(settings=settings, plans=plans)).check()
-    rewrite(tmp_path / "robots.db", [authority], fetched_at=-31 * DAY, expires_at=-30 * DAY)
+    grow_older(tmp_path / "robots.db", [authority], 31 * DAY)
     authority.robots = Reply(503)
     result = (await crawl(settings=settings, plans=plans)).check()
     assert result.unreachable == plans

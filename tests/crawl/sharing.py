@@ -1,0 +1,123 @@
+"""Stores that several crawls share, one after another: SQLite, Redis, and a custom one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.protocol import authority as protocol
+from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.stores import Store
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.crawl.clock import Ahead
+from tests.site import Authority
+from tests.stores.samples import told
+from tests.stores.servers import RedisServer
+
+
+class CustomStore(Store):
+    """A user's store of the shortest kind; what it keeps outlives the crawl."""
+
+    entries: dict[protocol.Authority, Entry] = {}  # noqa: RUF012
+
+    def get(self, authority: protocol.Authority) -> Entry | None:
+        """What there is."""
+        return self.entries.get(authority)
+
+    def put(self, authority: protocol.Authority, entry: Entry) -> None:
+        """Here it is."""
+        self.entries[authority] = entry
+
+    def forget(self, authority: protocol.Authority) -> None:
+        """It is gone."""
+        self.entries.pop(authority, None)
+
+
+class LateStore(CustomStore):
+    """The same, but each look-up is answered by a Future."""
+
+    def get(self, authority: protocol.Authority) -> Future[Entry | None]:  # type: ignore[override]
+        """What there is."""
+        answer: Future[Entry | None] = Future()
+        answer.set_result(self.entries.get(authority))
+        return answer
+
+
+class Place:
+    """A store: the URI that crawls use, and what the tests do with it between crawls."""
+
+    def __init__(self, kind: str, uri: str, make: Callable[[], Store]) -> None:
+        self.kind = kind
+        self.uri = uri
+        self._make = make
+
+    def kept(self, shop: Authority) -> Entry | None:
+        """What is kept of an authority; refusals are left out."""
+        store = self._make()
+        try:
+            found: Entry | None = told(store.get(key_of(shop)))
+        finally:
+            store.close()
+        return found
+
+    def keep(self, shop: Authority, entry: Entry) -> None:
+        """An entry, in the place of what was kept."""
+        store = self._make()
+        store.forget(key_of(shop))
+        store.put(key_of(shop), entry)
+        store.flush()
+        store.close()
+
+    def grow_older(self, shop: Authority, seconds: float) -> None:
+        """The answer that is kept was fetched that long before."""
+        entry = self.kept(shop)
+        assert entry
+        assert entry.answer
+        fetched_at = entry.answer.fetched_at - seconds
+        self.keep(shop, Entry(replace(entry.answer, fetched_at=fetched_at)))
+
+
+def key_of(shop: Authority) -> protocol.Authority:
+    """The authority by which a store keeps its entry."""
+    key = protocol.authority_of(shop.url())
+    assert key
+    return key
+
+
+@contextmanager
+def place_of(kind: str) -> Iterator[Place]:
+    """An empty store of that kind."""
+    with tempfile.TemporaryDirectory() as directory:
+        if kind == "SQLite":
+            path = Path(directory, "robots.db")
+            yield Place(kind, f"sqlite://{path}", lambda: SqliteStore(path))
+        elif kind == "Redis":
+            server = RedisServer(Path(directory)).start()
+            try:
+                yield Place(kind, server.uri, lambda: RedisStore(server.uri))
+            finally:
+                server.stop()
+        else:
+            store = {"custom": CustomStore, "custom, late": LateStore}[kind]
+            store.entries.clear()
+            yield Place(kind, f"{__name__}.{store.__name__}", store)
+
+
+OURS = ["SQLite", "Redis"]
+CUSTOM = ["custom", "custom, late"]
+
+
+def shift(monkeypatch: pytest.MonkeyPatch, clock: Ahead, seconds: float) -> None:
+    """The clock of this process is wrong by that much, for the crawl and for its store."""
+    clock.seconds = seconds
+    for store in (SqliteStore, RedisStore):
+        defaults: dict[str, Any] = store.__init__.__kwdefaults__  # type: ignore[attr-defined]
+        monkeypatch.setitem(defaults, "clock", clock.time)

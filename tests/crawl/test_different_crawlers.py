@@ -1,0 +1,183 @@
+"""Crawls with different settings share a store: each applies its own (RFC 9309 2.4, 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.crawler import Crawler
+
+from scrapy_rep.shelf import crawler_digest
+from tests.crawl.harness import crawl, settings_of
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.result import Result
+from tests.crawl.sharing import CUSTOM, OURS, Place, place_of
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Reply
+from tests.site import Authority, Hit, Site
+
+DAY = 86_400.0
+
+
+@pytest.fixture(params=[*OURS, *CUSTOM])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """A store of each kind."""
+    with place_of(request.param) as place:
+        yield place
+
+
+async def visit(shop: Authority, place: Place, **settings: Any) -> Result:
+    """A crawl of two pages of a site."""
+    plans = [shop.url("/open"), shop.url("/private")]
+    return (await crawl(settings=obey(REP_STORE=place.uri, **settings), plans=plans)).check()
+
+
+def kinds(result: Result) -> list[str]:
+    """How the requests for the open page and the private one ended."""
+    return [e.kind for e in sorted(result.endings, key=lambda e: e.number)]
+
+
+LONG = Reply(
+    200, "User-agent: *\n" + "# padding\n" * 60_000 + "Disallow: /private\n", {"ETag": '"1"'}
+)
+
+
+def conditional(hit: Hit) -> Reply:
+    """A long robots.txt that knows its validator."""
+    return Reply(304, "") if hit.header("If-None-Match") == '"1"' else LONG
+
+
+@ensureDeferred
+async def test_a_larger_limit_fetches_a_cut_file_again_in_full(site: Site, place: Place) -> None:
+    """REP_MAX_SIZE is raised: rules behind the old cut count, and no validator is sent.
+
+    A crawl with the old limit may use the whole file.
+    """
+    shop = site.authority(conditional)
+    assert kinds(await visit(shop, place)) == ["downloaded", "downloaded"]
+    assert kinds(await visit(shop, place)) == ["downloaded", "downloaded"]
+    assert len(shop.robots_hits) == 1
+    larger = {"REP_MAX_SIZE": 1_000_000}
+    assert kinds(await visit(shop, place, **larger)) == ["downloaded", "forbidden"]
+    assert kinds(await visit(shop, place, **larger)) == ["downloaded", "forbidden"]
+    await visit(shop, place)
+    assert len(shop.robots_hits) == 2
+    assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
+
+
+@ensureDeferred
+async def test_a_copy_is_used_as_long_as_the_profile_of_its_reader_says(
+    site: Site, place: Place
+) -> None:
+    """What a crawl of profile `kollar` stored two days ago is fetched again under RFC 9309."""
+    shop = site.authority(RULES)
+    kollar = {"REP_PROFILE": "kollar"}
+    await visit(shop, place, **kollar)
+    place.grow_older(shop, 2 * DAY)
+    await visit(shop, place, **kollar)
+    assert len(shop.robots_hits) == 1
+    await visit(shop, place)
+    assert len(shop.robots_hits) == 2
+
+
+@ensureDeferred
+async def test_a_shorter_life_counts_for_what_is_stored(site: Site, place: Place) -> None:
+    """REP_MAX_TTL of an hour: an entry of two hours is fetched again."""
+    shop = site.authority(RULES)
+    await visit(shop, place)
+    place.grow_older(shop, 7_200)
+    await visit(shop, place)
+    assert len(shop.robots_hits) == 1
+    await visit(shop, place, REP_MAX_TTL=3_600)
+    assert len(shop.robots_hits) == 2
+
+
+ALPHA = {"USER_AGENT": "alpha/1.0"}
+BETA = {"USER_AGENT": "beta/1.0"}
+
+
+def refuses_alpha(hit: Hit) -> Reply:
+    """Rules for everybody but one crawler."""
+    return Reply(403) if "alpha" in (hit.header("User-Agent") or "") else Reply(200, RULES)
+
+
+@pytest.mark.parametrize("place", OURS, indirect=True)
+@ensureDeferred
+async def test_a_refusal_counts_for_the_crawler_that_got_it(site: Site, place: Place) -> None:
+    """RFC 9309 section 2.3.1.3: a 403 to one crawler is not "no rules" for another one.
+
+    Neither fetches twice while what it was told is fresh.
+    """
+    shop = site.authority(refuses_alpha)
+    for _ in range(2):
+        assert kinds(await visit(shop, place, **ALPHA)) == ["downloaded", "downloaded"]
+        assert kinds(await visit(shop, place, **BETA)) == ["downloaded", "forbidden"]
+    agents = [hit.header("User-Agent") for hit in shop.robots_hits]
+    assert agents == ["alpha/1.0", "beta/1.0"]
+
+
+@ensureDeferred
+async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(site: Site, place: Place) -> None:
+    """The rules that were known stay the last good copy of the crawler that was served."""
+    shop = site.authority(refuses_alpha)
+    await visit(shop, place, **BETA)
+    place.grow_older(shop, 2 * DAY)
+    assert kinds(await visit(shop, place, **ALPHA)) == ["downloaded", "downloaded"]
+    shop.robots = Reply(503)
+    assert kinds(await visit(shop, place, **BETA)) == ["downloaded", "forbidden"]
+    assert len(shop.robots_hits) == 3
+
+
+@pytest.mark.parametrize("place", CUSTOM, indirect=True)
+@ensureDeferred
+async def test_a_custom_store_keeps_no_refusals(site: Site, place: Place) -> None:
+    """They last as long as the crawl; another crawler is not told of them."""
+    shop = site.authority(refuses_alpha)
+    for _ in range(2):
+        assert kinds(await visit(shop, place, **ALPHA)) == ["downloaded", "downloaded"]
+    assert kinds(await visit(shop, place, **BETA)) == ["downloaded", "forbidden"]
+    assert len(shop.robots_hits) == 3
+
+
+class NamedSpider(RequestsSpider):
+    """A spider with a User-Agent of its own."""
+
+    user_agent = "spider/1.0"
+
+
+@pytest.mark.parametrize("spider", [RequestsSpider, NamedSpider])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"USER_AGENT": "setting/1.0"},
+        {"USER_AGENT": "setting/1.0", "DEFAULT_REQUEST_HEADERS": {"user-agent": "header/1.0"}},
+        {"DEFAULT_REQUEST_HEADERS": {"User-Agent": b"h\xe4ader/1.0", "Accept": "*/*"}},
+        {"USER_AGENT": "setting/1.0", "DEFAULT_REQUEST_HEADERS": {"User-Agent": None}},
+        {"USER_AGENT": ""},
+    ],
+    ids=str,
+)
+@ensureDeferred
+@pytest.mark.filterwarnings("ignore:.*user_agent.*:scrapy.exceptions.ScrapyDeprecationWarning")
+async def test_the_digest_is_of_the_user_agent_that_robots_txt_requests_carry(
+    site: Site, spider: type[RequestsSpider], settings: dict[str, Any]
+) -> None:
+    """Scrapy fills it in from the headers, the spider or the setting, in this order."""
+    shop = site.authority(RULES)
+    digests: list[str] = []
+
+    def note(crawler: Crawler) -> None:
+        from scrapy import signals
+
+        crawler.signals.connect(
+            lambda: digests.append(crawler_digest(crawler)), signals.engine_started, weak=False
+        )
+
+    await crawl(spider, settings_of(obey(**settings)), plans=[shop.url("/open")], prepare=note)
+    [hit] = shop.robots_hits
+    sent = (hit.header("User-Agent") or "").encode("latin-1")
+    assert digests == [blake2b(sent, digest_size=8).hexdigest()]

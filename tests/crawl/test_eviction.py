@@ -1,0 +1,134 @@
+"""What memory has no room for is not fetched again while it is fresh (RFC 9309 section 2.4)."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import obey
+from tests.crawl.sharing import place_of
+from tests.crawl.test_flights import OneByOneSpider
+from tests.replies import Reply
+from tests.site import Authority, Site
+
+MIB = 1 << 20
+SIZE = 480_000
+
+
+def text_file(number: int) -> bytes:
+    """A robots.txt of 480 KB of rules."""
+    line = b"Disallow: /%d/%%06d\n" % number
+    rules = b"".join(line % n for n in range(SIZE // len(line % 0)))
+    return b"User-agent: *\nDisallow: /private\n" + rules
+
+
+def noise(number: int) -> bytes:
+    """A robots.txt of 480 KB that cannot be compressed."""
+    octets = random.Random(number).randbytes(SIZE).replace(b"\n", b" ").replace(b"\r", b" ")
+    return b"User-agent: *\nDisallow: /private\n#" + octets
+
+
+@contextmanager
+def uri_of(kind: str) -> Iterator[str]:
+    """A store of that kind."""
+    if kind == "memory:":
+        yield kind
+        return
+    with place_of(kind) as place:
+        yield place.uri
+
+
+def rounds_of(shops: list[Authority], rounds: int) -> list[str]:
+    """One page of each site after another, several times."""
+    return [shop.url("/open") for _ in range(rounds) for shop in shops]
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "rounds"),
+    [
+        ("memory:", text_file, 2),
+        ("memory:", noise, 3),
+        ("SQLite", noise, 3),
+        ("Redis", noise, 3),
+        ("custom", noise, 3),
+    ],
+)
+@ensureDeferred
+async def test_60_large_files_are_fetched_once_each_under_a_small_limit(
+    site: Site, kind: str, make: Any, rounds: int
+) -> None:
+    """480 KB each, REP_MEMORY_LIMIT of 1 MiB, rounds of pages: no second fetch, and no waiting."""
+    shops = [site.authority(Reply(200, make(n))) for n in range(60)]
+    plans = [*rounds_of(shops, rounds), shops[0].url("/private")]
+    with uri_of(kind) as uri:
+        settings = obey(REP_STORE=uri, REP_MEMORY_LIMIT=MIB)
+        result = await crawl(
+            OneByOneSpider, settings, plans=plans, tick=lambda _: None, timeout=100
+        )
+    result.check()
+    assert (len(result.downloaded), len(result.forbidden)) == (60 * rounds, 1)
+    assert {len(shop.robots_hits) for shop in shops} == {1}
+    assert result.stats["robotstxt/cache/evicted"] >= 58 * rounds
+    assert result.stats.get("robotstxt/store/error", 0) == 0
+    assert result.stats["robotstxt/cache/miss"] == 60  # what was evicted is at hand
+
+
+@ensureDeferred
+async def test_evicted_files_take_no_memory(site: Site) -> None:
+    """The memory of the crawl stays within bounds, whatever there is to evict."""
+    shops = [site.authority(Reply(200, noise(n))) for n in range(60)]
+    held: list[int] = []
+
+    def tick(ended: int) -> None:
+        if ended % 5 == 0:
+            held.append(tracemalloc.get_traced_memory()[0])
+
+    tracemalloc.start()
+    try:
+        settings = obey(REP_MEMORY_LIMIT=MIB)
+        plans = rounds_of(shops, 2)
+        result = await crawl(OneByOneSpider, settings, plans=plans, tick=tick, timeout=100)
+    finally:
+        tracemalloc.stop()
+    result.check()
+    assert {len(shop.robots_hits) for shop in shops} == {1}
+    # A file may be there more than once while it is read: as a response, a body, and text.
+    assert max(held) < 6 * MIB
+
+
+@ensureDeferred
+async def test_long_redirects_count(site: Site) -> None:
+    """300 sites whose robots.txt is behind URLs of 15 KB in all: the limit holds."""
+
+    def robots(number: int) -> Any:
+        target = site_urls[number]
+        hops = [f"{target}/robots.txt?{step}{'x' * 3_700}" for step in range(4)]
+        return lambda hit: _hop(hit, hops)
+
+    site_urls: dict[int, str] = {}
+    shops = []
+    for number in range(300):
+        shop = site.authority()
+        site_urls[number] = shop.url("")
+        shop.robots = robots(number)
+        shops.append(shop)
+    settings = obey(REP_MEMORY_LIMIT=MIB)
+    result = (await crawl(settings=settings, plans=[s.url("/open") for s in shops])).check()
+    assert len(result.downloaded) == 300
+    assert {len(shop.robots_hits) for shop in shops} == {5}
+    assert result.stats["robotstxt/cache/evicted"] > 200
+
+
+def _hop(hit: Any, hops: list[str]) -> Reply:
+    query = hit.target.partition("?")[2]
+    step = int(query[0]) + 1 if query else 0
+    if step < len(hops):
+        return Reply(301, "", {"Location": hops[step]})
+    return Reply(200, "User-agent: *\nDisallow: /private\n", {"ETag": '"1"'})

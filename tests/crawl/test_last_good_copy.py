@@ -1,0 +1,143 @@
+"""A failed fetch never costs the copy that a store keeps (RFC 9309 section 2.3.1.4)."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from scrapy_rep.protocol import authority as protocol
+from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.redis import RedisStore
+from tests.crawl.clock import take_over
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.sharing import CUSTOM, OURS, CustomStore, Place, key_of, place_of, shift
+from tests.replies import Reply
+from tests.site import Authority, Site
+from tests.stores.servers import RedisServer
+
+DAY = 86_400.0
+
+
+@pytest.fixture(params=[*OURS, *CUSTOM])
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """A store of each kind."""
+    with place_of(request.param) as place:
+        yield place
+
+
+def copy_of(shop: Authority, age: float) -> Entry:
+    """Rules that were fetched so many seconds ago."""
+    robots = key_of(shop).robots_uri
+    return Entry(Answer(200, RULES.encode(), robots, fetched_at=time.time() - age))
+
+
+async def judges_by_the_copy(shop: Authority, uri: str, **settings: Any) -> None:
+    """A crawl of a site follows the rules, although robots.txt cannot be fetched."""
+    plans = [shop.url("/open"), shop.url("/private")]
+    result = (await crawl(settings=obey(REP_STORE=uri, **settings), plans=plans)).check()
+    assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
+
+
+@pytest.mark.parametrize("age", [30.0, DAY + 30])
+@pytest.mark.parametrize("wrong", [-3_600, -120, 0, 120, 3_600])
+@ensureDeferred
+async def test_a_wrong_clock_costs_no_copy(
+    site: Site, place: Place, monkeypatch: pytest.MonkeyPatch, wrong: float, age: float
+) -> None:
+    """A crawl whose clock is wrong fails to fetch: it follows the copy, and so does the next."""
+    shop = site.authority(Reply(503))
+    place.keep(shop, copy_of(shop, age))
+    with monkeypatch.context() as patch:
+        shift(patch, take_over(patch), wrong)
+        await judges_by_the_copy(shop, place.uri)
+    kept = place.kept(shop)
+    assert kept
+    assert kept.answer
+    assert kept.answer.body == RULES.encode()
+    await judges_by_the_copy(shop, place.uri)
+
+
+class HangingStore(CustomStore):
+    """Its first look-up fails after a while."""
+
+    hangs = True
+
+    def get(self, authority: protocol.Authority) -> Any:
+        """Nothing, the first time."""
+        answer: Future[Entry | None] = Future()
+        if self.hangs:
+            self.hangs = False
+            error = StoreError("no answer in time")
+            Timer(0.6, answer.set_exception, [error]).start()
+        else:
+            answer.set_result(self.entries.get(authority))
+        return answer
+
+
+@pytest.mark.parametrize("age", [30.0, DAY + 30])
+@ensureDeferred
+async def test_a_custom_store_that_hangs_costs_no_copy(site: Site, age: float) -> None:
+    """The first look-up fails, the site answers 503: the store is asked once more."""
+    shop = site.authority(Reply(503))
+    CustomStore.entries.clear()
+    CustomStore.entries[key_of(shop)] = copy_of(shop, age)
+    await judges_by_the_copy(shop, f"{__name__}.HangingStore")
+    kept = CustomStore.entries[key_of(shop)]
+    assert kept.answer
+    assert kept.answer.body == RULES.encode()
+
+
+@pytest.mark.parametrize("age", [30.0, DAY + 30])
+@ensureDeferred
+async def test_a_redis_server_that_hangs_costs_no_copy(
+    site: Site, tmp_path: Path, age: float
+) -> None:
+    """The server stands still for 0.6 s; robots.txt answers 503 when it is back."""
+    server = RedisServer(tmp_path).start()
+    try:
+        shop = site.authority(Reply(503, delay=1.0))
+        place = Place("Redis", server.uri, lambda: RedisStore(server.uri))
+        place.keep(shop, copy_of(shop, age))
+        server.signal(signal.SIGSTOP)
+        Timer(0.6, server.signal, [signal.SIGCONT]).start()
+        await judges_by_the_copy(shop, server.uri)
+        assert len(shop.robots_hits) == 1  # what failed was the look-up, not the crawl
+        kept = place.kept(shop)
+    finally:
+        server.stop()
+    assert kept
+    assert kept.answer
+    assert kept.answer.body == RULES.encode()
+
+
+class UnreadableStore(CustomStore):
+    """It is never answered, but takes what is put."""
+
+    def get(self, authority: protocol.Authority) -> Entry | None:
+        """It fails."""
+        raise StoreError("cannot be read")
+
+
+@pytest.mark.parametrize("robots", [Reply(503), RULES])
+@ensureDeferred
+async def test_a_failure_is_not_put_over_what_could_not_be_read(site: Site, robots: Any) -> None:
+    """Only an answer may replace what a custom store cannot be asked for."""
+    shop = site.authority(robots)
+    CustomStore.entries.clear()
+    before = CustomStore.entries[key_of(shop)] = copy_of(shop, 30.0)
+    settings = obey(REP_STORE=f"{__name__}.UnreadableStore")
+    result = (await crawl(settings=settings, plans=[shop.url("/open")])).check()
+    assert result.kind(shop.url("/open")) == ("downloaded" if robots == RULES else "unreachable")
+    kept = CustomStore.entries[key_of(shop)]
+    assert (kept == before) is (robots != RULES)
+    assert kept.failure is None
