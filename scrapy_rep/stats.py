@@ -162,6 +162,14 @@ class RepStats:
             "The downloader of this crawl has no slots as Scrapy's has; Crawl-delay is not kept"
         )
 
+    def unknown_scrapy(self, why: str) -> None:
+        """Say that the crawl ends, as Scrapy lacks something that cannot be done without."""
+        logger.error("%s; the crawl ends without a request", why)
+
+    def switched_off(self, why: str) -> None:
+        """Say what is done without, as Scrapy lacks something."""
+        logger.warning("%s", why)
+
     def nameless(self, user_agent: str) -> None:
         """Say that a User-Agent names no crawler, and what to set."""
         logger.warning(
