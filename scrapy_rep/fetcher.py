@@ -30,8 +30,13 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     meaning_of,
 )
-from scrapy_rep.redirects import RefusedError, answered_by_public, target_of
-from scrapy_rep.responses import body_of, cause_of, lifetime_of
+from scrapy_rep.redirects import (
+    RefusedError,
+    TooLongError,
+    answered_by_public,
+    target_of,
+)
+from scrapy_rep.responses import body_of, cause_of, lifetime_of, validators_of
 from scrapy_rep.transfers import TRANSFER, Transfer, track
 from scrapy_rep.waiting import AbandonedError, within
 
@@ -59,9 +64,14 @@ _META: dict[str, Any] = {
 }
 _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 
+# A header that is there, though without a value, gets none from the project's defaults.
+_KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
+
 # What an encoded body may grow to while Scrapy decodes it, in parsing limits; beyond, Scrapy drops
 # the response.
 _MOST_INFLATION = 16
+
+_LONGEST_DETAIL = 500
 
 
 class RobotsFetcher:
@@ -102,13 +112,16 @@ class RobotsFetcher:
         except CancelledError:  # of the caller; any other comes as AbandonedError
             raise
         except RefusedError as error:
+            if isinstance(error, TooLongError):
+                self._stats.inc(names.TOO_LONG_URL)
             return Unreachable(Cause.REDIRECT, detail=str(error))
         except Exception as error:  # noqa: BLE001  # whatever it is, it is no permission
             if not isinstance(error, IgnoreRequest):
                 self._stats.inc(names.EXCEPTIONS.format(type(error)))
             cause = cause_of(error)
             ours = cause in (Cause.ERROR, Cause.DROPPED) or bool(page and page.meta.get("proxy"))
-            return Unreachable(cause, detail=str(error) or type(error).__name__, ours=ours)
+            detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
+            return Unreachable(cause, detail=detail, ours=ours)
         finally:
             self._listen(-1)
 
@@ -172,10 +185,7 @@ class RobotsFetcher:
             headers["If-None-Match"] = known.etag
             headers["If-Modified-Since"] = known.last_modified
         sent = {name: value for name, value in headers.items() if value is not None}
-        # A header that is there, though without a value, gets none from the project's defaults.
-        kept_back = {"Cookie": None, "Referer": None, "If-Range": None, "Range": None}
-        if not first:
-            kept_back["Authorization"] = None
+        kept_back = _KEPT_BACK if first else {**_KEPT_BACK, "Authorization": None}
         return Request(uri, callback=NO_CALLBACK, headers={**kept_back, **sent}, meta=meta)
 
     def _outcome(
@@ -191,9 +201,9 @@ class RobotsFetcher:
         status = response.status
         meaning = meaning_of(status)
         if meaning is Meaning.SUCCESS:
-            etag, modified = (response.headers.get(h) for h in ("ETag", "Last-Modified"))
             limit = self._settings.max_size
             body, cut = body_of(response, limit)
+            etag, modified = validators_of(response, self._stats)
             if cut:
                 self._stats.inc(names.TRUNCATED)
             life = lifetime_of(response, now)
@@ -210,7 +220,7 @@ class RobotsFetcher:
 
     def _count(self, response: Response) -> None:
         self._stats.inc(names.RESPONSES)
-        self._stats.inc(names.RESPONSE_STATUS.format(response.status))
+        self._stats.inc(names.response_status(response.status))
 
     def _listen(self, change: int) -> None:
         # Every chunk of every download passes the signal: listen only while a fetch is on.

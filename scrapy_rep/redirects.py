@@ -13,8 +13,16 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 
+_LONGEST_URL = 8192
+"""Octets of a URL that is followed; RFC 9110 section 4.1 has all programs support 8,000."""
+
+
 class RefusedError(Exception):
-    """A redirect that must not be followed; the message says why."""
+    """A redirect must not be followed; the message says why."""
+
+
+class TooLongError(RefusedError):
+    """A redirect to a URL that is too long."""
 
 
 def target_of(uri: str, response: Response, public: bool) -> str:
@@ -22,6 +30,8 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     location = response.headers.get("Location")
     if location is None:
         raise RefusedError(f"status {response.status} without a Location")
+    if len(location) > _LONGEST_URL:
+        raise TooLongError(f"Location of {len(location):,} octets")
     try:
         text = location.decode("utf-8")
     except UnicodeDecodeError:
@@ -41,8 +51,11 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     if public and is_local_host(authority.host):
         raise RefusedError(f"redirect from a public to a local address: {authority}")
     parts = urlsplit(target)
-    # User information in a Location is no credential of ours to send.
-    return f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    # User information in a Location is not a credential of ours to send.
+    uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    if len(uri) > _LONGEST_URL:  # a relative one adds to the URL it is relative to
+        raise TooLongError(f"redirect to a URL of {len(uri):,} characters")
+    return uri
 
 
 def answered_by_public(request: Request, response: Response, uri: str) -> bool:

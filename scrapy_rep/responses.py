@@ -6,12 +6,18 @@ import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from scrapy_rep import stats as names
 from scrapy_rep.protocol.freshness import lifetime
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.syntax import truncate
 
 if TYPE_CHECKING:
     from scrapy.http import Response
+
+    from scrapy_rep.stats import RepStats
+
+_LONGEST_VALIDATOR = 1024
+"""Octets of a validator that is kept. It comes from the server, and stays as long as the entry."""
 
 # Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's.
 _CAUSES: dict[str, Cause] = {
@@ -68,6 +74,19 @@ def body_of(response: Response, limit: int) -> tuple[bytes, bool]:
     cut = len(body) > limit or "download_stopped" in response.flags
     # What was cut on the wire may have its end within the limit: that line is partial, too.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
+
+
+def validators_of(response: Response, stats: RepStats) -> tuple[bytes | None, bytes | None]:
+    """Return ``ETag`` and ``Last-Modified``; one of more than 1 KiB is dropped and counted."""
+    etag, modified = (response.headers.get(name) for name in ("ETag", "Last-Modified"))
+    return _bounded(etag, stats), _bounded(modified, stats)
+
+
+def _bounded(validator: bytes | None, stats: RepStats) -> bytes | None:
+    if validator is None or len(validator) <= _LONGEST_VALIDATOR:
+        return validator
+    stats.inc(names.TOO_LONG_VALIDATOR)
+    return None
 
 
 def lifetime_of(response: Response, now: float) -> float | None:
