@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
@@ -38,6 +39,7 @@ from scrapy_rep.redirects import (
 )
 from scrapy_rep.responses import body_of, cause_of, lifetime_of, validators_of
 from scrapy_rep.transfers import TRANSFER, Transfer, track
+from scrapy_rep.transports import negotiates, transport_of
 from scrapy_rep.waiting import AbandonedError, within
 
 if TYPE_CHECKING:
@@ -66,11 +68,6 @@ _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 
 # A header that is there, though without a value, gets none from the project's defaults.
 _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
-
-# What an encoded body may grow to while Scrapy decodes it, in parsing limits; beyond, Scrapy drops
-# the response.
-_MOST_INFLATION = 16
-
 _LONGEST_DETAIL = 500
 
 
@@ -134,7 +131,8 @@ class RobotsFetcher:
         public = True
         while True:
             first = uri.startswith(f"{authority}/")
-            request = self._request(uri, page, known, first)
+            transfer = Transfer(self._settings.max_size)
+            request = self._request(uri, page, known, first, transfer)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             redirect = meaning_of(response.status) is Meaning.REDIRECT
@@ -164,12 +162,12 @@ class RobotsFetcher:
             raise
 
     def _request(
-        self, uri: str, page: Request | None, known: Answer | None, first: bool
+        self, uri: str, page: Request | None, known: Answer | None, first: bool, transfer: Transfer
     ) -> Request:
         """Return the request of one hop; ``first`` if it is to the authority first asked."""
-        most = _MOST_INFLATION * self._settings.max_size
-        meta = {**_META, TRANSFER: Transfer(most), "download_maxsize": most}
-        headers: dict[str, Any] = {**_HEADERS}
+        meta = {**_META, TRANSFER: transfer, "download_maxsize": self._settings.max_size}
+        transport = transport_of(self._crawler, urlsplit(uri).scheme)
+        headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
             # One for each exchange: the next hop, or attempt, waits for no delay either.
             meta["download_slot"] = f"robots.txt {next(self._exchanges)} {authority_of(uri)}"

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.engine import downloader_of
+from scrapy_rep.transports import sends_octets, transport_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -27,16 +29,18 @@ TRANSFER = "scrapy_rep_transfer"
 
 
 class Transfer:
-    """One exchange of octets: how many came, and a way to end it.
+    """One exchange of octets: what is done before it, what it brought, and a way to end it.
 
-    ``most_inflated`` bounds, in octets, what other components may decode the body to.
+    ``limit`` bounds, in octets, what is read by a download handler that does not send
+    ``bytes_received``, and what other components may decode a body to.
     """
 
-    __slots__ = ("_cancel", "_most_inflated", "octets")
+    __slots__ = ("_cancel", "_limit", "octets")
 
-    def __init__(self, most_inflated: int) -> None:
+    def __init__(self, limit: int) -> None:
         self.octets = 0
-        self._most_inflated = most_inflated
+        """How many octets of the body came, as far as the download handler tells."""
+        self._limit = limit
         self._cancel: Callable[[], Any] | None = None
 
     def end(self) -> None:
@@ -44,20 +48,27 @@ class Transfer:
         if self._cancel is not None:
             self._cancel()
 
-    async def run(self, download: Download, request: Request) -> Response:
-        """Return what ``request`` brings, unless :meth:`end` is called before."""
-        # On the wire the body is cut at the limit; from then on this key is read by what decodes.
-        request.meta["download_maxsize"] = 0
+    async def run(self, download: Download, request: Request, *, stoppable: bool) -> Response:
+        """Return what ``request`` brings, unless :meth:`end` is called before.
+
+        A body of a ``stoppable`` download is cut at the limit when that is reached. Scrapy's own
+        handlers would refuse it, if they were told of the limit.
+        """
+        request.meta["download_maxsize"] = 0 if stoppable else self._limit
         if is_asyncio_available():
             task = asyncio.current_task()
             self._cancel = task.cancel if task is not None else None
-            response = await download(request)
+            response = await self._exchange(download, request)
         else:
-            work: Deferred[Response] = Deferred.fromCoroutine(download(request))
+            work: Deferred[Response] = Deferred.fromCoroutine(self._exchange(download, request))
             self._cancel = work.cancel
             response = await work
-        request.meta["download_maxsize"] = self._most_inflated
+        request.meta["download_maxsize"] = self._limit
         return response
+
+    async def _exchange(self, download: Download, request: Request) -> Response:
+        self.octets = 0
+        return await download(request)
 
 
 def track(crawler: Crawler) -> None:
@@ -66,24 +77,25 @@ def track(crawler: Crawler) -> None:
     download = getattr(handlers, "download_request_async", None)
     if download is None or isinstance(download, _Tracked):
         return  # a downloader of the user's own: its transfers end when they do
-    handlers.download_request_async = _Tracked(download, handlers)
+    handlers.download_request_async = _Tracked(download, crawler)
 
 
 class _Tracked:
     """``download_request_async`` of a crawl, with an eye on the requests of this package."""
 
-    __slots__ = ("_download", "_handlers")
+    __slots__ = ("_crawler", "_download")
 
-    def __init__(self, download: Download, handlers: Any):
+    def __init__(self, download: Download, crawler: Crawler):
         self._download = download
-        self._handlers = handlers
+        self._crawler = crawler
 
     def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         transfer: Transfer | None = request.meta.get(TRANSFER)
         if transfer is None:
             return self._download(request)
-        _unbind(self._handlers)
-        return transfer.run(self._download, request)
+        _unbind(downloader_of(self._crawler).handlers)
+        transport = transport_of(self._crawler, urlsplit(request.url).scheme)
+        return transfer.run(self._download, request, stoppable=sends_octets(transport))
 
 
 def _unbind(handlers: Any) -> None:
