@@ -35,6 +35,7 @@ from scrapy_rep.redirects import (
     RefusedError,
     TooLongError,
     answered_by_public,
+    refuse_private,
     target_of,
 )
 from scrapy_rep.responses import body_of, cause_of, lifetime_of, validators_of
@@ -131,7 +132,8 @@ class RobotsFetcher:
         public = True
         while True:
             first = uri.startswith(f"{authority}/")
-            transfer = Transfer(self._settings.max_size)
+            check = refuse_private if trail and public else None
+            transfer = Transfer(self._settings.max_size, check)
             request = self._request(uri, page, known, first, transfer)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)

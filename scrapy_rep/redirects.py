@@ -7,6 +7,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from scrapy_rep.addresses import is_global, is_local_host, literal_address
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, authority_of
+from scrapy_rep.resolving import addresses_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -56,6 +57,20 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     if len(uri) > _LONGEST_URL:  # a relative one adds to the URL it is relative to
         raise TooLongError(f"redirect to a URL of {len(uri):,} characters")
     return uri
+
+
+async def refuse_private(request: Request) -> None:
+    """Raise ``RefusedError`` if a request would go to an address of a private network.
+
+    A public name may resolve to any address, so it is looked up before anything is sent there. What
+    goes through a proxy is for the proxy to look up.
+    """
+    host = (urlsplit(request.url).hostname or "").lower()
+    if request.meta.get("proxy") or literal_address(host) is not None:
+        return
+    for address in await addresses_of(host):
+        if not is_global(address):
+            raise RefusedError(f"redirect from a public to a local address: {host} is {address}")
 
 
 def answered_by_public(request: Request, response: Response, uri: str) -> bool:

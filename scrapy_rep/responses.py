@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LONGEST_VALIDATOR = 1024
 """Octets of a validator that is kept. It comes from the server, and stays as long as the entry."""
 
-# Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's.
+# Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's, Python's.
 _CAUSES: dict[str, Cause] = {
     "DeadlineError": Cause.TIMEOUT,
     "TimeoutError": Cause.TIMEOUT,
@@ -27,6 +27,7 @@ _CAUSES: dict[str, Cause] = {
     "DownloadTimeoutError": Cause.TIMEOUT,
     "DNSLookupError": Cause.DNS,
     "CannotResolveHostError": Cause.DNS,
+    "gaierror": Cause.DNS,
     "SSL.Error": Cause.TLS,
     "SSLError": Cause.TLS,
     "VerificationError": Cause.TLS,

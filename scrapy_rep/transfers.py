@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
+    Check = Callable[[Request], Coroutine[Any, Any, None]]
 
 TRANSFER = "scrapy_rep_transfer"
 """The meta key by which a robots.txt request of this package is known."""
@@ -32,15 +33,17 @@ class Transfer:
     """One exchange of octets: what is done before it, what it brought, and a way to end it.
 
     ``limit`` bounds, in octets, what is read by a download handler that does not send
-    ``bytes_received``, and what other components may decode a body to.
+    ``bytes_received``, and what other components may decode a body to. ``check`` is awaited when
+    the request has passed all components and is about to be sent; what it raises ends the exchange.
     """
 
-    __slots__ = ("_cancel", "_limit", "octets")
+    __slots__ = ("_cancel", "_check", "_limit", "octets")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, check: Check | None = None) -> None:
         self.octets = 0
         """How many octets of the body came, as far as the download handler tells."""
         self._limit = limit
+        self._check = check
         self._cancel: Callable[[], Any] | None = None
 
     def end(self) -> None:
@@ -67,6 +70,8 @@ class Transfer:
         return response
 
     async def _exchange(self, download: Download, request: Request) -> Response:
+        if self._check is not None:
+            await self._check(request)
         self.octets = 0
         return await download(request)
 
