@@ -202,7 +202,7 @@ class RobotsFetcher:
         meaning = meaning_of(status)
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
-            body, cut = body_of(response, limit)
+            body, cut = body_of(response, request.meta[TRANSFER], limit)
             etag, modified = validators_of(response, self._stats)
             if cut:
                 self._stats.inc(names.TRUNCATED)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import IgnoreRequest
+
 from scrapy_rep import stats as names
+from scrapy_rep.codings import BrokenBodyError, plain_octets
 from scrapy_rep.protocol.freshness import lifetime
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.syntax import truncate
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.stats import RepStats
+    from scrapy_rep.transfers import Transfer
 
 _LONGEST_VALIDATOR = 1024
 """Octets of a validator that is kept. It comes from the server, and stays as long as the entry."""
@@ -39,6 +42,7 @@ _CAUSES: dict[str, Cause] = {
     "DownloadFailedError": Cause.CONNECTION,
     "DownloadCancelledError": Cause.CONNECTION,
     "ResponseDataLossError": Cause.CONNECTION,
+    "BrokenBodyError": Cause.CONNECTION,
     "AbandonedError": Cause.DROPPED,
     "ConnectionError": Cause.CONNECTION,
     "IgnoreRequest": Cause.DROPPED,
@@ -58,21 +62,21 @@ def cause_of(error: BaseException) -> Cause:
     return Cause.CONNECTION if inner else Cause.ERROR
 
 
-def body_of(response: Response, limit: int) -> tuple[bytes, bool]:
+def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, bool]:
     """Return the octets to parse, at most ``limit``, and whether they were cut.
 
-    Raises ``ValueError`` or ``zlib.error`` for a body that is not whole or not readable.
+    Raises ``ValueError`` for a body that is not whole or not readable, and ``IgnoreRequest`` for
+    one that another component stopped.
     """
-    body = response.body
     if "dataloss" in response.flags:
-        raise ValueError("the body stops before its end")
-    encoding = (response.headers.get("Content-Encoding") or b"").strip().lower()
-    if encoding not in (b"", b"identity", b"gzip", b"x-gzip"):
-        raise ValueError(f"Content-Encoding {encoding.decode('latin-1')} was not decoded")
-    if body.startswith(b"\x1f\x8b"):
-        # One octet more than the limit shows that there is more.
-        body = zlib.decompressobj(wbits=31).decompress(body, limit + 1)
-    cut = len(body) > limit or "download_stopped" in response.flags
+        raise BrokenBodyError("the body stops before its end")
+    stopped = "download_stopped" in response.flags
+    if stopped and transfer.octets <= limit:
+        raise IgnoreRequest("another component stopped the download")
+    # What another component answered with did not pass the transfer, and keeps its header.
+    codings = transfer.codings or response.headers.getlist("Content-Encoding")
+    # One octet more than the limit shows that there is more.
+    body, cut = plain_octets(response.body, codings, limit + 1, stopped)
     # What was cut on the wire may have its end within the limit: that line is partial, too.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
 

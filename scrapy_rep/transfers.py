@@ -37,11 +37,13 @@ class Transfer:
     the request has passed all components and is about to be sent; what it raises ends the exchange.
     """
 
-    __slots__ = ("_cancel", "_check", "_limit", "octets")
+    __slots__ = ("_cancel", "_check", "_limit", "codings", "octets")
 
     def __init__(self, limit: int, check: Check | None = None) -> None:
         self.octets = 0
         """How many octets of the body came, as far as the download handler tells."""
+        self.codings: list[bytes] = []
+        """The values of ``Content-Encoding``, which no other component is shown."""
         self._limit = limit
         self._check = check
         self._cancel: Callable[[], Any] | None = None
@@ -73,7 +75,11 @@ class Transfer:
         if self._check is not None:
             await self._check(request)
         self.octets = 0
-        return await download(request)
+        response = await download(request)
+        # HttpCompressionMiddleware would decode the body, as far as it goes.
+        self.codings = response.headers.getlist("Content-Encoding")
+        response.headers.pop("Content-Encoding", None)
+        return response
 
 
 def track(crawler: Crawler) -> None:

@@ -31,6 +31,7 @@ MODULES = [
     for name in (
         "cache",
         "closing",
+        "codings",
         "departures",
         "downloadermiddlewares",
         "engine",
@@ -43,10 +44,12 @@ MODULES = [
         "lanes",
         "parking",
         "redirects",
+        "resolving",
         "responses",
         "robotparser",
         "shelf",
         "transfers",
+        "transports",
         "waiting",
     )
 ]
