@@ -10,7 +10,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep import stats as names
 from scrapy_rep.codings import BrokenBodyError, plain_octets
 from scrapy_rep.protocol.freshness import lifetime
-from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
 from scrapy_rep.protocol.syntax import truncate
 
 if TYPE_CHECKING:
@@ -62,6 +62,26 @@ def cause_of(error: BaseException) -> Cause:
     return Cause.CONNECTION if inner else Cause.ERROR
 
 
+def decoded(response: Response, limit: int) -> tuple[Response, bool]:
+    """Return a response without its content codings, and whether its body was cut.
+
+    At most one octet more than ``limit`` is decoded. Raises ``ValueError`` for a body that is not
+    whole or not readable, unless its status says that it is not to be read.
+    """
+    cut = "download_stopped" in response.flags
+    codings = response.headers.getlist("Content-Encoding")
+    if not codings:
+        return response, cut
+    try:
+        body, cut = plain_octets(response.body, codings, limit + 1, cut)
+    except ValueError:
+        if meaning_of(response.status) is Meaning.SUCCESS:
+            raise
+        body = b""
+    del response.headers["Content-Encoding"]
+    return response.replace(body=body), cut
+
+
 def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, bool]:
     """Return the octets to parse, at most ``limit``, and whether they were cut.
 
@@ -70,13 +90,12 @@ def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, 
     """
     if "dataloss" in response.flags:
         raise BrokenBodyError("the body stops before its end")
-    stopped = "download_stopped" in response.flags
-    if stopped and transfer.octets <= limit:
+    if "download_stopped" in response.flags and transfer.octets <= limit:
         raise IgnoreRequest("another component stopped the download")
-    # What another component answered with did not pass the transfer, and keeps its header.
-    codings = transfer.codings or response.headers.getlist("Content-Encoding")
-    # One octet more than the limit shows that there is more.
-    body, cut = plain_octets(response.body, codings, limit + 1, stopped)
+    # A response that another component answers with may still have a coding. One octet more than
+    # the limit shows that there is more.
+    codings = response.headers.getlist("Content-Encoding")
+    body, cut = plain_octets(response.body, codings, limit + 1, transfer.cut)
     # What was cut on the wire may have its end within the limit: that line is partial, too.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
 

@@ -15,6 +15,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.engine import downloader_of
+from scrapy_rep.responses import decoded
 from scrapy_rep.transports import sends_octets, transport_of
 
 if TYPE_CHECKING:
@@ -32,18 +33,18 @@ TRANSFER = "scrapy_rep_transfer"
 class Transfer:
     """One exchange of octets: what is done before it, what it brought, and a way to end it.
 
-    ``limit`` bounds, in octets, what is read by a download handler that does not send
-    ``bytes_received``, and what other components may decode a body to. ``check`` is awaited when
-    the request has passed all components and is about to be sent; what it raises ends the exchange.
+    ``limit`` is how many octets of a body are read, before and after decoding. ``check`` is awaited
+    when the request has passed all components and is about to be sent; what it raises ends the
+    exchange.
     """
 
-    __slots__ = ("_cancel", "_check", "_limit", "codings", "octets")
+    __slots__ = ("_cancel", "_check", "_limit", "cut", "octets")
 
     def __init__(self, limit: int, check: Check | None = None) -> None:
         self.octets = 0
         """How many octets of the body came, as far as the download handler tells."""
-        self.codings: list[bytes] = []
-        """The values of ``Content-Encoding``, which no other component is shown."""
+        self.cut = False
+        """Whether the body was cut: on its way, or while it was decoded."""
         self._limit = limit
         self._check = check
         self._cancel: Callable[[], Any] | None = None
@@ -75,10 +76,8 @@ class Transfer:
         if self._check is not None:
             await self._check(request)
         self.octets = 0
-        response = await download(request)
-        # HttpCompressionMiddleware would decode the body, as far as it goes.
-        self.codings = response.headers.getlist("Content-Encoding")
-        response.headers.pop("Content-Encoding", None)
+        # Decoded before HttpCompressionMiddleware can do so, which would take half a body for all.
+        response, self.cut = decoded(await download(request), self._limit)
         return response
 
 

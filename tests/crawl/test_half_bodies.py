@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
+from scrapy.http import Response
 
 from tests.compressed import ENCODERS, may_end
 from tests.crawl.harness import MODES, crawl, crawl_in_child
@@ -208,3 +209,39 @@ async def test_a_download_that_another_component_stops_is_unreachable(
     settings = obey(REP_RETRY_DELAYS=[])
     result = await crawl(settings=settings, plans=[shop.url("/open")], prepare=prepare)
     assert result.check().unreachable == [shop.url("/open")]
+
+
+class Keeper:
+    """A downloader middleware that keeps what comes, and answers with it from then on."""
+
+    kept: ClassVar[dict[str, Response]] = {}
+
+    def process_request(self, request: Request) -> Response | None:
+        """The response that came before."""
+        return self.kept.get(request.url)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Kept as it is next to the downloader."""
+        self.kept.setdefault(request.url, response.copy())
+        return response
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_what_a_component_keeps_is_as_good_as_what_came(
+    site: Site, compression: bool
+) -> None:
+    """A cache of the project, say: the response that it is shown can be answered with again."""
+    Keeper.kept.clear()
+    path = "tests.crawl.test_half_bodies.Keeper"
+    settings = {"DOWNLOADER_MIDDLEWARES": {path: 950}, "COMPRESSION_ENABLED": compression}
+    whole = [
+        sent("length", coding, encode(TEXT), len(encode(TEXT)))
+        for coding, encode in ENCODERS.values()
+    ]
+    shops = [site.authority([reply, Reply(500)]) for reply in whole]
+    plans = [shop.url("/private") for shop in shops]
+    for _ in range(2):
+        result = await visit(plans, **settings)
+        assert result.forbidden == plans
+    assert [len(shop.robots_hits) for shop in shops] == [1] * len(shops)
