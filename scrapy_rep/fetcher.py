@@ -38,8 +38,8 @@ from scrapy_rep.redirects import (
     target_of,
 )
 from scrapy_rep.responses import body_of, cause_of, lifetime_of, validators_of
+from scrapy_rep.scrapy_internals.transports import negotiates
 from scrapy_rep.transfers import TRANSFER, Transfer
-from scrapy_rep.transports import negotiates
 from scrapy_rep.waiting import AbandonedError, within
 
 if TYPE_CHECKING:
@@ -170,8 +170,8 @@ class RobotsFetcher:
     ) -> Request:
         """Return the request of one hop; ``first`` if it is to the authority first asked."""
         meta = {**_META, TRANSFER: transfer, "download_maxsize": self._settings.max_size}
-        handler = self._inside.exchanges.handler_of(urlsplit(uri).scheme)
-        headers: dict[str, Any] = {} if negotiates(handler) else {**_HEADERS}
+        transport = self._inside.exchanges.transport_of(urlsplit(uri).scheme)
+        headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
             # One for each exchange: the next hop, or attempt, waits for no delay either.
             meta["download_slot"] = f"robots.txt {next(self._exchanges)} {authority_of(uri)}"

@@ -14,7 +14,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.responses import decoded
-from scrapy_rep.transports import sends_octets
+from scrapy_rep.scrapy_internals.transports import sends_octets
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -51,13 +51,13 @@ class Transfer:
         if self._cancel is not None:
             self._cancel()
 
-    async def run(self, download: Download, request: Request, handler: Any) -> Response:
+    async def run(self, download: Download, request: Request, transport: Any) -> Response:
         """Return what ``request`` brings, unless :meth:`end` is called before.
 
-        A body is cut when the limit is reached, if the ``handler`` announces each chunk of it.
+        A body is cut when the limit is reached, if the ``transport`` announces each chunk of it.
         Scrapy's own handlers do, and would refuse the body if they were told of the limit.
         """
-        request.meta["download_maxsize"] = 0 if sends_octets(handler) else self._limit
+        request.meta["download_maxsize"] = 0 if sends_octets(transport) else self._limit
         if is_asyncio_available():
             task = asyncio.current_task()
             self._cancel = task.cancel if task is not None else None

@@ -41,9 +41,9 @@ class Exchanges:
         if not isinstance(download, _Download):
             handlers.download_request_async = _Download(download, key, self)
 
-    def handler_of(self, scheme: str) -> Any:
+    def transport_of(self, scheme: str) -> Any:
         """Return the download handler for URLs of ``scheme``, ``None`` if there is none known."""
-        if Feature.HANDLERS not in self._on:
+        if Feature.EXCHANGES not in self._on or Feature.HANDLERS not in self._on:
             return None
         handlers: Any = self._crawler.engine.downloader.handlers
         return handlers._get_handler(scheme)  # noqa: SLF001
@@ -82,6 +82,6 @@ class _Download:
         if runner is None:
             return self._download(request)
         self._exchanges.unbind()
-        handler = self._exchanges.handler_of(urlsplit(request.url).scheme)
-        coroutine: Coroutine[Any, Any, Response] = runner.run(self._download, request, handler)
+        transport = self._exchanges.transport_of(urlsplit(request.url).scheme)
+        coroutine: Coroutine[Any, Any, Response] = runner.run(self._download, request, transport)
         return coroutine

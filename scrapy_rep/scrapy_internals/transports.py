@@ -15,21 +15,21 @@ if scrapy.version_info < (2, 18):
     _SILENT.add(f"{_HANDLERS}.http2")
 
 
-def sends_octets(handler: Any) -> bool:
+def sends_octets(transport: Any) -> bool:
     """Return True if each chunk of a body is announced by the signal ``bytes_received``.
 
     That is so of Scrapy's own ``download_request``; a handler that has another one, even if it
     inherits from Scrapy's, may read a body to its end before anything hears of it. So may an
     unknown one, ``None``.
     """
-    module = getattr(getattr(handler, "download_request", None), "__module__", None) or ""
+    module = getattr(getattr(transport, "download_request", None), "__module__", None) or ""
     return module.startswith("scrapy.") and module not in _SILENT
 
 
-def negotiates(handler: Any) -> bool:
+def negotiates(transport: Any) -> bool:
     """Return True if a handler agrees with the server on the form of a body by itself.
 
     Zyte API's does: it warns of each request that has an ``Accept`` or ``Accept-Encoding``.
     """
-    packages = {kind.__module__.partition(".")[0] for kind in type(handler).__mro__}
+    packages = {kind.__module__.partition(".")[0] for kind in type(transport).__mro__}
     return "scrapy_zyte_api" in packages
