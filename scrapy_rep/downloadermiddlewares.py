@@ -22,6 +22,7 @@ from scrapy_rep.parking import Parking
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.robotparser import announce, heard
+from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.shelf import Shelf, open_shelf
 from scrapy_rep.starts import StartRequests
@@ -44,6 +45,9 @@ _FETCHES = 64
 _A_WHILE = 1.0
 """Seconds."""
 
+_UNKNOWN_SCRAPY = "unknown_scrapy"
+"""The reason with which a crawl closes if Scrapy is not as this package knows it."""
+
 
 class RepDownloaderMiddleware:
     """Lets through what robots.txt allows, and drops the rest with a reason.
@@ -60,14 +64,17 @@ class RepDownloaderMiddleware:
         for name, nearest in unknown_settings(crawler.settings):
             self._stats.unknown_setting(name, nearest)
         self._starts = StartRequests(self._stats)
-        self._lanes = Lanes(crawler)
+        inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
+        self._lanes = Lanes(inside)
         most = max(_FETCHES, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._turns = Turns(most, _A_WHILE)
-        self._parking = Parking(crawler, self._lanes, self._turns, settings.park_limit, self._stats)
+        self._parking = Parking(
+            crawler, inside, self._lanes, self._turns, settings.park_limit, self._stats
+        )
         self._shelf = open_shelf(crawler, settings, self._stats, time.time)
-        self._closing = Closing(crawler, self._interrupt, self._busy)
+        self._closing = Closing(crawler, inside.engine, self._interrupt, self._busy)
         self._throttle = Throttle(
-            crawler, settings, self._stats, self._lanes, self._closing, time.time
+            crawler, inside, settings, self._stats, self._lanes, self._closing, time.time
         )
         self._cache = self._make_cache(crawler, settings, self._shelf)
         self._gate = Gate(
@@ -79,6 +86,7 @@ class RepDownloaderMiddleware:
             stats=self._stats,
             clock=time.time,
         )
+        crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -101,10 +109,15 @@ class RepDownloaderMiddleware:
         """
         self._starts.begin(request)
         try:
+            self._inside.check()
             return await self._gate.check(request)
         except (IgnoreRequest, CancelledError) as error:
             self._starts.end(request, error)
             raise
+        except UnknownScrapyError as error:  # the crawl is about to end
+            refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+            self._starts.end(request, refusal)
+            raise refusal from error
         except Exception as error:
             # A failure here, or in what surrounds the gate, is not permission.
             self._stats.own_fault("The check of a request", error)
@@ -130,7 +143,9 @@ class RepDownloaderMiddleware:
         }
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings, shelf: Shelf) -> RobotsCache:
-        fetcher = RobotsFetcher(crawler, settings, self._stats, self._lanes, self._turns, time.time)
+        fetcher = RobotsFetcher(
+            crawler, self._inside, settings, self._stats, self._lanes, self._turns, time.time
+        )
         inquiry = Inquiry(
             fetch=fetcher.fetch,
             shelf=shelf,
@@ -144,12 +159,14 @@ class RepDownloaderMiddleware:
             inquiry=inquiry,
             shelf=shelf,
             parse=partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size),
-            announce=partial(announce, crawler, self._stats, settings.timeout),
+            announce=partial(
+                announce, crawler, self._inside.listeners, self._stats, settings.timeout
+            ),
             clock=time.time,
             policy=settings.policy,
             stats=self._stats,
             watch=self._closing.watch,
-            heard=partial(heard, crawler),
+            heard=partial(heard, self._inside.listeners),
             memory_limit=settings.memory_limit - shelf.memory_limit,
         )
 
@@ -160,6 +177,14 @@ class RepDownloaderMiddleware:
         self._cache.interrupt(started_before)
         self._parking.give_up()
         self._throttle.give_up()
+
+    async def _engine_started(self) -> None:
+        """End a crawl of a Scrapy that is not known, before its first request."""
+        try:
+            self._inside.check()
+        except UnknownScrapyError as error:
+            self._stats.unknown_scrapy(str(error))
+            await self._inside.engine.end(_UNKNOWN_SCRAPY)
 
     def _spider_closed(self) -> None:
         self._starts.close()

@@ -180,6 +180,14 @@ class RepStats:
             ", ".join(f"{number:,} {why}" for why, number in reasons.most_common()),
         )
 
+    def unknown_scrapy(self, why: str) -> None:
+        """Say that the crawl ends, as Scrapy lacks something that cannot be done without."""
+        logger.error("%s; the crawl ends without a request", why)
+
+    def switched_off(self, why: str) -> None:
+        """Say what is done without, as Scrapy lacks something."""
+        logger.warning("%s", why)
+
     def nameless(self, user_agent: str) -> None:
         """Say that a User-Agent names no crawler, and what to set."""
         logger.warning(
