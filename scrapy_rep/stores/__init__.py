@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from scrapy_rep.stores.base import MONTH, Store, StoreError
+from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.uri import is_ambiguous, shown
@@ -20,7 +20,6 @@ FILE = "robots.db"
 
 MEMORY_LIMIT = 64 * 1024 * 1024
 DISK_LIMIT = 1024 * 1024 * 1024
-PREFIX = "scrapy_rep"
 
 NAMES = "memory:, sqlite:, redis://, rediss:// and unix:// do, and so does the path of a class"
 
@@ -54,7 +53,8 @@ def open_store(
     if scheme == "memory":
         return MemoryStore(memory_limit)
     if scheme == "sqlite":
-        return SqliteStore(_path(uri, rest, Path(directory)), limit=disk_limit)
+        path = _path(uri, rest, Path(directory))
+        return SqliteStore(path, limit=disk_limit, keep=keep, prefix=prefix)
     from scrapy_rep.stores.redis import RedisStore
 
     return RedisStore(uri, keep=keep)

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import MONTH, Store, StoreError
+from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError
 from scrapy_rep.stores.batch import Batch
 from scrapy_rep.stores.database import START_PATIENCE, Database
 from scrapy_rep.stores.header import ForeignError
-from scrapy_rep.stores.tables import PREFIX, Tables
+from scrapy_rep.stores.tables import Tables
 from scrapy_rep.stores.transaction import DamagedError
 from scrapy_rep.stores.writer import Writer
 
