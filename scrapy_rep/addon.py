@@ -9,6 +9,8 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+from scrapy_rep.settings import RepSettings, obeys
+from scrapy_rep.stores import check_store
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -19,13 +21,40 @@ _SETTING = "DOWNLOADER_MIDDLEWARES"
 _DEFAULT_ORDER = 100
 
 
+class BadSettingError(ValueError, SystemExit):
+    """A bad setting, found before there is a crawler.
+
+    Python ends on an uncaught ``SystemExit`` with one line on stderr and status 1. A script can
+    catch this one as the ``ValueError`` that a bad setting is everywhere else.
+    """
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.code = message
+
+
 class Addon:
     """Switches ``ROBOTSTXT_OBEY`` on, unless the project, spider or command line says otherwise."""
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Check the settings of the project and the command line; change nothing.
+
+        Those of a spider are not known yet: the middleware checks all once more. Raises
+        :class:`BadSettingError`.
+        """
+        final = settings.copy()
+        final.set("ROBOTSTXT_OBEY", True, priority="addon")
+        try:
+            if obeys(final):
+                _check(final)
+        except ValueError as error:
+            raise BadSettingError(str(error)) from None
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Put :class:`RepDownloaderMiddleware` where Scrapy's ``RobotsTxtMiddleware`` stands."""
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
-        if not settings.getbool("ROBOTSTXT_OBEY"):
+        if not obeys(settings):
             return
         configured = {_loaded(key): order for key, order in settings.getdict(_SETTING).items()}
         order = self._place(configured)
@@ -66,6 +95,15 @@ class Addon:
             order,
         )
         return int(order)
+
+
+def _check(settings: BaseSettings) -> None:
+    store = RepSettings.from_settings(settings).store
+    if store is not None:
+        try:
+            check_store(store)
+        except ValueError as error:
+            raise ValueError(f"REP_STORE: {error}") from None
 
 
 def _loaded(name: Any) -> Any:

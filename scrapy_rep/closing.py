@@ -12,11 +12,11 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.engine import is_stopping
-
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+
+    from scrapy_rep.scrapy_internals.engine import Engine
 
 _GRACE = 0.3
 """Seconds that a fetch may still take when the crawl is found to be stopping."""
@@ -38,9 +38,14 @@ class Closing:
     """
 
     def __init__(
-        self, crawler: Crawler, interrupt: Callable[[float], None], busy: Callable[[], bool]
+        self,
+        crawler: Crawler,
+        engine: Engine,
+        interrupt: Callable[[float], None],
+        busy: Callable[[], bool],
     ):
         self._crawler = crawler
+        self._engine = engine
         self._interrupt = interrupt
         self._busy = busy
         self._since: float | None = None
@@ -89,7 +94,7 @@ class Closing:
 
     def _look(self) -> None:
         self._timer = None
-        if is_stopping(self._crawler):
+        if self._engine.is_stopping:
             now = monotonic()
             self._since = now if self._since is None else self._since
             if now - self._since >= _GRACE:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, Any
-
-from scrapy_rep.engine import downloader_of
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
+
+    from scrapy_rep.scrapy_internals import ScrapyInternals
 
 _PATIENCE = 1.0
 """Seconds after which a request that was let go is no longer thought to be on its way."""
@@ -21,8 +20,8 @@ _MOST_SLOTS = 100
 class Departures:
     """The requests that were let go and have not arrived in their slots, by slot."""
 
-    def __init__(self, crawler: Crawler):
-        self._crawler = crawler
+    def __init__(self, inside: ScrapyInternals):
+        self._inside = inside
         self._on_their_way: dict[str, list[tuple[Request, float]]] = {}
 
     def add(self, key: str, request: Request) -> None:
@@ -44,24 +43,16 @@ class Departures:
 
     def room(self, key: str) -> int:
         """Return how many more requests the slot of that name can send at once."""
-        downloader = downloader_of(self._crawler)
-        slot = getattr(downloader, "slots", {}).get(key)
-        active = getattr(slot, "active", ())
+        requests = self._inside.capacity.requests
+        arrived = self._inside.download_slots.requests(key)
         # Who was let go is not in the slot yet, until it is, or ends or waits on the way.
         recent = monotonic() - _PATIENCE
         on_their_way = [
             (request, since)
             for request, since in self._on_their_way.pop(key, ())
-            if since > recent and request in downloader.active and request not in active
+            if since > recent and request in requests and request not in arrived
         ]
         if on_their_way:
             self._on_their_way[key] = on_their_way
         # One more may queue there, so that the slot is not idle until the next look.
-        return _concurrency(downloader, key, slot) + 1 - len(active) - len(on_their_way)
-
-
-def _concurrency(downloader: Any, key: str, slot: Any) -> int:
-    """Return how many requests a slot sends at once, be it there or not."""
-    own = getattr(downloader, "per_slot_settings", {}).get(key, {}).get("concurrency")
-    usual = own or getattr(downloader, "domain_concurrency", 0)
-    return max(1, getattr(slot, "concurrency", 0) or usual)
+        return self._inside.download_slots.most_at_once(key) + 1 - len(arrived) - len(on_their_way)

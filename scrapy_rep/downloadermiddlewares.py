@@ -22,8 +22,10 @@ from scrapy_rep.parking import Parking
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.robotparser import announce, heard
-from scrapy_rep.settings import RepSettings, product_tokens
+from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
+from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.shelf import Shelf, open_shelf
+from scrapy_rep.starts import StartRequests
 from scrapy_rep.stats import RepStats
 from scrapy_rep.throttling import Throttle
 from scrapy_rep.waiting import Turns
@@ -43,6 +45,9 @@ _FETCHES = 64
 _A_WHILE = 1.0
 """Seconds."""
 
+_UNKNOWN_SCRAPY = "unknown_scrapy"
+"""The reason with which a crawl closes if Scrapy is not as this package knows it."""
+
 
 class RepDownloaderMiddleware:
     """Lets through what robots.txt allows, and drops the rest with a reason.
@@ -52,18 +57,24 @@ class RepDownloaderMiddleware:
     """
 
     def __init__(self, crawler: Crawler):
-        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+        if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         self._stats = RepStats(crawler.stats)
-        self._lanes = Lanes(crawler)
+        for name, nearest in unknown_settings(crawler.settings):
+            self._stats.unknown_setting(name, nearest)
+        self._starts = StartRequests(self._stats)
+        inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
+        self._lanes = Lanes(inside)
         most = max(_FETCHES, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._turns = Turns(most, _A_WHILE)
-        self._parking = Parking(crawler, self._lanes, self._turns, settings.park_limit, self._stats)
+        self._parking = Parking(
+            crawler, inside, self._lanes, self._turns, settings.park_limit, self._stats
+        )
         self._shelf = open_shelf(crawler, settings, self._stats, time.time)
-        self._closing = Closing(crawler, self._interrupt, self._busy)
+        self._closing = Closing(crawler, inside.engine, self._interrupt, self._busy)
         self._throttle = Throttle(
-            crawler, settings, self._stats, self._lanes, self._closing, time.time
+            crawler, inside, settings, self._stats, self._lanes, self._closing, time.time
         )
         self._cache = self._make_cache(crawler, settings, self._shelf)
         self._gate = Gate(
@@ -75,6 +86,7 @@ class RepDownloaderMiddleware:
             stats=self._stats,
             clock=time.time,
         )
+        crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -83,21 +95,35 @@ class RepDownloaderMiddleware:
 
         Raises ``ValueError`` for a bad setting.
         """
-        return cls(crawler)
+        try:
+            return cls(crawler)
+        except ValueError:
+            # Scrapy 2.14 ends with status 0 after any error if the crawler has a spider.
+            crawler.spider = None
+            raise
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
 
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
+        self._starts.begin(request)
         try:
+            self._inside.check()
             return await self._gate.check(request)
-        except (IgnoreRequest, CancelledError):
+        except (IgnoreRequest, CancelledError) as error:
+            self._starts.end(request, error)
             raise
+        except UnknownScrapyError as error:  # the crawl is about to end
+            refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+            self._starts.end(request, refusal)
+            raise refusal from error
         except Exception as error:
-            # A fault of ours, or of what surrounds us, is no permission.
+            # A failure here, or in what surrounds the gate, is not permission.
             self._stats.own_fault("The check of a request", error)
-            raise self._gate.refuse(request, Cause.ERROR, str(error)) from error
+            refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+            self._starts.end(request, refusal)
+            raise refusal from error
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
         """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
@@ -117,7 +143,9 @@ class RepDownloaderMiddleware:
         }
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings, shelf: Shelf) -> RobotsCache:
-        fetcher = RobotsFetcher(crawler, settings, self._stats, self._lanes, self._turns, time.time)
+        fetcher = RobotsFetcher(
+            crawler, self._inside, settings, self._stats, self._lanes, self._turns, time.time
+        )
         inquiry = Inquiry(
             fetch=fetcher.fetch,
             shelf=shelf,
@@ -131,12 +159,14 @@ class RepDownloaderMiddleware:
             inquiry=inquiry,
             shelf=shelf,
             parse=partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size),
-            announce=partial(announce, crawler, self._stats, settings.timeout),
+            announce=partial(
+                announce, crawler, self._inside.listeners, self._stats, settings.timeout
+            ),
             clock=time.time,
             policy=settings.policy,
             stats=self._stats,
             watch=self._closing.watch,
-            heard=partial(heard, crawler),
+            heard=partial(heard, self._inside.listeners),
             memory_limit=settings.memory_limit - shelf.memory_limit,
         )
 
@@ -148,7 +178,16 @@ class RepDownloaderMiddleware:
         self._parking.give_up()
         self._throttle.give_up()
 
+    async def _engine_started(self) -> None:
+        """End a crawl of a Scrapy that is not known, before its first request."""
+        try:
+            self._inside.check()
+        except UnknownScrapyError as error:
+            self._stats.unknown_scrapy(str(error))
+            await self._inside.engine.end(_UNKNOWN_SCRAPY)
+
     def _spider_closed(self) -> None:
+        self._starts.close()
         self._closing.stop()
         self._parking.give_up()
         self._cache.interrupt()

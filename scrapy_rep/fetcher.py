@@ -17,7 +17,6 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
-from scrapy_rep.engine import is_over
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.outcome import (
@@ -32,7 +31,7 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.redirects import RefusedError, answered_by_public, target_of
 from scrapy_rep.responses import body_of, cause_of, lifetime_of
-from scrapy_rep.transfers import TRANSFER, Transfer, track
+from scrapy_rep.transfers import TRANSFER, Transfer
 from scrapy_rep.waiting import AbandonedError, within
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.lanes import Lanes
     from scrapy_rep.protocol.entry import Answer
+    from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
     from scrapy_rep.waiting import Turns
@@ -70,6 +70,7 @@ class RobotsFetcher:
     def __init__(
         self,
         crawler: Crawler,
+        inside: ScrapyInternals,
         settings: RepSettings,
         stats: RepStats,
         lanes: Lanes,
@@ -77,6 +78,7 @@ class RobotsFetcher:
         clock: Callable[[], float],
     ):
         self._crawler = crawler
+        self._inside = inside
         self._settings = settings
         self._stats = stats
         self._lanes = lanes
@@ -141,7 +143,7 @@ class RobotsFetcher:
             self._stats.inc(names.REDIRECTS)
 
     async def _download(self, request: Request) -> Response:
-        if is_over(self._crawler):
+        if self._inside.engine.is_over:
             raise AbandonedError("the crawl is over")
         try:
             with self._lanes.lane(request):
@@ -164,9 +166,9 @@ class RobotsFetcher:
             meta["download_slot"] = page.meta["download_slot"]
         if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
             meta["proxy"] = page.meta["proxy"]
-            if "_auth_proxy" in page.meta:  # on a retry HttpProxyMiddleware left it there
-                meta["_auth_proxy"] = page.meta["_auth_proxy"]
-                headers["Proxy-Authorization"] = page.headers.get("Proxy-Authorization")
+            login = self._inside.proxies.login_of(page)
+            meta.update(login[0])
+            headers.update(login[1])
         # Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
         if known is not None and known.uri == uri:
             headers["If-None-Match"] = known.etag
@@ -216,7 +218,7 @@ class RobotsFetcher:
         # Every chunk of every download passes the signal: listen only while a fetch is on.
         before, self._in_flight = self._in_flight, self._in_flight + change
         if before == 0:
-            track(self._crawler)
+            self._inside.exchanges.run_by(TRANSFER)
             self._crawler.signals.connect(self._received, signal=signals.bytes_received)
         elif self._in_flight == 0:
             self._crawler.signals.disconnect(self._received, signal=signals.bytes_received)

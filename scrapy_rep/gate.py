@@ -15,6 +15,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep import stats as names
 from scrapy_rep.closing import TOO_LATE
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.page import page_of
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import Verdict
@@ -66,8 +67,7 @@ class Gate:
             return None
         if self._closing.keeps:
             self._closing.take_up(request)
-        url = request.url
-        authority = self._authority(request)
+        url, authority = self._page(request)
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
         agent = self._identity.of(request)
@@ -81,22 +81,30 @@ class Gate:
         elif (known := self._cache.consult(authority, request)) is not None:
             self._stats.inc(names.HIT)
         else:
-            return await self._wait(request, authority, agent, for_rules=True)
+            return await self._wait(request, url, authority, agent, for_rules=True)
         if self._parking.has_queues and self._parking.has_queue(request):
-            return await self._wait(request, authority, agent, for_rules=False)
+            return await self._wait(request, url, authority, agent, for_rules=False)
         if not known.allows(authority, url, agent):
-            self._stop(request, authority, known, agent)
-        self._pass(request, authority, known, agent)
+            self._stop(request, url, authority, known, agent)
+        self._pass(request, url, authority, known, agent)
         return None
 
-    def _authority(self, request: Request) -> Authority | None:
+    def _page(self, request: Request) -> tuple[str, Authority | None]:
+        """Return the URL of the page that ``request`` is for, and the authority that governs it."""
         try:
-            return authority_of(request.url)
+            url = page_of(request)
+            return url, authority_of(url)
         except ValueError as error:
             raise self.refuse(request, Cause.URL, str(error)) from None
 
     async def _wait(
-        self, request: Request, authority: Authority, agent: tuple[str, ...], *, for_rules: bool
+        self,
+        request: Request,
+        url: str,
+        authority: Authority,
+        agent: tuple[str, ...],
+        *,
+        for_rules: bool,
     ) -> Request | None:
         """Check a request that has to wait, for rules or for its turn."""
         self._closing.watch()
@@ -104,10 +112,10 @@ class Gate:
             with self._parking.place(for_rules=for_rules) as place:
                 known = await self._cache.lookup(authority, request)
                 if known.interrupted:
-                    too_late = partial(self.refuse, request, Cause.CLOSING, "", authority)
+                    too_late = partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
                     return self._give_back(request, too_late)
-                if not known.allows(authority, request.url, agent):
-                    self._stop(request, authority, known, agent)
+                if not known.allows(authority, url, agent):
+                    self._stop(request, url, authority, known, agent)
                 if not await place.turn(request):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
             # The turn may have been long in coming: these rules may be no longer in force.
@@ -116,9 +124,9 @@ class Gate:
             if now_known is None:
                 for_rules = True
                 continue
-            if not now_known.allows(authority, request.url, agent):
-                self._stop(request, authority, now_known, agent)
-            self._pass(request, authority, now_known, agent)
+            if not now_known.allows(authority, url, agent):
+                self._stop(request, url, authority, now_known, agent)
+            self._pass(request, url, authority, now_known, agent)
             return None
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
@@ -149,37 +157,51 @@ class Gate:
         detail: str = "",
         authority: Authority | None = None,
         retry_at: float | None = None,
+        url: str = "",
     ) -> RobotsUnreachable:
-        """Count a request whose rules are undefined, and return what it ends in."""
+        """Count a request whose rules are undefined, and return what it ends in.
+
+        ``url`` is that of the page that it is for, if that is not its own.
+        """
         said = f"{cause}: {detail}" if detail else str(cause)
-        self._stats.unreachable(request.method, request.url, said)
+        self._stats.unreachable(request.method, url or request.url, said)
         verdict = Verdict(allowed=False, reason="unreachable")
         return RobotsUnreachable(verdict, authority, cause, retry_at)
 
     def _pass(
-        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+        self,
+        request: Request,
+        url: str,
+        authority: Authority,
+        known: Known,
+        agent: tuple[str, ...],
     ) -> None:
         """Count a request that the rules allow, and have it keep the pace they ask for."""
         if known.at_will != agent:
             self._cache.weigh(authority, known)
             refusal = self._pacer.admit(request, authority, known, agent)
             if refusal is not None:
-                self._stats.forbidden(request.method, request.url, refusal.verdict)
+                self._stats.forbidden(request.method, url, refusal.verdict)
                 raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
         if known.stale:
             self._stats.inc(names.STALE)
         self._stats.inc(names.ALLOWED)
 
     def _stop(
-        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+        self,
+        request: Request,
+        url: str,
+        authority: Authority,
+        known: Known,
+        agent: tuple[str, ...],
     ) -> NoReturn:
         """Raise why a request may not pass."""
         if known.unreachable:
             cause = known.failure.cause if known.failure is not None else Cause.ERROR
-            raise self.refuse(request, cause, "", authority, known.until)
+            raise self.refuse(request, cause, "", authority, known.until, url)
         if known.stale:
             self._stats.inc(names.STALE)
-        verdict = known.verdict(authority, request.url, agent)
+        verdict = known.verdict(authority, url, agent)
         self._cache.weigh(authority, known)
-        self._stats.forbidden(request.method, request.url, verdict)
+        self._stats.forbidden(request.method, url, verdict)
         raise RobotsForbidden(verdict, authority)

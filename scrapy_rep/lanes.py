@@ -11,18 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from scrapy_rep.engine import downloader_of, pull
-
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
+
+    from scrapy_rep.scrapy_internals import ScrapyInternals
 
 
 class Lanes:
     """Lends the downloader of a crawl places, and takes them back."""
 
-    def __init__(self, crawler: Crawler):
-        self._crawler = crawler
+    def __init__(self, inside: ScrapyInternals):
+        self._inside = inside
         self._fetches: set[Request] = set()
         self._kept_free = 0
 
@@ -33,7 +32,7 @@ class Lanes:
         For one that is active already and is not to count, or for the ``request`` of a fetch.
         """
         self.lend(+1)
-        pull(self._crawler)
+        self._inside.engine.wake()
         if request is not None:
             self._fetches.add(request)
         try:
@@ -45,10 +44,7 @@ class Lanes:
 
     def lend(self, places: int) -> None:
         """Let the downloader have so many more active requests, or fewer."""
-        # 0 means no limit; a downloader of the user's own may not know the attribute.
-        downloader = downloader_of(self._crawler)
-        if getattr(downloader, "total_concurrency", 0):
-            downloader.total_concurrency += places
+        self._inside.capacity.lend(places)
 
     def keep_free(self, places: int) -> None:
         """Have the engine leave so many places to those who wait for one."""
@@ -58,18 +54,17 @@ class Lanes:
     @property
     def busy(self) -> bool:
         """Whether a page is being downloaded, whose end will make room."""
-        slots = getattr(downloader_of(self._crawler), "slots", {})
-        return any(slot.transferring - self._fetches for slot in slots.values())
+        return self._inside.download_slots.are_sending(but=self._fetches)
 
     def has_place(self, but: int) -> bool:
         """Return whether ``CONCURRENT_REQUESTS`` has a place for one that waits for it.
 
         ``but`` is how many of the active requests are not to count.
         """
-        downloader = downloader_of(self._crawler)
-        total = getattr(downloader, "total_concurrency", 0)
+        total = self._inside.capacity.places
         if not total:
             return True
+        requests = self._inside.capacity.requests
         # A fetch may have left the downloader, and its lane not yet been given back.
-        gone = sum(request not in downloader.active for request in self._fetches)
-        return len(downloader.active) - but < total + self._kept_free - gone
+        gone = sum(request not in requests for request in self._fetches)
+        return len(requests) - but < total + self._kept_free - gone

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from scrapy_rep import stats as names
 from scrapy_rep.claims import Claim
+from scrapy_rep.page import PAGE
 from scrapy_rep.protocol.rules import Verdict
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ class Pacer:
             return None
         refusal = self._refusal(claim)
         if refusal is None and claim.longest:
+            if PAGE in request.meta:
+                # The slot of a service is that of all sites whose pages it fetches.
+                request.meta.setdefault("download_slot", authority.host)
             self._keeper.keep(request, claim)
         return refusal
 

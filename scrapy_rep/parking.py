@@ -22,7 +22,6 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats as names
 from scrapy_rep.departures import Departures
-from scrapy_rep.engine import downloader_of, is_stopping, pull, slot_key
 from scrapy_rep.transfers import TRANSFER
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.lanes import Lanes
+    from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.stats import RepStats
     from scrapy_rep.waiting import Turns
 
@@ -72,8 +72,17 @@ class Parking:
     short of places: then the requests that the engine pulled next would only wait.
     """
 
-    def __init__(self, crawler: Crawler, lanes: Lanes, turns: Turns, limit: int, stats: RepStats):
+    def __init__(
+        self,
+        crawler: Crawler,
+        inside: ScrapyInternals,
+        lanes: Lanes,
+        turns: Turns,
+        limit: int,
+        stats: RepStats,
+    ):
         self._crawler = crawler
+        self._inside = inside
         self._lanes = lanes
         self._turns = turns
         self._limit = limit
@@ -82,7 +91,7 @@ class Parking:
         self._unlent: dict[Place, None] = {}
         self._numbers = count()
         self._ready: dict[str, list[_Waiting]] = {}
-        self._departures = Departures(crawler)
+        self._departures = Departures(inside)
         self._leaving: set[Request] = set()
         self._moved = 0.0  # when the last one was let go, or left the downloader
         self._watching = False
@@ -124,7 +133,7 @@ class Parking:
             self._lend_to(next(iter(self._unlent)))
             self._stats.inc(names.PARKED)
             self._stats.max(names.PARKED_MAX, self._parked)
-            pull(self._crawler)
+            self._inside.engine.wake()
         if self._unlent and self._limit:
             self._look_after(_INTERVAL)
 
@@ -136,11 +145,11 @@ class Parking:
 
     def has_queue(self, request: Request) -> bool:
         """Return whether others wait for the slot of ``request``, behind whom it has to queue."""
-        return slot_key(self._crawler, request) in self._ready
+        return self._inside.download_slots.key_of(request) in self._ready
 
     async def turn(self, place: Place, request: Request) -> bool:
         """Return when there is a place for a request; ``False`` if the crawl closes."""
-        key = slot_key(self._crawler, request)
+        key = self._inside.download_slots.key_of(request)
         self._departures.came_back(key, request)
         if place in self._unlent:  # those who have their rules may have its place by now
             self._lend_to(place)
@@ -183,7 +192,7 @@ class Parking:
         """Let go whom there is room for, as far as ``CONCURRENT_REQUESTS`` reaches."""
         self._timer = None
         self._at_once = False
-        if is_stopping(self._crawler):
+        if self._inside.engine.is_stopping:
             return  # what is parked at a stop is given back
         try:
             self._lanes.keep_free(0)
@@ -264,8 +273,8 @@ class Parking:
 
     def _forget_gone(self) -> None:
         # Those who leave the downloader are among its active requests for a moment still.
-        active = downloader_of(self._crawler).active
-        self._leaving = {request for request in self._leaving if request in active}
+        requests = self._inside.capacity.requests
+        self._leaving = {request for request in self._leaving if request in requests}
 
     def _left(self, request: Request) -> None:
         self._moved = monotonic()

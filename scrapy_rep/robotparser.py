@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydispatch.dispatcher import getAllReceivers
 from scrapy import signals
 from scrapy.robotstxt import RobotParser
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.scrapy_internals.listeners import Listeners
     from scrapy_rep.stats import RepStats
 
 # Scrapy knows this signal since 2.15; before, nobody can listen to it.
@@ -54,21 +54,24 @@ class RepRobotParser(RobotParser):
         yield from self.robots.sitemaps
 
 
-def heard(crawler: Crawler) -> bool:
-    """Return whether anyone listens to ``signals.robots_parsed``."""
-    if _ROBOTS_PARSED is None:
-        return False
-    return any(True for _ in getAllReceivers(crawler.signals.sender, _ROBOTS_PARSED))
+def heard(listeners: Listeners) -> bool:
+    """Return whether anything may listen to ``signals.robots_parsed``."""
+    return _ROBOTS_PARSED is not None and listeners.exist(_ROBOTS_PARSED)
 
 
 async def announce(
-    crawler: Crawler, stats: RepStats, timeout: float, robots: RobotsTxt, page: Request | None
+    crawler: Crawler,
+    listeners: Listeners,
+    stats: RepStats,
+    timeout: float,
+    robots: RobotsTxt,
+    page: Request | None,
 ) -> None:
     """Send ``signals.robots_parsed``, and return when its listeners are done, or too slow.
 
     ``page`` is the request that asked for the rules; ``timeout`` is in seconds.
     """
-    if not heard(crawler):
+    if not heard(listeners):
         return
     sent = crawler.signals.send_catch_log_async(
         signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=page

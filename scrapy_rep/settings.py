@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.policy import MIN_LIFETIME, Policy
 from scrapy_rep.protocol.profiles import PROFILES, Profile
+from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 DAY = 86_400.0
+_PREFIX = "REP_"
 LEAST_MAX_SIZE = 512_000
 """500 KiB, the least parsing limit (RFC 9309 section 2.5)."""
 
@@ -24,9 +28,10 @@ class RepSettings:
 
     user_agent: tuple[str, ...] | None = None
     profile: str = "rfc9309"
-    store: str | None = None
-    memory_limit: int = 64 * 1024 * 1024
+    store: str | None = field(default=None, repr=False)  # it may hold a password
     store_limit: int = 1024 * 1024 * 1024
+    store_prefix: str = "scrapy_rep"
+    memory_limit: int = 64 * 1024 * 1024
     max_size: int = LEAST_MAX_SIZE
     timeout: float = 15.0
     retry_delays: tuple[float, ...] = (1.0, 5.0)
@@ -46,14 +51,15 @@ class RepSettings:
     def from_settings(cls, settings: BaseSettings) -> RepSettings:
         """Return the checked settings; raise ``ValueError``, in one line, for a bad one."""
         chosen: dict[str, Any] = {}
-        for name, field, check in _CHECKS:
+        for name, attribute, check in _CHECKS:
             value = settings.get(name)
             if value is None or (value == "" and name == "ROBOTSTXT_USER_AGENT"):
                 continue  # Scrapy takes an empty user agent for none
             try:
-                chosen[field] = check(value)
+                chosen[attribute] = check(value)
             except (ValueError, TypeError) as error:
-                raise ValueError(f"{name} = {value!r}: {error}") from None
+                said = (shown(value) or "''") if name == "REP_STORE" else repr(value)
+                raise ValueError(f"{name} = {said}: {error}") from None
         profile = PROFILES[chosen.get("profile", cls().profile)]
         if chosen.get("max_ttl", 0.0) > profile.default_life:
             raise ValueError(
@@ -84,6 +90,24 @@ def _access_defaults(profile: Profile) -> dict[str, Any]:
     }
 
 
+def obeys(settings: BaseSettings) -> bool:
+    """Return whether ``ROBOTSTXT_OBEY`` is on. Raises ``ValueError`` if it is not a boolean."""
+    try:
+        return settings.getbool("ROBOTSTXT_OBEY")
+    except ValueError:
+        value = settings.get("ROBOTSTXT_OBEY")
+        raise ValueError(f"ROBOTSTXT_OBEY = {value!r}: must be True or False") from None
+
+
+def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]:
+    """Yield each ``REP_`` setting that does not exist, with the nearest name that does, if any."""
+    known = {name.removeprefix(_PREFIX): name for name, *_ in _CHECKS if name.startswith(_PREFIX)}
+    for name in settings:
+        if str(name).upper().startswith(_PREFIX) and name not in known.values():
+            nearest = get_close_matches(str(name).upper().removeprefix(_PREFIX), known, n=1)
+            yield str(name), known[nearest[0]] if nearest else None
+
+
 def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...]:
     """Return an identity, one string or several in falling preference, as a tuple.
 
@@ -102,7 +126,7 @@ def _number(least: float, unit: str = "seconds") -> Callable[[Any], float]:
     def check(value: Any) -> float:
         try:
             number = math.nan if isinstance(value, bool) else float(value)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             number = math.nan
         if not least <= number < math.inf:
             bound = f"at least {least:,g}" if least < 1e6 else f"at least {least:,.0f}"
@@ -166,16 +190,23 @@ def _switch(value: Any) -> bool:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("must be a URI")
+        raise ValueError("must be text: a URI, or the path of a class")
     return value.strip()
+
+
+def _key_prefix(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[!-z|~]+", value):
+        raise ValueError("must be printable ASCII without spaces and braces, and not empty")
+    return value
 
 
 _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("ROBOTSTXT_USER_AGENT", "user_agent", product_tokens),
     ("REP_PROFILE", "profile", _one_of(*PROFILES)),
     ("REP_STORE", "store", _text),
-    ("REP_MEMORY_LIMIT", "memory_limit", _whole(1_048_576, "octets")),
     ("REP_STORE_LIMIT", "store_limit", _whole(1_048_576, "octets")),
+    ("REP_STORE_PREFIX", "store_prefix", _key_prefix),
+    ("REP_MEMORY_LIMIT", "memory_limit", _whole(1_048_576, "octets")),
     (
         "REP_MAX_SIZE",
         "max_size",

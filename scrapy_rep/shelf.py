@@ -64,6 +64,7 @@ def open_shelf(
                 directory=directory,
                 disk_limit=settings.store_limit,
                 keep=settings.stale_if_unreachable,
+                prefix=settings.store_prefix,
                 build=lambda cls: build_from_crawler(cls, crawler),
             )
         except ValueError as error:  # it leaves out what may be a password

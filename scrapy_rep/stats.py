@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -161,6 +162,31 @@ class RepStats:
         logger.warning(
             "The downloader of this crawl has no slots as Scrapy's has; Crawl-delay is not kept"
         )
+
+    def unknown_setting(self, name: str, nearest: str | None) -> None:
+        """Say that a setting does not exist, and which one may be meant."""
+        logger.warning(
+            "There is no setting %s; %s",
+            printable(name),
+            f"did you mean {nearest}?" if nearest else "no setting has a similar name",
+        )
+
+    def all_refused(self, reasons: Counter[str]) -> None:
+        """Say that no start request was let through, and why."""
+        count = reasons.total()
+        logger.warning(
+            "%s refused: %s",
+            f"All {count:,} start requests were" if count > 1 else "The only start request was",
+            ", ".join(f"{number:,} {why}" for why, number in reasons.most_common()),
+        )
+
+    def unknown_scrapy(self, why: str) -> None:
+        """Say that the crawl ends, as Scrapy lacks something that cannot be done without."""
+        logger.error("%s; the crawl ends without a request", why)
+
+    def switched_off(self, why: str) -> None:
+        """Say what is done without, as Scrapy lacks something."""
+        logger.warning("%s", why)
 
     def nameless(self, user_agent: str) -> None:
         """Say that a User-Agent names no crawler, and what to set."""

@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, Any
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.engine import downloader_of
-
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -58,41 +55,3 @@ class Transfer:
             response = await work
         request.meta["download_maxsize"] = self._most_inflated
         return response
-
-
-def track(crawler: Crawler) -> None:
-    """Have the downloader run each :class:`Transfer` that a request carries."""
-    handlers: Any = getattr(downloader_of(crawler), "handlers", None)
-    download = getattr(handlers, "download_request_async", None)
-    if download is None or isinstance(download, _Tracked):
-        return  # a downloader of the user's own: its transfers end when they do
-    handlers.download_request_async = _Tracked(download, handlers)
-
-
-class _Tracked:
-    """``download_request_async`` of a crawl, with an eye on the requests of this package."""
-
-    __slots__ = ("_download", "_handlers")
-
-    def __init__(self, download: Download, handlers: Any):
-        self._download = download
-        self._handlers = handlers
-
-    def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
-        transfer: Transfer | None = request.meta.get(TRANSFER)
-        if transfer is None:
-            return self._download(request)
-        _unbind(self._handlers)
-        return transfer.run(self._download, request)
-
-
-def _unbind(handlers: Any) -> None:
-    """Have no handler make a request wait for a connection; the downloader bounds them already.
-
-    Without a Twisted reactor Scrapy's handler has no more connections than CONCURRENT_REQUESTS, and
-    those that fetch a robots.txt come on top of that.
-    """
-    for handler in getattr(handlers, "_handlers", {}).values():
-        connector: Any = getattr(getattr(handler, "_session", None), "connector", None)
-        if getattr(connector, "_limit", 0):
-            connector._limit = 0  # noqa: SLF001  # it can be told in no other way

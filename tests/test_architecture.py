@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 import scrapy_rep
+from scrapy_rep.scrapy_internals import NAMES, PrivateName
 
 PACKAGE = Path(scrapy_rep.__file__).parent
 OPTIONAL = {"redis"}
@@ -217,12 +218,72 @@ def test_public_names_are_few_and_there() -> None:
     assert all(getattr(scrapy_rep, name).__doc__ for name in names)
 
 
-def test_only_one_room_touches_downloader_slots() -> None:
-    """Scrapy means to change them; then one room has to."""
+INSIDE = "scrapy_rep.scrapy_internals"
+
+DOCUMENTED_TOO = {"Slot", "_limit", "concurrency", "delay", "sender", "stop_async"}
+"""Private names of Scrapy that are ordinary words, or public names elsewhere."""
+
+SCRAPYS_OWN = {entry.name for entry in NAMES} - DOCUMENTED_TOO | {
+    "_connector",
+    "_get_slot",
+    "_jitter",
+    "_process_queue",
+    "_slot_gc",
+    "free_transfer_slots",
+    "inprogress",
+    "ip_concurrency",
+    "latercall",
+    "liveReceivers",
+    "needs_backout",
+    "randomize_delay",
+    "spider_is_idle",
+}
+
+
+def words_of(node: ast.AST) -> Iterator[str]:
+    """The name of an attribute; the words of a string that stands for attributes."""
+    if isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value:
+        yield from node.value.split(".")
+
+
+def test_only_one_package_touches_what_scrapy_does_not_document() -> None:
+    """No other module names it, neither as an attribute nor as a string: `getattr(x, "slots")`."""
     for room in ROOMS:
-        used = {n.attr for n in ast.walk(tree_of(room)) if isinstance(n, ast.Attribute)}
-        if room != "scrapy_rep.throttling":
-            assert not used & {"slots", "per_slot_settings", "get_slot_key"}, room
+        if not within(room, INSIDE):
+            for node in ast.walk(tree_of(room)):
+                named = SCRAPYS_OWN & {*words_of(node)}
+                assert not named, f"{room} line {getattr(node, 'lineno', 0)}: {named}"
+
+
+def test_scrapys_inside_knows_nothing_of_ours() -> None:
+    """It imports Scrapy, Twisted and the signal dispatcher, and no other package of this house."""
+    for found in imports():
+        if within(found.room, INSIDE):
+            known = sys.stdlib_module_names | {"scrapy", "twisted", "pydispatch"}
+            assert within(found.target, INSIDE) or top(found.target) in known, str(found)
+
+
+@pytest.mark.parametrize("entry", NAMES, ids=str)
+def test_each_private_name_is_used_where_the_table_says(entry: PrivateName) -> None:
+    """So that the table is neither longer nor shorter than what is touched."""
+    users = {
+        room.rpartition(".")[2]
+        for room in ROOMS
+        if within(room, INSIDE) and room != f"{INSIDE}.names"
+        if any(entry.name in words_of(node) for node in ast.walk(tree_of(room)))
+    }
+    assert entry.used_by in users
+
+
+def test_no_default_stands_for_a_private_name() -> None:
+    """A name that is gone is the check's to find: nothing asks for one and takes None instead."""
+    for room in ROOMS:
+        if within(room, INSIDE):
+            for node in ast.walk(tree_of(room)):
+                named = isinstance(node, ast.Name) and node.id == "getattr"
+                assert not named, f"{room} line {getattr(node, 'lineno', 0)}"
 
 
 @pytest.mark.parametrize("room", ROOMS)

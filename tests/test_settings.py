@@ -9,8 +9,8 @@ from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
-from scrapy_rep.settings import RepSettings
-from tests.crawl.harness import settings_of, within
+from scrapy_rep.settings import RepSettings, unknown_settings
+from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
@@ -22,6 +22,8 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "ROBOTSTXT_USER_AGENT": ("user_agent", None),
     "REP_PROFILE": ("profile", "rfc9309"),
     "REP_STORE": ("store", None),
+    "REP_STORE_LIMIT": ("store_limit", 1024 * 1024 * 1024),
+    "REP_STORE_PREFIX": ("store_prefix", "scrapy_rep"),
     "REP_MEMORY_LIMIT": ("memory_limit", 64 * 1024 * 1024),
     "REP_MAX_SIZE": ("max_size", 512_000),
     "REP_TIMEOUT": ("timeout", 15.0),
@@ -42,6 +44,8 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
     "ROBOTSTXT_USER_AGENT": ("mybot", ("mybot",)),
     "REP_PROFILE": ("google", "google"),
     "REP_STORE": ("sqlite:", "sqlite:"),
+    "REP_STORE_LIMIT": ("1048576", 1_048_576),
+    "REP_STORE_PREFIX": ("shop-2", "shop-2"),
     "REP_MEMORY_LIMIT": ("1048576", 1_048_576),
     "REP_MAX_SIZE": ("1000000", 1_000_000),
     "REP_TIMEOUT": ("2.5", 2.5),
@@ -60,7 +64,31 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
 BAD: dict[str, list[Any]] = {
     "ROBOTSTXT_USER_AGENT": [[], [""], 7, ["mybot", None], "  "],
     "REP_PROFILE": ["rfc9308", "", 1, "RFC9309 "],
-    "REP_STORE": ["", 5, "nonsense:", "no.such.module.Store", "tests.test_settings.DAY"],
+    "REP_STORE": [
+        "",
+        5,
+        ["sqlite:"],
+        b"sqlite:",
+        {"a": 1},
+        ("memory:",),
+        "nonsense:",
+        "no.such.module.Store",
+        "tests.test_settings.DAY",
+    ],
+    "REP_STORE_LIMIT": [0, 1_048_575, "much", 10**400, True],
+    "REP_STORE_PREFIX": [
+        "",
+        " ",
+        "a b",
+        "{shop}",
+        "a}",
+        "caf\u00e9",
+        "a\n",
+        "\x7f",
+        5,
+        b"a",
+        ["a"],
+    ],
     "REP_MEMORY_LIMIT": [0, -1, "much", 1_048_575, True, float("nan"), 1_048_576.5],
     "REP_MAX_SIZE": [511_999, 0, -1, "500K", float("inf")],
     "REP_TIMEOUT": [0, -1, "soon", float("nan"), float("inf"), "", True],
@@ -126,9 +154,10 @@ def test_a_bad_value_is_refused_in_one_line_that_names_it(name: str, value: Any)
     with pytest.raises(ValueError, match=name) as caught:
         read(**{name: value})
     said = str(caught.value)
-    assert repr(value) in said or f"{value:g}" in said
+    if name != "REP_STORE":
+        assert repr(value) in said or f"{value:g}" in said
     assert "\n" not in said
-    assert len(said) < 300
+    assert len(said) < 300 or value == 10**400
 
 
 @pytest.mark.parametrize(
@@ -153,3 +182,41 @@ async def test_a_bad_store_is_refused_without_its_password(site: Site) -> None:
     with pytest.raises(ValueError, match="store") as caught:
         await within(10, crawler.crawl(plans=[]))
     assert "secret" not in str(caught.value)
+
+
+def test_settings_show_no_store() -> None:
+    """Whatever prints all settings prints no password."""
+    assert "secret" not in repr(read(REP_STORE="redis://user:secret@host/0"))
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("REP_TIMOUT", "REP_TIMEOUT"),
+        ("REP_CRAWLDELAY", "REP_CRAWL_DELAY"),
+        ("REP_MAX_CRAWL_DELAYS", "REP_MAX_CRAWL_DELAY"),
+        ("REP_STORE_URI", "REP_STORE_PREFIX"),
+        ("rep_timeout", "REP_TIMEOUT"),
+        ("REP_BANANA", None),
+        ("REP_", None),
+    ],
+)
+def test_a_setting_that_does_not_exist_is_named_with_the_nearest(
+    name: str, nearest: str | None
+) -> None:
+    """The nearest of those that exist, if any is near."""
+    settings = Settings({name: 1, "REPORT": 1, "REP_TIMEOUT": 1, "PREFIX_REP_X": 1})
+    assert list(unknown_settings(settings)) == [(name, nearest)]
+
+
+@ensureDeferred
+async def test_a_crawl_warns_of_a_setting_that_does_not_exist(site: Site) -> None:
+    """One warning each; the crawl goes on, and settings that exist are not named."""
+    shop = site.authority(Reply(404))
+    settings = obey(REP_TIMOUT=1, REP_BANANA=1, REP_TIMEOUT=2)
+    result = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
+    assert result.downloaded == [shop.url("/a")]
+    assert result.lines("There is no setting", "WARNING") == [
+        "There is no setting REP_TIMOUT; did you mean REP_TIMEOUT?",
+        "There is no setting REP_BANANA; no setting has a similar name",
+    ]

@@ -13,7 +13,7 @@ from scrapy_rep.claims import Claim, Hold
 from scrapy_rep.protocol.extensions import LONGEST_DELAY, VisitTime
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.robotparser import RepRobotParser
-from scrapy_rep.throttling import _change, _Queue, _Room
+from scrapy_rep.scrapy_internals import pacing
 from tests.scripted import Clock
 
 MIDNIGHT = 1_700_006_400.0
@@ -216,7 +216,7 @@ def test_the_operators_delay_bounds_a_hold_from_below() -> None:
 def paced_slot(hold: Hold, delay: float = 0.0, jitter: float = 0.5) -> Slot:
     """A slot of Scrapy's, of eight requests at once, that keeps to a hold from now on."""
     slot = Slot(8, delay, jitter)
-    _change(slot, hold, _Room(None, 0))  # type: ignore[arg-type]
+    pacing.keep(slot, hold, lambda _: None)
     return slot
 
 
@@ -260,7 +260,7 @@ def test_the_first_interval_is_counted_from_now(clock: Callable[[], float]) -> N
     hold.add(claim_of("User-agent: *\nCrawl-delay: 5"), idle=True)
     slot = Slot(8, 0.0, 0.0)
     slot.lastseen = clock() - 7.0
-    _change(slot, hold, _Room(None, 0))  # type: ignore[arg-type]
+    pacing.keep(slot, hold, lambda _: None)
     assert slot.download_delay() == pytest.approx(12.0, abs=0.1)
     assert paced_slot(hold).download_delay() == 5.0  # nothing was sent there yet
 
@@ -278,7 +278,7 @@ def test_slots_of_another_class_can_be_paced() -> None:
     hold.add(claim_of("User-agent: *\nCrawl-delay: 5"), idle=True)
     slot = OwnSlot(8, 0.0, 0.0)
     slot.own = "mine"
-    _change(slot, hold, _Room(None, 0))  # type: ignore[arg-type]
+    pacing.keep(slot, hold, lambda _: None)
     assert isinstance(slot, OwnSlot)
-    assert isinstance(slot.queue, _Queue)
+    assert pacing.interval_of(slot) is hold
     assert (slot.own, slot.delay) == ("mine", 5.0)

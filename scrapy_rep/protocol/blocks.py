@@ -24,6 +24,8 @@ _ALL_CRAWLERS: Final = b" *\n"
 _OTHER_AGENT: Final = re.compile(rb"\nuser(?:-agent[ \t]+| ?agent[ \t]*):", re.IGNORECASE)
 _FIRST_RULES: Final = (b"\ndisallow:", b"\nallow:")
 _OTHER_SPELLINGS: Final = ("\nDisallow:", "\nAllow:", "\ndisallow:", "\nallow:")
+_LARGE: Final = 16_000
+"""Octets from which on a group is not merged with others, so that crawlers can share it."""
 _FEW_LINES: Final = 1
 """So few lines that begin otherwise than the ordinary ones are read one by one."""
 _FEW_VALUES: Final = 12
@@ -33,12 +35,15 @@ _RULE_LINES: Final = re.compile("\n([ \t]*(?:[aA][lL]|[dD][iI])[^\n]*)")
 _NAME: Final = re.compile(rb"[a-z0-9_-]+|\*(?![a-z0-9_-])")
 
 
-def blocks(text: bytes, wanted: Sequence[str], profile: Profile) -> tuple[str | None, str] | None:
-    r"""The lines of the groups that apply to tokens in falling preference become one text.
+def blocks(
+    text: bytes, wanted: Sequence[str], profile: Profile
+) -> tuple[str | None, list[str]] | None:
+    r"""The lines of the groups that apply to tokens, in order of preference, become one text.
 
     ``text`` is that of :func:`scrapy_rep.protocol.syntax.text_of`. The answer is the token found
-    (or None) and text whose lines each begin with ``\n``. None where a user-agent line is, or
-    may be, written in another manner than ``User-agent:``.
+    (or None) and text whose lines each begin with ``\n``; if one of several groups is large, its
+    text comes last and apart. None where a user-agent line is, or may be, written in another manner
+    than ``User-agent:``.
     """
     low = text.lower()
     marks = _marks(low)
@@ -49,15 +54,24 @@ def blocks(text: bytes, wanted: Sequence[str], profile: Profile) -> tuple[str | 
             return None
         marks = [found.end() for found in _AGENT_LINES.finditer(low)]
     if len(marks) == 1 and low.startswith(_ALL_CRAWLERS, marks[0]):
-        return "*", text[marks[0] + 2 :].decode("latin-1")
+        return "*", [text[marks[0] + 2 :].decode("latin-1")]
     sought, begins = _sought(tuple(wanted))
     found = _found(text, low, marks, sought, begins, profile)
     for token in sought:
         if token in found:
             lines = found[token]
-            block = lines[0] if len(lines) == 1 else b"".join(lines)
-            return token.decode("latin-1"), block.decode("latin-1")
-    return None, ""
+            if len(lines) != 1:
+                lines = _joined(lines)
+            return token.decode("latin-1"), [block.decode("latin-1") for block in lines]
+    return None, [""]
+
+
+def _joined(lines: list[bytes]) -> list[bytes]:
+    """The lines of all groups; those of the largest come apart if it is large."""
+    largest = max(lines, key=len, default=b"")
+    if len(largest) < _LARGE:
+        return [b"".join(lines)]
+    return [b"".join([some for some in lines if some is not largest]), largest]
 
 
 def _marks(low: bytes) -> list[int] | None:

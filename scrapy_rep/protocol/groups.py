@@ -6,6 +6,7 @@ RFC 9309 sections 2.2 and 2.2.1.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import agent as tokens
@@ -13,6 +14,13 @@ from scrapy_rep.protocol import blocks, syntax
 from scrapy_rep.protocol.profiles import Profile
 from scrapy_rep.protocol.syntax import Record
 
+Patterns = tuple[list[str], list[str]]
+"""The disallow and the allow patterns of some groups, as written."""
+Lines = dict[tuple[bool, str], int]
+"""The line on which each pattern stands first; True is for allow."""
+
+_LARGE: Final = 1_000
+"""Records from which on a group is not merged with others, so that crawlers can share it."""
 _RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
 _PACES: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME})
 
@@ -52,12 +60,12 @@ def groups(
 
 def applicable(
     found: Iterable[Group], wanted: Sequence[str], profile: Profile
-) -> tuple[str | None, list[Record]]:
-    """The groups of the first token that has any are merged; else those of ``*``; else nothing.
+) -> tuple[str | None, list[Sequence[Record]]]:
+    """The groups of the first token that has any count; else those of ``*``; else none.
 
     RFC 9309 section 2.2.1. The first item is the token that was found, or None.
     """
-    by_token: dict[str, list[Record]] = {}
+    by_token: dict[str, list[Sequence[Record]]] = {}
     for group in found:
         for token in dict.fromkeys((*wanted, tokens.DEFAULT)):
             if token in by_token and not profile.all_groups_are_merged:
@@ -67,7 +75,7 @@ def applicable(
             else:
                 matches = tokens.is_named(group.names, token, profile)
             if matches:
-                by_token.setdefault(token, []).extend(group.records)
+                by_token.setdefault(token, []).append(group.records)
     for token in (*wanted, tokens.DEFAULT):
         if token in by_token:
             return token, by_token[token]
@@ -76,8 +84,8 @@ def applicable(
 
 def records_for(
     text: bytes, wanted: Sequence[str], profile: Profile
-) -> tuple[str | None, list[Record]]:
-    """The records of the groups that apply to tokens, one by one and with their lines."""
+) -> tuple[str | None, list[Sequence[Record]]]:
+    """The records of each group that applies to tokens, one by one and with their lines."""
     found = groups(syntax.records(text.decode("latin-1"), profile), profile)
     return applicable(found, wanted, profile)
 
@@ -88,21 +96,40 @@ def pace_records_for(text: bytes, wanted: Sequence[str], profile: Profile) -> li
     They end the list of user-agent lines before them, as rules do: one in three of the sites that
     write Crawl-delay has such a line for one crawler right above the group of another.
     """
-    found = groups(syntax.records(text.decode("latin-1"), profile), profile, _RULES | _PACES)
-    return applicable(found, wanted, profile)[1]
+    records = syntax.records(syntax.squeezed(text).decode("latin-1"), profile)
+    found = groups(records, profile, _RULES | _PACES)
+    return [*chain.from_iterable(applicable(found, wanted, profile)[1])]
 
 
 def patterns_for(
     text: bytes, wanted: Sequence[str], profile: Profile
-) -> tuple[str | None, list[str], list[str]]:
-    """The token found for a crawler, and its disallow and allow patterns as written."""
+) -> tuple[str | None, list[Patterns]]:
+    """The token found for a crawler, and its patterns as written.
+
+    If one of several groups that apply is large, its patterns come last and apart from the others.
+    """
     if profile.lines_are_ordinary:
         found = blocks.blocks(text, wanted, profile)
         if found is not None:
-            return found[0], *blocks.patterns(found[1], profile)
-    token, ordered = ordered_patterns_for(text, wanted, profile)
-    disallow = [pattern for allowed, pattern in ordered if not allowed]
-    return token, disallow, [pattern for allowed, pattern in ordered if allowed]
+            return found[0], [blocks.patterns(block, profile) for block in found[1]]
+    token, records = records_for(syntax.squeezed(text), wanted, profile)
+    return token, [_sorted(_rules_of(part, profile)) for part in _parts(records)]
+
+
+def _sorted(rules: Iterable[tuple[tuple[bool, str], int]]) -> Patterns:
+    found: Patterns = ([], [])
+    for (allowed, pattern), _ in rules:
+        found[allowed].append(pattern)
+    return found
+
+
+def _parts(records: Sequence[Sequence[Record]]) -> list[list[Record]]:
+    """The records of all groups; those of the largest come apart if it is large."""
+    largest = max(records, key=len, default=[])
+    if len(records) < 2 or len(largest) < _LARGE:
+        return [[*chain.from_iterable(records)]]
+    others = [group for group in records if group is not largest]
+    return [[*chain.from_iterable(others)], [*largest]]
 
 
 def ordered_patterns_for(
@@ -110,15 +137,18 @@ def ordered_patterns_for(
 ) -> tuple[str | None, list[tuple[bool, str]]]:
     """The token found for a crawler, and its patterns in the order of the file, True for allow."""
     token, records = records_for(syntax.squeezed(text), wanted, profile)
-    return token, [rule for rule, _ in _rules_of(records, profile)]
+    return token, [rule for rule, _ in _rules_of(chain.from_iterable(records), profile)]
 
 
-def lines_for(text: bytes, wanted: Sequence[str], profile: Profile) -> dict[tuple[bool, str], int]:
-    """The line on which each pattern of a crawler stands first, True for allow."""
-    lines: dict[tuple[bool, str], int] = {}
-    for rule, line in _rules_of(records_for(text, wanted, profile)[1], profile):
-        lines.setdefault(rule, line)
-    return lines
+def lines_for(text: bytes, wanted: Sequence[str], profile: Profile) -> list[Lines]:
+    """The line on which each pattern of a crawler stands first in each part of its rules."""
+    found: list[Lines] = []
+    for records in _parts(records_for(text, wanted, profile)[1]):
+        lines: Lines = {}
+        for rule, line in _rules_of(records, profile):
+            lines.setdefault(rule, line)
+        found.append(lines)
+    return found
 
 
 def _rules_of(

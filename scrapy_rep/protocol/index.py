@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import Final
 
+from scrapy_rep.protocol.budget import FEW
 from scrapy_rep.protocol.path import Form
-from scrapy_rep.protocol.places import FEW, Placed, guards_of
+from scrapy_rep.protocol.places import Placed, guards_of
 
 _CROWD: Final = 16
 """Patterns behind one head or guard; where there are more, they are found by something else."""
@@ -165,7 +166,7 @@ class PatternIndex:
         """Patterns that crowd behind one guard are found by the piece that the fewest hold."""
         crowds = [text for text, patterns in self.guards.items() if len(patterns) > _CROWD]
         pieces = {
-            pattern: sorted({*_floating(pattern)}, key=len)[-_PIECES:]
+            pattern: sorted(dict.fromkeys(_floating(pattern)), key=len)[-_PIECES:]
             for text in crowds
             for pattern in self.guards[text]
         }

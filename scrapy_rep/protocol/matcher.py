@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import Final
 
+from scrapy_rep.protocol.budget import uncounted
 from scrapy_rep.protocol.index import PatternIndex
 from scrapy_rep.protocol.path import Form, match_path, normal_path, origin_of
 from scrapy_rep.protocol.places import Sieve
@@ -48,7 +49,8 @@ def matcher_for(
     if not sieve.number:
         return everything
     if sieve.is_many:
-        return _of_many(_of_few(sieve, decides, form), put_in_order)
+        longest = min(LONG_URI, uncounted(sieve.wild))
+        return _of_many(_of_few(sieve, decides, form), longest, put_in_order)
     if sieve.ends or sieve.guards:
         return _of_few(sieve, decides, form)
     return _of_heads(sieve.heads, decides, form)
@@ -109,13 +111,13 @@ def _of_few(sieve: Sieve, decides: Matcher, form: Form) -> Matcher:
     return allows
 
 
-def _of_many(few: Matcher, put_in_order: Callable[[], None]) -> Matcher:
-    """So many questions, or one as long as they are, are answered without an index."""
+def _of_many(few: Matcher, longest: int, put_in_order: Callable[[], None]) -> Matcher:
+    """So many questions about URIs of so many octets are answered without an index."""
     asked = 0
 
     def allows(uri: str) -> bool:
         nonlocal asked
-        asked += 1 if len(uri) < LONG_URI else PATIENCE
+        asked += 1 if len(uri) < longest else PATIENCE
         if asked < PATIENCE:
             return few(uri)
         put_in_order()

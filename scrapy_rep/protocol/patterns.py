@@ -3,6 +3,7 @@
 RFC 9309 sections 2.2.2 and 2.2.3. Only what the sieve of :mod:`scrapy_rep.protocol.places` lets
 through comes here, and most paths never do: so a set is made when it is asked for the first time,
 and a pattern that is not a literal is taken apart when it is tried for the first time.
+What one question may cost is bounded by :mod:`scrapy_rep.protocol.budget`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from scrapy_rep.protocol import budget
+from scrapy_rep.protocol.budget import FEW, TooCostlyError
 from scrapy_rep.protocol.index import PatternIndex
 from scrapy_rep.protocol.path import Form
-from scrapy_rep.protocol.places import FEW, Place, Placed, each_placed
+from scrapy_rep.protocol.places import Place, Placed, each_placed
 from scrapy_rep.protocol.wildcard import Wildcard, wildcard
 
 _FEW_SHOWN: Final = 16
@@ -24,7 +27,8 @@ _MOST_APART: Final = 5_000_000
 class PatternSet:
     """All patterns of one kind, allow or disallow, that hold for one crawler.
 
-    Some may be placed already. ``index`` is None until :meth:`put_in_order`.
+    Some may be placed already. ``index`` is None until :meth:`put_in_order`. Each question about a
+    path raises TooCostlyError if the budget does not suffice; ``share`` sets have it together.
     """
 
     __slots__ = (
@@ -36,11 +40,15 @@ class PatternSet:
         "_octets",
         "_others",
         "_placed",
+        "_steps",
         "_tried",
+        "_uncounted",
         "index",
     )
 
-    def __init__(self, patterns: Sequence[str], form: Form, placed: Sequence[Placed] = ()) -> None:
+    def __init__(
+        self, patterns: Sequence[str], form: Form, placed: Sequence[Placed] = (), *, share: int = 1
+    ) -> None:
         changed = {*form.changed(patterns)}
         plain = [p for p in patterns if "*" not in p and "$" not in p and p not in changed]
         self._form = form
@@ -50,6 +58,8 @@ class PatternSet:
         if len(plain) < len(patterns):
             known = {*plain}
             self._others = tuple([p for p in dict.fromkeys(patterns) if p not in known])
+        self._steps = budget.STEPS // share
+        self._uncounted = budget.uncounted(self._others)
         self._given = placed
         self._placed: list[Placed] | None = None
         self._tried = False
@@ -114,12 +124,29 @@ class PatternSet:
 
     def _met(self, path: str) -> Iterator[tuple[Wildcard, str]]:
         """The patterns that are no literals and may match a path, taken apart and as written."""
+        if len(path) > self._uncounted:
+            yield from self._met_within_budget(path)
+            return
         for pattern in self._shown(path):
             wild = self._apart.get(pattern)
             if wild is None and self._may_match(pattern, path):
                 wild = self._take_apart(pattern)
             if wild is not None:
                 yield wild, pattern
+
+    def _met_within_budget(self, path: str) -> Iterator[tuple[Wildcard, str]]:
+        """The same, where all of them together might take too long; raises TooCostlyError."""
+        left = self._steps
+        for pattern in self.put_in_order().shown(path):
+            left -= budget.STEPS_OF_A_PATTERN
+            if self._fits(pattern, path):
+                wild = self._apart.get(pattern) or self._take_apart(pattern)
+                left -= wild.steps(path) + budget.STEPS_OF_A_PIECE * len(wild.floats)
+                if left < 0:
+                    raise TooCostlyError
+                yield wild, pattern
+            elif left < 0:
+                raise TooCostlyError
 
     def _shown(self, path: str) -> Iterable[str]:
         """The patterns that are no literals and whose head, end or guard a path has.
@@ -149,13 +176,17 @@ class PatternSet:
 
     def _may_match(self, pattern: str, path: str) -> bool:
         """A path is long enough for a pattern, and holds all of its pieces somewhere."""
-        text = pattern.removesuffix("$")
-        octets = len(text) - text.count("*")
+        if not self._fits(pattern, path) or self._form.changes(pattern):
+            return self._fits(pattern, path)
+        return all(map(path.__contains__, pattern.removesuffix("$").split("*")))
+
+    def _fits(self, pattern: str, path: str) -> bool:
+        """A path is long enough for a pattern, and begins as the pattern does."""
+        octets = len(pattern) - pattern.count("*") - pattern.endswith("$")
+        head = pattern.partition("*")[0]
         if self._form.changes(pattern):
-            return octets <= 3 * len(path)
-        if octets > len(path):
-            return False
-        return all(map(path.__contains__, text.split("*")))
+            return octets <= 3 * len(path) and path.startswith(self._form.unchanged(head))
+        return octets <= len(path) and path.startswith(head.removesuffix("$"))
 
     def _take_apart(self, pattern: str) -> Wildcard:
         wild = wildcard(pattern, self._form)

@@ -11,11 +11,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from scrapy_rep.protocol.budget import FEW
 from scrapy_rep.protocol.path import Form
 from scrapy_rep.protocol.wildcard import floating_piece
 
-FEW: Final = 24
-"""So few heads or guards are asked for one by one, whatever comes."""
+LONGEST_GUARD: Final = 32
+"""Octets of a guard; the rest of a longer piece is not needed to tell most paths, and makes the
+search for it slower where path and piece are made to be alike."""
 _TELLING: Final = 3
 """Octets of a text that few paths hold by chance."""
 
@@ -48,6 +50,8 @@ class Sieve(NamedTuple):
     """Octets of the patterns."""
     placed: Sequence[Placed]
     """The patterns that took some time, to be used again."""
+    wild: Sequence[str]
+    """The patterns that are no literals."""
 
     @classmethod
     def of(cls, patterns: list[str], joined: str, form: Form) -> Sieve:
@@ -55,6 +59,7 @@ class Sieve(NamedTuple):
         special: list[str] = []
         if "*" in joined or "$" in joined:
             special = [p for p in patterns if "*" in p or "$" in p]
+        wild = special
         heads: list[str] = []
         others: list[str] = []
         if form.changes(joined):
@@ -62,6 +67,7 @@ class Sieve(NamedTuple):
             both = {p for p in changed if "*" in p or "$" in p}
             if both:
                 special = [p for p in special if p not in both]
+            wild = special + changed
             for pattern in changed:
                 head = form.unchanged(pattern).partition("*")[0]
                 if len(head) > 1:
@@ -73,7 +79,7 @@ class Sieve(NamedTuple):
         for place, text, _ in slow:
             (heads, ends, guards)[place].append(text)
         all_heads = (*patterns, *heads)
-        return cls(all_heads, tuple(ends), tuple(guards), len(patterns), len(joined), slow)
+        return cls(all_heads, tuple(ends), tuple(guards), len(patterns), len(joined), slow, wild)
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -93,7 +99,7 @@ class Sieve(NamedTuple):
         return 250 + octets + 75 * texts + 140 * len(self.placed)
 
 
-NO_PATTERNS: Final = Sieve((), (), (), 0, 0, ())
+NO_PATTERNS: Final = Sieve((), (), (), 0, 0, (), ())
 
 
 def _placed(
@@ -114,7 +120,8 @@ def _placed(
         elif pattern[-1] == "*":
             others.append(pattern)
         elif pattern[-1] != "$":
-            guards.append(pattern[pattern.rfind("*") + 1 :])
+            at = pattern.rfind("*") + 1
+            guards.append(pattern[at : at + LONGEST_GUARD])
         elif "*" in pattern[at + 1 :] or len(pattern) == at + 2:
             others.append(pattern)
         else:
@@ -155,6 +162,11 @@ def places_of(pattern: str, form: Form) -> Iterator[tuple[Place, str]]:
 
 def guards_of(pieces: list[str], form: Form) -> Collection[str]:
     """What a path must hold of the longest piece that tells, or one of what it must hold."""
+    return {text[:LONGEST_GUARD] for text in _telling(pieces, form)}
+
+
+def _telling(pieces: list[str], form: Form) -> Collection[str]:
+    """One text that a path must hold, or several of which it must hold at least one."""
     piece = max(pieces, key=len)
     if not form.changes(piece):
         return (piece,)
@@ -168,4 +180,4 @@ def guards_of(pieces: list[str], form: Form) -> Collection[str]:
         plain = max(first, *[other[2:] for other in others], key=len)
         if len(plain) >= _TELLING:
             return (plain,)
-    return {*floating_piece(piece, form)}
+    return floating_piece(piece, form)

@@ -6,24 +6,26 @@ then it compiles the rules of the crawler that asks, and keeps those.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from hashlib import blake2b
 from typing import Final
 
 from scrapy_rep.protocol import agent as tokens
+from scrapy_rep.protocol import compiled as compiling
 from scrapy_rep.protocol import extensions, groups, syntax
+from scrapy_rep.protocol.compiled import Compiled
 from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
 from scrapy_rep.protocol.matcher import OutgrownError
-from scrapy_rep.protocol.path import ROBOTS_TXT, form_of
+from scrapy_rep.protocol.path import ROBOTS_TXT
 from scrapy_rep.protocol.profiles import Profile, named
-from scrapy_rep.protocol.ruleset import Decisive, FirstMatch, LongestMatch
+from scrapy_rep.protocol.ruleset import Decisive
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, Record
 from scrapy_rep.protocol.verdict import (
     BY_RULE,
     NO_GROUP,
     NO_RULE_MATCHES,
     ROBOTS_TXT_ITSELF,
+    TOO_COSTLY,
     Rule,
     Verdict,
 )
@@ -32,63 +34,8 @@ __all__ = ["RobotsTxt", "Rule", "Verdict"]
 
 _MOST_AGENTS: Final = 64
 """Crawlers whose rules one robots.txt keeps compiled; past that it begins anew."""
-
-
-_Source = tuple[list[str], list[str]] | list[tuple[bool, str]]
-"""What rules are made of: disallow and allow patterns, or both in the order of the file."""
-
-
-class _Compiled:
-    """What a robots.txt holds for one crawler: its rules now, their lines once they are asked."""
-
-    __slots__ = ("group", "lines", "mark", "rules", "wanted")
-
-    def __init__(
-        self,
-        text: bytes,
-        wanted: tuple[str, ...],
-        profile: Profile,
-        others: Collection[_Compiled],
-    ) -> None:
-        self.wanted = wanted
-        self.lines: dict[tuple[bool, str], int] | None = None
-        self.mark: bytes | None = None
-        self.group, source = _source(text, wanted, profile)
-        shared = self._shared(source, text, profile, others) if others else None
-        self.rules = shared or _rules(source, profile)
-
-    def _shared(
-        self, source: _Source, text: bytes, profile: Profile, others: Collection[_Compiled]
-    ) -> LongestMatch | FirstMatch | None:
-        """Crawlers with the same rules share them: nothing grows with agents times rules."""
-        self.mark = _mark(source)
-        for other in others:
-            if other.mark is None:  # it was the first, and could not know that others would come
-                other.mark = _mark(_source(text, other.wanted, profile)[1])
-            if other.mark == self.mark:
-                return other.rules
-        return None
-
-
-def _source(text: bytes, wanted: tuple[str, ...], profile: Profile) -> tuple[str | None, _Source]:
-    """The token found for a crawler, and what its rules are made of."""
-    if profile.most_octets_win:
-        group, disallow, allow = groups.patterns_for(text, wanted, profile)
-        return group, (disallow, allow)
-    return groups.ordered_patterns_for(text, wanted, profile)
-
-
-def _rules(source: _Source, profile: Profile) -> LongestMatch | FirstMatch:
-    form = form_of(profile)
-    free = profile.robots_txt_is_always_allowed
-    if isinstance(source, tuple):
-        return LongestMatch(*source, form, robots_txt_is_free=free)
-    return FirstMatch(source, form, robots_txt_is_free=free)
-
-
-def _mark(source: _Source) -> bytes:
-    """The same for the same patterns, and short."""
-    return blake2b(repr(source).encode(), digest_size=16).digest()
+_MOST_OCTETS: Final = 32_000_000
+"""Octets of memory for the compiled rules of all crawlers; past that too it begins anew."""
 
 
 class RobotsTxt:
@@ -100,7 +47,7 @@ class RobotsTxt:
         self._body = body
         self._profile = profile
         self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
-        self._compiled: dict[tuple[str, ...], _Compiled] = {}
+        self._compiled: dict[tuple[str, ...], Compiled] = {}
         self._paces: dict[tuple[str, ...], Pace] = {}
         self._parts: tuple[RobotsTxt, ...] = ()
         if profile.all_of:
@@ -150,6 +97,8 @@ class RobotsTxt:
         decisive = compiled.rules.decisive(url)
         if self._profile.robots_txt_is_always_allowed and decisive.path == ROBOTS_TXT:
             return Verdict(True, group=compiled.group, reason=ROBOTS_TXT_ITSELF)
+        if decisive.too_costly:
+            return Verdict(False, group=compiled.group, reason=TOO_COSTLY)
         if decisive.allow is None:
             reason = NO_GROUP if compiled.group is None else NO_RULE_MATCHES
             return Verdict(True, group=compiled.group, reason=reason)
@@ -186,10 +135,7 @@ class RobotsTxt:
     @property
     def size(self) -> int:
         """Octets of memory that this object holds, about."""
-        rules = {id(compiled.rules): compiled.rules for compiled in self._compiled.values()}
-        lines = {id(compiled.lines): compiled.lines for compiled in self._compiled.values()}
-        held = sum([one.size for one in rules.values()])
-        held += sum([260 * len(some or ()) for some in lines.values()]) + 400 * len(self._compiled)
+        held = compiling.size(self._compiled.values())
         return 600 + len(self._body) + held + sum([part.size for part in self._parts])
 
     def _afresh(self, url: str, key: str | tuple[str, ...]) -> bool:
@@ -210,15 +156,15 @@ class RobotsTxt:
         self._allows[key] = allows
         return allows
 
-    def _compile(self, agent: str | Sequence[str]) -> _Compiled:
+    def _compile(self, agent: str | Sequence[str]) -> Compiled:
         wanted = tokens.tokens_of(agent, self._profile)
         compiled = self._compiled.get(wanted)
         if compiled is None:
-            if len(self._compiled) >= _MOST_AGENTS:
+            others = self._compiled.values()
+            if len(others) >= _MOST_AGENTS or compiling.size(others) > _MOST_OCTETS:
                 self._compiled.clear()
                 self._allows.clear()
-            others = self._compiled.values()
-            compiled = _Compiled(self._text(), wanted, self._profile, others)
+            compiled = Compiled(self._text(), wanted, self._profile, others)
             self._compiled[wanted] = compiled
         return compiled
 
@@ -235,18 +181,15 @@ class RobotsTxt:
         values = (record.value for record in self._records() if record.key == key)
         return [value.encode("latin-1").decode("utf-8", "replace") for value in values if value]
 
-    def _rule(self, compiled: _Compiled, allow: bool, patterns: Sequence[str]) -> Rule:
+    def _rule(self, compiled: Compiled, allow: bool, patterns: Sequence[str]) -> Rule:
         """The rule of the patterns that stands first in the file."""
         if compiled.lines is None:
-            lines = groups.lines_for(self._text(), compiled.wanted, self._profile)
-            same = [one.lines for one in self._compiled.values() if one.lines == lines]
-            compiled.lines = same[0] if same else lines
-        lines = compiled.lines or {}
-        line, pattern = min([(lines[allow, pattern], pattern) for pattern in patterns])
+            compiled.find_lines(self._text(), self._profile, self._compiled.values())
+        line, pattern = compiled.first(allow, patterns)
         shown = pattern.encode("latin-1").decode("utf-8", "backslashreplace")
         return Rule(allow, shown, line)
 
-    def _lost(self, compiled: _Compiled, decisive: Decisive) -> Rule | None:
+    def _lost(self, compiled: Compiled, decisive: Decisive) -> Rule | None:
         if not decisive.overruled:
             return None
         return self._rule(compiled, not decisive.allow, decisive.overruled)

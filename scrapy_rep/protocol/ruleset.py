@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from scrapy_rep.protocol.blocks import cleaned
+from scrapy_rep.protocol.budget import TooCostlyError
 from scrapy_rep.protocol.matcher import LONG_URI, PATIENCE, Matcher, matcher_for, ordered
 from scrapy_rep.protocol.path import ROBOTS_TXT, Form, literal, match_path
 from scrapy_rep.protocol.patterns import PatternSet
@@ -20,13 +21,14 @@ class Decisive(NamedTuple):
     """What decided: the kind and the patterns of the rules, and of the best of the other kind.
 
     ``path`` is the match path; ``allow`` is None where no rule matched. Patterns are as written;
-    several may be of the same length.
+    several may be of the same length. If it was ``too_costly`` to find out, ``allow`` is False.
     """
 
     path: str
     allow: bool | None = None
     written: Sequence[str] = ()
     overruled: Sequence[str] = ()
+    too_costly: bool = False
 
 
 class LongestMatch:
@@ -39,11 +41,18 @@ class LongestMatch:
         "_asked",
         "_disallow",
         "_form",
+        "_share",
         "_sieve",
     )
 
     def __init__(
-        self, disallow: list[str], allow: list[str], form: Form, *, robots_txt_is_free: bool
+        self,
+        disallow: list[str],
+        allow: list[str],
+        form: Form,
+        *,
+        robots_txt_is_free: bool,
+        share: int = 1,
     ) -> None:
         self._sieve = Sieve.of(*cleaned(disallow), form)
         self._disallow: PatternSet | None = None
@@ -52,6 +61,7 @@ class LongestMatch:
         self._form = form
         self._always = ROBOTS_TXT if robots_txt_is_free else None
         self._asked = 0
+        self._share = share
 
     @property
     def size(self) -> int:
@@ -65,14 +75,14 @@ class LongestMatch:
         """The disallow rules are read when a path shows that one may match it."""
         if self._disallow is None:
             sieve = self._sieve
-            self._disallow = PatternSet(sieve.patterns, self._form, sieve.placed)
+            self._disallow = PatternSet(sieve.patterns, self._form, sieve.placed, share=self._share)
         return self._disallow
 
     @property
     def _permits(self) -> PatternSet:
         """The allow rules are read when a disallow rule may match."""
         if self._allow is None:
-            self._allow = PatternSet(cleaned(self._allow_lines)[0], self._form)
+            self._allow = PatternSet(cleaned(self._allow_lines)[0], self._form, share=self._share)
             self._allow_lines = []
         return self._allow
 
@@ -90,36 +100,98 @@ class LongestMatch:
 
     def _decides(self, path: str) -> bool:
         """A path is allowed unless the longest rule that matches it is a disallow."""
-        octets = 0
+        octets: int | None = 0
         if self._allow_lines or self._allow is not None:
             if self._asked < PATIENCE:
                 self._count(path)
-            octets = self._permits.longest(path)
-        if not octets:
-            return not self._forbids.match(path) or path == self._always
-        return octets >= self._forbids.longest(path) or path == self._always
+            octets = self.permitted(path)
+        try:
+            if not octets:
+                return not self._forbids.match(path) or path == self._always
+            return octets >= self._forbids.longest(path) or path == self._always
+        except TooCostlyError:
+            return path == self._always
 
     def decisive(self, uri: str) -> Decisive:
         """The rule that decides, and the one of the other kind that it overrules."""
-        path = match_path(uri, self._form)
+        return _decisive([self], match_path(uri, self._form))
+
+    def forbidden(self, path: str) -> int:
+        """Octets of the longest disallow rule that matches; raises TooCostlyError."""
         self._count(path)
         if self._asked >= PATIENCE and self._forbids.is_many:
             self._put_in_order()
-        disallow = self._forbids.longest(path)
-        allow = self._permits.longest(path)
-        if not disallow and not allow:
-            return Decisive(path)
-        forbids = self._forbids.written(path, disallow) if disallow else []
-        permits = self._permits.written(path, allow) if allow else []
-        if allow >= disallow:
-            return Decisive(path, True, permits, forbids)
-        return Decisive(path, False, forbids, permits)
+        return self._forbids.longest(path)
+
+    def permitted(self, path: str) -> int | None:
+        """Octets of the longest allow rule that matches; None if that is too costly to know."""
+        try:
+            return self._permits.longest(path)
+        except TooCostlyError:
+            return None
+
+    def written(self, path: str, octets: int, *, allow: bool) -> list[str]:
+        """The rules of one kind, as written, that are so long and match."""
+        return (self._permits if allow else self._forbids).written(path, octets) if octets else []
 
     def _count(self, path: str) -> None:
         """After so many questions, or one as long as they are, an index of many rules pays."""
         self._asked += 1 if len(path) < LONG_URI else PATIENCE
         if self._asked >= PATIENCE and self._permits.is_many:
             self._permits.put_in_order()
+
+
+class MergedMatch:
+    """The rules of several groups that apply together; the rule with the most octets is used.
+
+    Each group keeps its own rule set, so that crawlers can share it.
+    """
+
+    __slots__ = ("_always", "_form", "_parts")
+
+    def __init__(
+        self, parts: Sequence[LongestMatch], form: Form, *, robots_txt_is_free: bool
+    ) -> None:
+        self._parts = parts
+        self._form = form
+        self._always = ROBOTS_TXT if robots_txt_is_free else None
+
+    def matcher(self) -> Matcher:
+        """A function that says whether a URI may be fetched."""
+        asked = [part.matcher() for part in self._parts]
+
+        def allows(uri: str) -> bool:
+            # What each group allows, even by overruling itself, all of them together allow.
+            return all(allows(uri) for allows in asked) or self._decides(uri)
+
+        return allows
+
+    def _decides(self, uri: str) -> bool:
+        decisive = self.decisive(uri)
+        return decisive.allow is not False or decisive.path == self._always
+
+    def decisive(self, uri: str) -> Decisive:
+        """The rule that decides, and the one of the other kind that it overrules."""
+        return _decisive(self._parts, match_path(uri, self._form))
+
+
+def _decisive(parts: Sequence[LongestMatch], path: str) -> Decisive:
+    """The rule of several rule sets that decides, and the one that it overrules."""
+    try:
+        disallow = max([part.forbidden(path) for part in parts])
+    except TooCostlyError:
+        return Decisive(path, False, too_costly=True)
+    permitted = [part.permitted(path) for part in parts]
+    allow = max([octets or 0 for octets in permitted])
+    if allow < disallow and None in permitted:
+        return Decisive(path, False, too_costly=True)
+    if not disallow and not allow:
+        return Decisive(path)
+    forbids = [p for part in parts for p in part.written(path, disallow, allow=False)]
+    permits = [p for part in parts for p in part.written(path, allow, allow=True)]
+    if allow >= disallow:
+        return Decisive(path, True, permits, forbids)
+    return Decisive(path, False, forbids, permits)
 
 
 class FirstMatch:

@@ -50,7 +50,8 @@ _PREFIXES: Final = ("user-agent", "useragent", "user agent", "allow", "disallow"
 _UTF8_BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _MARKS_BEGIN: Final = frozenset((b"\xef", b"\xfe", b"\xff"))
-_BLANK_LINES: Final = re.compile(rb"\n(?:[ \t]*\n)+")
+_BLANK_LINES: Final = re.compile(rb"\n[ \t\n]*\n")
+_CR_IS_LF: Final = bytes.maketrans(b"\r", b"\n")
 _TWO_WORDS: Final = re.compile(r"([^ \t]+)[ \t]+([^ \t]+)")
 
 
@@ -105,7 +106,7 @@ def text_of(body: bytes, profile: Profile) -> bytes:
         if body.count(b"\r") == body.count(b"\r\n"):
             body = body.translate(None, b"\r")
         else:
-            body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            body = body.replace(b"\r\n", b"\n").translate(_CR_IS_LF)
     return b"\n" + body
 
 
@@ -135,16 +136,22 @@ def records(text: str, profile: Profile) -> Iterator[Record]:
     r"""The lines of a text that begins each line with ``\n`` are read one by one.
 
     RFC 9309 sections 2.2 and 2.2.4. Lines that say nothing known are passed by, as every
-    parseable line counts (section 2.3.1.5). A blank line yields a record with the key ``BLANK``
-    only where the profile gives it a meaning.
+    parseable line counts (section 2.3.1.5). Where the profile gives blank lines a meaning, the
+    first of several in a row yields a record with the key ``BLANK``.
     """
     blanks = profile.blank_line_ends_the_group
+    was_blank = False
     for number, line in enumerate(text.split("\n")):
         if line:
             record = record_of(line, number, profile)
             if record is not None:
                 yield record
-        if blanks and not line.strip(profile.whitespace):
+        if not blanks:
+            continue
+        if line.strip(profile.whitespace):
+            was_blank = False
+        elif not was_blank:
+            was_blank = True
             yield Record(number, BLANK, "")
 
 

@@ -15,6 +15,8 @@ BY_RULE: Final = "rule"
 NO_RULE_MATCHES: Final = "no rule matches"
 NO_GROUP: Final = "no group"
 ROBOTS_TXT_ITSELF: Final = "robots.txt itself"
+TOO_COSTLY: Final = "too costly"
+"""The rules could not be held against the URL within the budget, so that it is disallowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ class Rule:
 class Verdict:
     """A verdict says whether a request may be sent, and why.
 
-    ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself``, or a word
-    of the access method such as ``unreachable``.
+    ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself``,
+    ``too costly``, or a word of the access method such as ``unreachable``.
     """
 
     allowed: bool

@@ -1,8 +1,8 @@
 """Patterns with wildcards are taken apart, and held against match paths.
 
 RFC 9309 section 2.2.3. No regular expression is made of a pattern: each literal piece is looked for
-once, from where the one before it ended, so that what an adversary writes costs no more than its
-length.
+once, from where the one before it ended. What one attempt may cost is known before it is made; what
+all the patterns of a file may cost together is bounded in :mod:`scrapy_rep.protocol.patterns`.
 """
 
 from __future__ import annotations
@@ -74,6 +74,17 @@ class Wildcard(NamedTuple):
                 return False
             at = found + len(taken)
         return self.tail is None or _ends_with(self.tail, path, at)
+
+    def steps(self, path: str) -> int:
+        """The octets that :meth:`matches` may compare at most.
+
+        Searching for a piece compares up to its length times the length of the path. Where pieces
+        differ in a query, each may be searched for three times.
+        """
+        if self.exact or not path.startswith(self.head):
+            return 0
+        sought = sum([len(piece.text) for piece in self.floats])
+        return sought * len(path) * (3 if self.differs else 1)
 
     @property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""Where entries are kept: ``REP_STORE`` names one of the stores here, or a class of one's own."""
+"""Where entries are kept: ``REP_STORE`` names one of the stores here, or a custom class."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from urllib.parse import unquote
 from scrapy_rep.stores.base import MONTH, Store, StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.uri import is_ambiguous, shown
 
-__all__ = ["Store", "StoreError", "open_store"]
+__all__ = ["Store", "StoreError", "check_store", "open_store"]
 
 FILE = "robots.db"
 """The file's name where a URI gives none."""
 
 MEMORY_LIMIT = 64 * 1024 * 1024
 DISK_LIMIT = 1024 * 1024 * 1024
+PREFIX = "scrapy_rep"
+
+NAMES = "memory:, sqlite:, redis://, rediss:// and unix:// do, and so does the path of a class"
 
 
 def open_store(
@@ -28,9 +32,10 @@ def open_store(
     memory_limit: int = MEMORY_LIMIT,
     disk_limit: int = DISK_LIMIT,
     keep: float = MONTH,
+    prefix: str = PREFIX,
     build: Callable[[type[Any]], Any] = lambda cls: cls(),
 ) -> Store:
-    """Return the store that ``uri`` names.
+    """Return the store that ``uri`` names, opened.
 
     - ``memory:``, of at most ``memory_limit`` octets;
     - ``sqlite:`` or ``sqlite:NAME``, a file in ``directory``, and ``sqlite:///PATH``, of at most
@@ -38,51 +43,83 @@ def open_store(
     - ``redis://``, ``rediss://`` and ``unix://``, which keep a good copy for ``keep`` seconds;
     - ``package.module.Class``, of which ``build`` makes an instance.
 
-    Raises ``ValueError``, one line without credentials, if it names none. A file or a server
-    that is out of order raises nothing here, but ``StoreError`` when the store is used.
+    Keys in a store that others may share begin with ``prefix``. Raises ``ValueError``, one line
+    without credentials, if ``uri`` names no store. A file or a server that is out of order raises
+    nothing here, but ``StoreError`` when the store is used.
+    """
+    check_store(uri)
+    scheme, colon, rest = uri.partition(":")
+    if not colon:
+        return _made(uri, build)
+    if scheme == "memory":
+        return MemoryStore(memory_limit)
+    if scheme == "sqlite":
+        return SqliteStore(_path(uri, rest, Path(directory)), limit=disk_limit)
+    from scrapy_rep.stores.redis import RedisStore
+
+    return RedisStore(uri, keep=keep)
+
+
+def check_store(uri: str) -> None:
+    """Raise ``ValueError``, as :func:`open_store` does, if ``uri`` names no store.
+
+    Opens no file and no connection.
     """
     scheme, colon, rest = uri.partition(":")
     if not colon:
-        return _own(uri, build)
-    if scheme == "memory" and not rest:
-        return MemoryStore(memory_limit)
-    if scheme == "sqlite":
-        return SqliteStore(_path(rest, Path(directory)), limit=disk_limit)
-    if scheme in ("redis", "rediss", "unix") and rest.startswith("//"):
-        return _redis(uri, keep)
+        _class(uri)
+    elif scheme == "sqlite":
+        _path(uri, rest, Path())
+    elif scheme in ("redis", "rediss", "unix") and rest.startswith("//"):
+        _check_redis(uri)
+    elif scheme != "memory" or rest:
+        raise ValueError(f"{shown(uri)!r} names no store: {NAMES}")
+
+
+def _path(uri: str, rest: str, directory: Path) -> Path:
+    if not any(mark in rest for mark in "?#"):
+        if rest.startswith("///") and not rest.endswith("/"):
+            return Path(unquote(rest[2:]))
+        if "/" not in rest:
+            return directory / (unquote(rest) or FILE)
     raise ValueError(
-        f"{scheme + ':'!a} names no store: memory:, sqlite:, redis://, rediss:// and unix:// do,"
-        " and so does the path of a class"
+        f"{shown(uri)!r} names no file: sqlite:NAME or sqlite:///PATH do, with %3F for ? and "
+        "%23 for #"
     )
 
 
-def _path(rest: str, directory: Path) -> Path:
-    if rest.startswith("///") and not rest.endswith("/"):
-        return Path(unquote(rest[2:]))
-    if "/" in rest:
-        raise ValueError(f"{'sqlite:' + rest!a} names no file: sqlite:NAME or sqlite:///PATH do")
-    return directory / (unquote(rest) or FILE)
-
-
-def _redis(uri: str, keep: float) -> Store:
+def _check_redis(uri: str) -> None:
+    if is_ambiguous(uri):
+        raise ValueError(
+            f"{shown(uri)!r} names no store for certain: in a user name, a password and elsewhere, "
+            "@ / ? # and % must be percent-encoded"
+        )
     try:
-        from scrapy_rep.stores.redis import RedisStore
+        from scrapy_rep.stores.address import Address
     except ImportError as error:
         raise ValueError(
             f"a store on Redis needs redis-py, pip install scrapy_rep[redis]: {error}"
         ) from None
-    return RedisStore(uri, keep=keep)
+    Address(uri)
 
 
-def _own(path: str, build: Callable[[type[Any]], Any]) -> Store:
+def _class(path: str) -> type[Any]:
+    """Return the class of that path. Raises ``ValueError`` if it is not a store's."""
     module, _, name = path.rpartition(".")
     try:
         cls = getattr(import_module(module), name) if module else None
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{path!a} names no store: {error}") from None
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        why = f": {error}" if shown(path) == path else ""  # it quotes the path
+        raise ValueError(f"{shown(path)!r} names no store{why}") from None
     if not isinstance(cls, type) or not issubclass(cls, Store):
-        raise ValueError(f"{path!a} names no store: it is no subclass of scrapy_rep.stores.Store")
-    store = build(cls)
+        raise ValueError(
+            f"{shown(path)!r} names no store: it is not a subclass of scrapy_rep.stores.Store"
+        )
+    return cls
+
+
+def _made(path: str, build: Callable[[type[Any]], Any]) -> Store:
+    store = build(_class(path))
     if not isinstance(store, Store):
-        raise ValueError(f"{path!a} names no store: it makes a {type(store).__name__}")
+        raise ValueError(f"{shown(path)!r} names no store: it makes a {type(store).__name__}")
     return store

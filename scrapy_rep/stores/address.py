@@ -8,8 +8,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import redis
 
+from scrapy_rep.stores.uri import shown
+
 _PLAIN_OPTIONS = frozenset({"db", "username", "password"})
 _TEXT_LIMIT = 120
+
+_NOT_A_URI = "not the URI of a Redis server"
+_ENCODE = "something in it is malformed; in a password, @ / ? # and % must be percent-encoded"
 
 
 class Connection(Protocol):
@@ -46,14 +51,20 @@ class Address:
     def __init__(self, uri: str) -> None:
         try:
             parts = urlsplit(uri)
-            self._text = _without_credentials(uri)
-            self._check(parts.scheme, parts.path, parse_qs(parts.query))
+            query = parse_qs(parts.query)
             parse: Callable[[str], dict[str, Any]] = redis.connection.parse_url
             self._options = parse(uri)
+        except ValueError:  # it quotes what is wrong, which may be part of a password
+            raise ValueError(f"{shown(uri)!r} is {_NOT_A_URI}: {_ENCODE}") from None
+        try:
+            self._check(parts.scheme, parts.path, query)
         except ValueError as error:
-            raise ValueError(f"not the URI of a Redis server: {error}") from None
+            raise ValueError(f"{shown(uri)!r} is {_NOT_A_URI}: {error}") from None
+        self._text = shown(uri)
         given = {parts.username, parts.password}
         given |= {self._options.get("username"), self._options.get("password")}
+        given |= {v for name, values in query.items() if name != "db" for v in values}
+        given |= set(query) - _PLAIN_OPTIONS  # redis-py quotes the names that it does not know
         secrets = {secret for secret in given if secret}
         # The longest first: one may hold another.
         self._secrets = sorted(secrets | {unquote(s) for s in secrets}, key=len, reverse=True)
@@ -67,7 +78,9 @@ class Address:
     def _check(scheme: str, path: str, query: dict[str, list[str]]) -> None:
         for name in query:
             if name not in _PLAIN_OPTIONS and not (name.startswith("ssl_") and scheme == "rediss"):
-                raise ValueError(f"{name!a} is not an option")
+                raise ValueError(
+                    "its options may be db, username and password, and with rediss:// ssl_..."
+                )
         if scheme == "unix":
             if not path:
                 raise ValueError("it has no path to a socket")
@@ -92,9 +105,3 @@ class Address:
         if len(text) > _TEXT_LIMIT:
             text = text[:_TEXT_LIMIT] + "..."
         return f"Redis at {self}: {type(error).__name__}: {text}"
-
-
-def _without_credentials(uri: str) -> str:
-    parts = urlsplit(uri)
-    place = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{place}{parts.path}"

@@ -1,83 +1,116 @@
-"""The SQLite file of :mod:`scrapy_rep.stores.sqlite`: its tables, its damages, its end.
+"""The SQLite file of :mod:`scrapy_rep.stores.sqlite`: how it is opened, mended and kept small.
 
-Two connections, one that reads and one that writes. A file that turns out to be damaged is set
-aside as ``NAME.corrupt`` and begun anew; one that was deleted or replaced under us is opened
-anew; either is said in one warning. What the operating system refuses (a full disk, a directory
-that may not be written) is a :class:`StoreError`. A file that holds something else than our
-tables is never touched.
+Two connections, one that reads and one that writes. A file of ours that turns out to be damaged
+is set aside as ``NAME.corrupt``, or ``NAME.corrupt-2`` and so on, and begun anew; one that was
+deleted or replaced under us is opened anew; either is said in one warning. What the operating
+system refuses (a full disk, a directory that may not be written) is a :class:`StoreError`. A file
+that is not ours is never touched (:mod:`scrapy_rep.stores.header`).
+
+A new file is readable by its owner alone, and SQLite gives its log the same permissions. A file
+that exists keeps those that it has, as somebody may have chosen them.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import random
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.transaction import TROUBLES, DamagedError, Transaction, number, trouble_of
+from scrapy_rep.stores.header import APPLICATION, VERSION, ForeignError, check_owner
+from scrapy_rep.stores.tables import TABLES
+from scrapy_rep.stores.transaction import TROUBLES, DamagedError, Transaction, trouble_of
 
 logger = logging.getLogger(__name__)
 
-APPLICATION = 0x52455031
-"""Marks a SQLite file as ours (``PRAGMA application_id``)."""
+READ_PATIENCE, WRITE_PATIENCE, START_PATIENCE = 0.1, 0.5, 5.0
+"""Seconds for which a connection waits for another process's lock: to read, to write, at first."""
 
-VERSION = 1
-"""Version of the tables (``PRAGMA user_version``); older ones are dropped, newer ones refused."""
+SET_ASIDE = 10
+"""Damaged files that are kept. Where there are more, the disk is at fault, and the store rests."""
 
-READ_PATIENCE, WRITE_PATIENCE = 0.1, 10.0
-"""Seconds for which a connection waits for another process's lock."""
+SPARE_PAGES = 256
+"""Unused pages that a file may hold, so that it does not shrink and grow all the time."""
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS entries (authority TEXT PRIMARY KEY, dated REAL NOT NULL,"
-    " octets BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS entries_dated ON entries (dated)",
-    "CREATE TABLE IF NOT EXISTS leases (authority TEXT PRIMARY KEY, token TEXT NOT NULL,"
-    " until REAL NOT NULL) WITHOUT ROWID",
-)
+VACUUM_STEP = 64
+"""Unused pages that are given back at a time, which takes about a millisecond."""
 
 
 class Database:
     """The file at ``path``. Not to be carried across a fork.
 
-    ``read`` may be called from any thread; all else only from one thread at a time.
+    ``ask`` may be called from any thread; all else only from one thread at a time.
     """
 
-    def __init__(self, path: Path, limit: int) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._limit = limit
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
 
-    def open(self) -> None:
+    def open(self, patience: float = WRITE_PATIENCE) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`."""
         for attempt in ("as it is", "anew"):
             try:
-                return self._connect()
-            except (*TROUBLES, OSError, StoreError) as error:  # noqa: PERF203 (runs twice)
+                check_owner(self.path)
+                return self._connect(patience)
+            except (*TROUBLES, OSError, StoreError, DamagedError) as error:  # noqa: PERF203
                 self.close()
                 trouble = trouble_of(error) if isinstance(error, TROUBLES) else error
-                if attempt == "anew" or not isinstance(trouble, DamagedError):
-                    self._obstacle = str(trouble)
-                    raise self._shut() from None
-                self._rename(trouble)
+                if attempt == "as it is" and isinstance(trouble, DamagedError):
+                    self._rename(trouble)
+                    continue
+                said = trouble.strerror if isinstance(trouble, OSError) else None
+                self._obstacle = said or str(trouble)
+                if isinstance(trouble, ForeignError):
+                    raise trouble from None
+                raise self._shut() from None
         return None
 
-    def _connect(self) -> None:
+    def _connect(self, patience: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._writer = self._connection(WRITE_PATIENCE)
-        self._prepare(self._writer)
+        if not _size_of(self.path):
+            self._make()
+        self._writer = self._connection(patience)
+        if not _is_prepared(self._writer):  # version 1 made it
+            _prepare(self._writer)
+        _switch_to_wal(self._writer, patience)
+        self._writer.execute("PRAGMA synchronous = NORMAL")
+        self._writer.execute("PRAGMA journal_size_limit = 16777216")
+        self._writer.execute(f"PRAGMA busy_timeout = {int(WRITE_PATIENCE * 1000)}")
         self._reader = self._connection(READ_PATIENCE)
         self._reader.execute("PRAGMA query_only = 1")
-        self._reader.execute("SELECT 1 FROM entries, leases LIMIT 1").fetchall()
+        self._reader.execute("SELECT 1 FROM parts, fetch_leases, entries LIMIT 1").fetchall()
         self._identity = self._found()
+
+    def _make(self) -> None:
+        """Make the file under another name first: nobody ever finds half of one."""
+        new = self.path.with_name(f"{self.path.name}.new-{os.getpid()}")
+        new.unlink(missing_ok=True)
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        try:
+            with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+                # Only now: a file that was made without, as by version 1, uses its free pages
+                # again, but would have to be copied whole to shrink.
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+                _prepare(connection)
+            if self.path.exists():  # it is empty
+                new.chmod(stat.S_IMODE(self.path.stat().st_mode))
+                new.replace(self.path)
+            else:
+                _give_name(new, self.path)
+        finally:
+            new.unlink(missing_ok=True)
 
     def _connection(self, patience: float) -> sqlite3.Connection:
         # The URI form would read a "?" in the name as its own.
@@ -86,28 +119,6 @@ class Database:
         )
         connection.text_factory = bytes  # a damaged text need not be UTF-8
         return connection
-
-    def _prepare(self, writer: sqlite3.Connection) -> None:
-        self._refuse_strangers(writer)
-        _switch_to_wal(writer)
-        writer.execute("PRAGMA synchronous = NORMAL")
-        writer.execute("PRAGMA journal_size_limit = 16777216")
-        writer.execute("BEGIN IMMEDIATE")
-        if number(writer, "user_version") < VERSION:
-            writer.execute("DROP TABLE IF EXISTS entries")
-            writer.execute("DROP TABLE IF EXISTS leases")
-            writer.execute(f"PRAGMA application_id = {APPLICATION}")
-            writer.execute(f"PRAGMA user_version = {VERSION}")
-        for table in _TABLES:
-            writer.execute(table)
-        writer.execute("COMMIT")
-
-    def _refuse_strangers(self, writer: sqlite3.Connection) -> None:
-        used = writer.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if used and number(writer, "application_id") != APPLICATION:
-            raise StoreError("the file belongs to another application")
-        if number(writer, "user_version") > VERSION:
-            raise StoreError("the file was written by a newer version")
 
     def close(self) -> None:
         """Close both connections, whatever state they are in."""
@@ -155,39 +166,46 @@ class Database:
             self.open()
 
     def _rename(self, damage: object) -> None:
-        aside = self.path.with_name(self.path.name + ".corrupt")
         try:
+            aside = self._free_name()
             for suffix in ("", "-wal", "-shm"):
                 source = Path(f"{self.path}{suffix}")
                 if source.exists():
                     source.replace(f"{aside}{suffix}")
         except OSError as error:
-            raise StoreError(f"cannot set {str(self.path)!a} aside: {error.strerror}") from None
+            self._obstacle = f"cannot set the damaged file aside: {error.strerror}"
+            raise self._shut() from None
         logger.warning("%a is damaged (%s): set aside as %a", str(self.path), damage, aside.name)
 
-    def read(self, authority: str) -> bytes | None:
-        """Return the octets kept under ``authority``. Raises ``StoreError`` or ``DamagedError``."""
+    def _free_name(self) -> Path:
+        """Return a name that no file had, taken so that no other process can take it."""
+        for number in range(1, SET_ASIDE + 1):
+            name = f"{self.path.name}.corrupt" + (f"-{number}" if number > 1 else "")
+            aside = self.path.with_name(name)
+            with suppress(FileExistsError):
+                os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                return aside
+        self._obstacle = f"it is damaged, and {SET_ASIDE} damaged files lie beside it already"
+        raise self._shut()
+
+    def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows that a query finds. Raises ``StoreError`` or ``DamagedError``."""
         if not self._reading.acquire(timeout=READ_PATIENCE):
             raise StoreError(f"{str(self.path)!a} is being opened anew")
         try:
             if self._reader is None:
                 raise self._shut()
-            row = self._reader.execute(
-                "SELECT octets FROM entries WHERE authority = ?", (authority,)
-            ).fetchone()
+            return self._reader.execute(statement, values).fetchall()
         except TROUBLES as error:
             raise trouble_of(error) from None
         finally:
             self._reading.release()
-        return row[0] if row is not None and isinstance(row[0], bytes) else None
 
-    def rows(self) -> Iterator[tuple[str, bytes]]:
-        """Yield authority and octets of each entry, over a connection of its own."""
-        connection = self._connection(WRITE_PATIENCE)
+    def rows(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a long query, over a connection of its own. Raises ``StoreError``."""
+        connection = self._connection(START_PATIENCE)
         try:
-            for key, octets in connection.execute("SELECT authority, octets FROM entries"):
-                if isinstance(key, bytes) and isinstance(octets, bytes):
-                    yield key.decode("utf-8", "replace"), octets
+            yield from connection.execute(statement, values)
         except TROUBLES as error:
             raise StoreError(f"SQLite: {error}") from None
         finally:
@@ -195,14 +213,72 @@ class Database:
 
     def transaction(self) -> Transaction:
         """Begin to write. Raises ``StoreError``."""
+        return Transaction(self._connected)
+
+    @property
+    def size(self) -> int:
+        """The octets of the pages in use. Raises ``StoreError`` or ``DamagedError``."""
+        used = self._number("page_count") - self._number("freelist_count")
+        return used * self._number("page_size")
+
+    def shrink(self) -> bool:
+        """Give unused pages back, a few at a time; return whether there are more of them."""
+        spare = self._number("freelist_count") - SPARE_PAGES
+        if spare <= 0 or not self._number("auto_vacuum"):
+            return False
+        # A pragma without a result is taken no further than one page by ``execute``.
+        try:
+            self._connected.executescript(f"PRAGMA incremental_vacuum({min(spare, VACUUM_STEP)})")
+        except TROUBLES as error:
+            raise trouble_of(error) from None
+        return spare > VACUUM_STEP
+
+    def _number(self, pragma: str) -> int:
+        try:
+            return int(self._connected.execute(f"PRAGMA {pragma}").fetchone()[0])
+        except TROUBLES as error:
+            raise trouble_of(error) from None
+
+    @property
+    def _connected(self) -> sqlite3.Connection:
         if self._writer is None:
             raise self._shut()
-        return Transaction(self._writer, self._limit)
+        return self._writer
 
 
-def _switch_to_wal(writer: sqlite3.Connection) -> None:
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _give_name(new: Path, path: Path) -> None:
+    """Name a file ``path`` as well, unless another process was quicker."""
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        new.replace(path)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    with Transaction(connection) as write:
+        write.run(f"PRAGMA application_id = {APPLICATION}")
+        write.run(f"PRAGMA user_version = {VERSION}")
+        for table in TABLES:
+            write.run(table)
+
+
+def _is_prepared(writer: sqlite3.Connection) -> bool:
+    names = {name for (name,) in writer.execute("SELECT name FROM sqlite_master")}
+    return {b"parts", b"parts_until", b"fetch_leases", b"entries", b"entries_dated"} <= names
+
+
+def _switch_to_wal(writer: sqlite3.Connection, patience: float) -> None:
     """Switch to write-ahead logging; SQLite does not wait for others who do so by itself."""
-    end = time.monotonic() + WRITE_PATIENCE
+    end = time.monotonic() + patience
     while True:
         try:
             writer.execute("PRAGMA journal_mode = WAL")

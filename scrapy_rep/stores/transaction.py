@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import suppress
+from typing import Any
 
 from scrapy_rep.stores.base import StoreError
-
-_PRUNE = (
-    "DELETE FROM entries WHERE authority IN (SELECT authority FROM entries ORDER BY dated LIMIT ?)"
-)
 
 # The texts of errors that say nothing about the file's content; Python 3.10 has no codes.
 _CIRCUMSTANCES = (
@@ -45,12 +42,12 @@ def trouble_of(error: Exception) -> Exception:
 class Transaction:
     """All that is written in its context is there afterwards, or nothing of it.
 
+    It holds the write lock from its start, so that what it reads stays true until it writes.
     Raises ``StoreError`` or ``DamagedError``.
     """
 
-    def __init__(self, connection: sqlite3.Connection, limit: int) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._limit = limit
 
     def __enter__(self) -> Transaction:
         self.run("BEGIN IMMEDIATE")
@@ -59,7 +56,6 @@ class Transaction:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
-                self._prune()
                 self.run("COMMIT")
         finally:
             if self._connection.in_transaction:
@@ -73,19 +69,9 @@ class Transaction:
         except TROUBLES as error:
             raise trouble_of(error) from None
 
-    def _prune(self) -> None:
-        """Delete the oldest entries until the file's pages in use are within the limit."""
+    def ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows that the statement finds."""
         try:
-            while self._size() > self._limit and self.run(_PRUNE, 64):
-                pass
+            return self._connection.execute(statement, values).fetchall()
         except TROUBLES as error:
             raise trouble_of(error) from None
-
-    def _size(self) -> int:
-        used = number(self._connection, "page_count") - number(self._connection, "freelist_count")
-        return used * number(self._connection, "page_size")
-
-
-def number(connection: sqlite3.Connection, pragma: str) -> int:
-    """Return the number that a pragma says."""
-    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])

@@ -3,17 +3,17 @@
 ``python -m tests.benchmarks.memory [authorities]`` sends one request to each of 200,000
 authorities through the middleware, with REP_MEMORY_LIMIT at 16 MiB; the network is replaced by
 seeded files as large as those of the world. Then the built-in parses 20,000 of them. Each runs in
-a process of its own.
+a process of its own, which ends with an error if it did not measure what it says.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,11 +22,10 @@ from typing import Any
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.settings import Settings
 
-from scrapy_rep import RepDownloaderMiddleware
+from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
 from tests.benchmarks.inputs import corpus
 
 BOUND = 16 << 20
@@ -66,13 +65,14 @@ class World:
 def crawler_of(world: World) -> Crawler:
     """A crawler that has got as far as an engine."""
     settings = Settings({"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": "mybot"})
-    settings.update({"REP_MEMORY_LIMIT": BOUND, "REP_CRAWL_DELAY": False, "LOG_LEVEL": "ERROR"})
+    settings.update({"REP_MEMORY_LIMIT": BOUND, "REP_CRAWL_DELAY": False, "REP_RETRY_DELAYS": []})
     crawler = Crawler(Spider, settings)
     crawler.spider = Spider("memory")
     crawler._apply_settings()
-    downloader = SimpleNamespace(total_concurrency=16, slots={}, per_slot_settings={})
+    downloader = SimpleNamespace(total_concurrency=16, slots={}, per_slot_settings={}, active=set())
+    is_open = SimpleNamespace(closing=None, nextcall=SimpleNamespace(schedule=lambda: None))
     crawler.engine = SimpleNamespace(  # type: ignore[assignment]
-        download_async=world.download_async, downloader=downloader, _slot=None, signals=None
+        download_async=world.download_async, downloader=downloader, _slot=is_open, signals=None
     )
     return crawler
 
@@ -82,9 +82,14 @@ async def ours(count: int) -> None:
     world = World()
     gate = RepDownloaderMiddleware.from_crawler(crawler_of(world))
 
+    ends = Counter[str]()
+
     async def visit(number: int) -> None:
-        with contextlib.suppress(IgnoreRequest):
+        try:
             await gate.process_request(Request(f"https://h{number}.example/shop/item-{number}"))
+            ends["allowed"] += 1
+        except RobotsForbidden:
+            ends["forbidden"] += 1
 
     async def visit_all(first: int, last: int) -> None:
         for start in range(first, last, AT_ONCE):
@@ -99,6 +104,9 @@ async def ours(count: int) -> None:
         most = max(most, grown)
         seen = min(first + count // 10, count)
         row(seen, info["authorities"], mib(info["octets"]), mib(grown), f"{grown / BOUND:.2f}")
+    ask_that(world.fetches == ends.total() == count, f"{world.fetches} fetches, {ends}")
+    ask_that(ends["allowed"] > 0 and ends["forbidden"] > 0, f"no rules were read: {ends}")
+    ask_that(most > 0, "the process did not grow")
     info = gate.cache_info()
     left = f"{info['fetches']} fetches and {info['waiting']} requests left"
     print(
@@ -118,10 +126,17 @@ async def built_in(count: int) -> None:
         parser.allowed(f"https://{netloc}/shop/item-{number}", "mybot")
         gate._parsers[netloc] = parser
     grown = resident() - before
+    ask_that(grown > 0, "the process did not grow")
     print(
         f"built-in: {count} authorities, {mib(grown)} MiB, {grown / count / 1024:.1f} KiB each; "
         f"{grown / count * AUTHORITIES / 2**20:,.0f} MiB for {AUTHORITIES:,}"
     )
+
+
+def ask_that(measured: bool, what: str) -> None:
+    """End the process, with status 1 and a line on stderr, if nothing was ``measured``."""
+    if not measured:
+        raise SystemExit(f"nothing was measured: {what}")
 
 
 def mib(octets: int) -> str:

@@ -163,15 +163,16 @@ def rows(kept: list[tuple[Authority, Entry]], directory: Path) -> list[Row]:
 def main(count: int) -> None:
     """Print the table."""
     kept = samples(count)
-    answers = [entry.answer for _, entry in kept if entry.answer]
+    answers = [entry.answer for _, entry in kept if entry.answer is not None]
     bodies = [len(answer.body) for answer in answers if answer.body is not None]
     codec = times(lambda pair: encode_parts(*pair), kept[:5_000])
     encoded = [(authority, encode_parts(authority, entry)) for authority, entry in kept[:5_000]]
+    sizes = [sum(map(len, parts.values())) for _, parts in encoded]
     print(
         f"{count} entries; bodies: mean {statistics.mean(bodies):.0f}, median"
         f" {statistics.median(bodies):.0f} octets; encoded: mean"
-        f" {statistics.mean(sum(map(len, parts.values())) for _, parts in encoded):.0f} octets,"
-        f" encode {statistics.mean(codec):.1f} us, decode"
+        f" {statistics.mean(sizes):.0f} octets, encode"
+        f" {statistics.mean(codec):.1f} us, decode"
         f" {statistics.mean(times(lambda pair: decode_parts(*pair), encoded)):.1f} us"
     )
     print(

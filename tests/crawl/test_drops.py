@@ -104,7 +104,9 @@ def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
         name = authority.url("")
         assert len([text for text in result.lines("", "WARNING") if f"{name} " in text]) == 1
     ours = [line for line in result.log if line.logger.startswith("scrapy_rep")]
-    assert len([line for line in ours if line.level != "DEBUG"]) == len(dark)
+    (*failed, last) = [line for line in ours if line.level != "DEBUG"]
+    assert len(failed) == len(dark)
+    assert last.text.startswith("All 25 start requests were refused")
 
 
 @ensureDeferred

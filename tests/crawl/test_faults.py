@@ -33,7 +33,6 @@ MODULES = [
         "closing",
         "departures",
         "downloadermiddlewares",
-        "engine",
         "fetcher",
         "flight",
         "gate",

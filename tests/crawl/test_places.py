@@ -17,6 +17,7 @@ from scrapy.http import Response
 
 from scrapy_rep.closing import Closing
 from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.scrapy_internals import ScrapyInternals
 from scrapy_rep.stores import Store
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import RULES, obey
@@ -408,4 +409,5 @@ def test_only_a_scheduler_that_keeps_requests_is_given_them_back(
     from scrapy.utils.test import get_crawler
 
     crawler = get_crawler(settings_dict=settings)
-    assert Closing(crawler, interrupt=lambda before: None, busy=lambda: False).keeps is keeps
+    engine = ScrapyInternals(crawler, warn=pytest.fail).engine
+    assert Closing(crawler, engine, lambda before: None, lambda: False).keeps is keeps

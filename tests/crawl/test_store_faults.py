@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores import Store
+from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
 from tests.crawl.result import Result
@@ -20,6 +25,7 @@ from tests.replies import Reply
 from tests.site import Site
 from tests.stores.faults import FAULTS, faulty
 from tests.stores.obstacles import no_file_beyond, read_only_directory
+from tests.timed import timed
 
 RULES = "User-agent: *\nDisallow: /private\n"
 SAID = "The robots.txt store"
@@ -68,7 +74,7 @@ async def test_a_read_only_directory_is_said_once(site: Site) -> None:
         result = await crawl(settings=obey(REP_STORE=f"sqlite://{directory}/r.db"), plans=plans)
     assert verdicts(result) == expected
     (said,) = result.lines(SAID, "WARNING")
-    assert "unable to open" in said
+    assert "Permission denied" in said
 
 
 @ensureDeferred
@@ -118,7 +124,8 @@ async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: P
 async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     """One warning; and the new file serves the next crawl."""
     file = tmp_path / "r.db"
-    file.write_bytes(b"not a database" * 1_000)
+    SqliteStore(file).close()
+    file.write_bytes(file.read_bytes()[:100] + b"not a database" * 1_000)
     plans, expected = plans_of(site)
     settings = obey(REP_STORE=f"sqlite://{file}")
     result = await crawl(settings=settings, plans=plans)
@@ -130,6 +137,73 @@ async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     assert verdicts(again) == expected
     assert again.stats.get("robotstxt/request_count", 0) == 0
     assert fetches == 13
+
+
+@ensureDeferred
+async def test_a_file_that_is_not_ours_keeps_the_crawl_from_starting(
+    site: Site, tmp_path: Path
+) -> None:
+    """A text named by mistake is a bad setting: nothing is fetched, and the text stays."""
+    file = tmp_path / "diary.txt"
+    file.write_text("Dear diary,\n" * 50)
+    plans, _ = plans_of(site)
+    with pytest.raises(ValueError, match=r"REP_STORE: '.*diary\.txt' is not a store of"):
+        await crawl(settings=obey(REP_STORE=f"sqlite://{file}"), plans=plans)
+    assert site.hits == []
+    assert file.read_text() == "Dear diary,\n" * 50
+    assert [found.name for found in tmp_path.iterdir()] == ["diary.txt"]  # noqa: ASYNC240
+
+
+@timed
+@ensureDeferred
+async def test_a_write_lock_held_by_another_process_slows_no_crawl(
+    site: Site, tmp_path: Path
+) -> None:
+    """60 sites take seconds, not seven minutes; what was learnt is written once the lock is gone.
+
+    The log says when writing is given up; when the crawl ends, what waits is written.
+    """
+    file = tmp_path / "r.db"
+    SqliteStore(file).close()
+    plans, expected = plans_of(site, count=60)
+    settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=4)
+    blocker = sqlite3.connect(file, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    later = site.authority(RULES).url("/later")
+    arguments = {"plans": plans, "later": later, "blocker": blocker}
+    start = time.monotonic()
+    result = await crawl(UnlockingSpider, settings, **arguments)
+    assert time.monotonic() - start < 20
+    assert verdicts(result) == {**expected, later: "downloaded"}
+    assert len(result.lines("is not written for now", "WARNING")) == 1
+    assert len(result.lines(SAID, "WARNING")) == 1
+    blocker.close()
+    again = await crawl(settings=settings, plans=plans)
+    assert verdicts(again) == expected
+    assert again.stats.get("robotstxt/request_count", 0) == 0
+
+
+class UnlockingSpider(RequestsSpider):
+    """Lets go of a lock when all else is done."""
+
+    def __init__(self, blocker: sqlite3.Connection, later: str, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.blocker = blocker
+        self.later = later
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> UnlockingSpider:
+        """The spider, told when it is idle."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.unlock, signals.spider_idle)
+        return spider
+
+    def unlock(self) -> None:
+        """The lock goes, and one more request is made."""
+        if self.blocker.in_transaction:
+            self.blocker.execute("ROLLBACK")
+            self.crawler.engine.crawl(self.request(self.later))
+            raise DontCloseSpider
 
 
 class OwnStore(Store):

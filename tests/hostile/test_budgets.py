@@ -15,6 +15,7 @@ from functools import cache
 
 import pytest
 
+from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from tests.benchmarks import inputs
@@ -24,9 +25,11 @@ AGENT = "mybot"
 URL = "https://e.org/articles/2024/05/how-to-bake-bread?page=2"
 LONG_URL = "https://e.org/" + "a" * 8_178
 
-PARSE_AND_FIRST = 0.060
+PARSE_AND_FIRST = 0.080
 """Seconds for a body and its first verdict, on a machine where the calibration takes 20 ms."""
 VERDICT_ON_LONG_URL = 0.005
+PACE = 0.020
+"""Seconds for the pace of a group, in any profile; ``strictest`` reads the body five times."""
 ROOM = 2.5
 """Other processes share the machine, and what they have in its caches."""
 
@@ -186,6 +189,28 @@ def test_any_url_is_answered_in_time(name: str) -> None:
         assert seconds < VERDICT_ON_LONG_URL * ROOM * calibration()
 
 
+BLANK_LINES = {"LF": b"\n", "CRLF": b"\r\n", "CR": b"\r", "spaces": b"  \n", "tabs": b"\t\n"}
+
+
+@timed
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", BLANK_LINES)
+def test_a_pace_among_blank_lines_is_read_in_no_time(name: str, profile: str) -> None:
+    """RFC 9309 section 3: half a million blank lines, before and behind the records of a group."""
+    blank = BLANK_LINES[name] * (250_000 // len(BLANK_LINES[name]))
+    records = (
+        b"User-agent: *\nCrawl-delay: 3\nRequest-rate: 1/5\nVisit-time: 0100-0200\nDisallow: /\n"
+    )
+    body = blank + records + blank
+
+    def paces() -> list[object]:
+        robots = RobotsTxt.parse(body, profile=profile)
+        return [robots.crawl_delay(AGENT), robots.request_rate(AGENT), robots.visit_time(AGENT)]
+
+    assert paces() == [3.0, (1, 5.0, None), (60, 120)]
+    assert quickest(paces) < PACE * ROOM * calibration()
+
+
 @pytest.mark.parametrize("name", BODIES)
 def test_any_body_is_held_in_little_memory(name: str) -> None:
     """RFC 9309 section 3: at most 32 octets for each octet of the body, and 15 MB in all."""
@@ -251,6 +276,82 @@ def test_crawlers_with_the_same_rules_share_them() -> None:
     tracemalloc.stop()
     assert held <= 32 * len(body)
     assert held / 4 <= robots.size <= 4 * held
+
+
+@pytest.mark.parametrize("pattern", ["/p%d", "/*p%dx"])
+def test_crawlers_that_share_a_large_group_hold_it_once(pattern: str) -> None:
+    """RFC 9309 section 2.2.1: 60 of 64 crawlers have a group each, and 20,000 rules in common."""
+    names = [f"bot{number}" for number in range(64)]
+    lines = [f"User-agent: {name}\nDisallow: /own-{name}$" for name in names]
+    lines += [f"User-agent: {name}" for name in names]
+    lines += [f"Disallow: {pattern % number}" for number in range(20_000)]
+    body = "\n".join(lines).encode()
+    tracemalloc.start()
+    robots = RobotsTxt.parse(body)
+    for name in names[:60]:
+        for path in ("bot", "own-bot", "own-bot5x", *[f"p{number}" for number in range(40)]):
+            assert robots.allowed(f"https://e.org/{path}", name) is (
+                "x" in pattern or path[0] != "p"
+            )
+        assert not robots.allowed(f"https://e.org/own-{name}", name)
+        assert not robots.allowed("https://e.org/p77x", name)
+    for number in range(0, 60, 10):
+        assert (
+            robots.verdict(f"https://e.org/own-bot{number}", f"bot{number}").line == 2 * number + 2
+        )
+        assert robots.verdict("https://e.org/p1977x", f"bot{number}").line == 3 * 64 + 1978
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held <= 32 * len(body)
+    assert held / 4 <= robots.size <= 4 * held
+
+
+def test_crawlers_without_rules_in_common_are_not_all_kept() -> None:
+    """RFC 9309 section 3: groups that are shared in ever other ways are held within a bound."""
+    names = [f"bot{number}" for number in range(60)]
+    groups = [
+        "".join(f"User-agent: {name}\n" for name in names if (number + int(name[3:])) % 7)
+        + "".join(f"Disallow: /*g{number}-{rule:03}x\n" for rule in range(200))
+        for number in range(70)
+    ]
+    body = "\n".join(groups).encode()[:DEFAULT_MAX_SIZE]
+    tracemalloc.start()
+    robots = RobotsTxt.parse(body)
+    for name in names:
+        assert robots.allowed("https://e.org/g60-000x", name) is not bool((60 + int(name[3:])) % 7)
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held <= 48_000_000
+
+
+@pytest.mark.parametrize("profile", ["rfc9309", "google"])
+@pytest.mark.parametrize("seed", range(4))
+def test_groups_are_merged_however_large_they_are(seed: int, profile: str) -> None:
+    """RFC 9309 section 2.2.1: rules in several groups say what they say in one."""
+    rnd = random.Random(seed)
+
+    def lines(number: int) -> list[str]:
+        patterns = ("".join(rnd.choices("ab/*$", k=rnd.randrange(1, 16))) for _ in range(number))
+        return [f"{rnd.choice(('Allow', 'Disallow'))}: /{pattern}" for pattern in patterns]
+
+    parts = [lines(number) for number in (40, rnd.choice((30, 2_500)), 30)]
+    header = "User-agent: mybot\n"
+    apart = RobotsTxt.parse(
+        "".join(header + "\n".join(part) + "\n" for part in parts).encode(), profile=profile
+    )
+    together = RobotsTxt.parse(
+        (header + "\n".join(line for part in parts for line in part)).encode(), profile=profile
+    )
+    for number in range(150):
+        url = "https://e.org/" + "".join(rnd.choices("aab/", k=rnd.randrange(30)))
+        one, other = apart.verdict(url, AGENT), together.verdict(url, AGENT)
+        assert (one.allowed, one.rule and one.rule.pattern) == (
+            other.allowed,
+            other.rule and other.rule.pattern,
+        )
+        assert apart.allowed(url, AGENT) is together.allowed(url, AGENT) is one.allowed, number
 
 
 def test_crawlers_with_other_rules_do_not_share_them() -> None:

@@ -14,7 +14,7 @@ import pytest
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
 from tests.stores.crash import date
-from tests.stores.samples import authority, entry
+from tests.stores.samples import authority, entry, told
 from tests.timed import timed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ def test_a_killed_process_loses_nothing_that_was_flushed(tmp_path: Path, times: 
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         connection.close()
         store = SqliteStore(path, clock=now)
-        lost = [n for n in range(flushed) if store.get(authority(n)) != entry(n)]
+        lost = [n for n in range(flushed) if told(store.get(authority(n))) != entry(n)]
         store.close()
         assert lost == []
         path.unlink()
@@ -86,7 +86,7 @@ def test_of_many_processes_on_one_file_the_newest_entry_wins(
             for worker in range(workers)
             for number in range(key, puts, keys)
         )
-        assert store.get(authority(key)) == entry(expected[1], at=expected[0])
+        assert told(store.get(authority(key))) == entry(expected[1], at=expected[0])
     store.close()
     print(f"p99 of get in each process, ms: {[round(1000 * s, 2) for s in slowest]}")  # noqa: T201
     assert max(slowest) <= 0.02

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import tempfile
-from contextlib import suppress
+import time
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
 from tests.stores.obstacles import no_file_beyond, read_only_directory
-from tests.stores.samples import authority, entry, full_entry, gone, rules
+from tests.stores.samples import authority, entry, full_entry, gone, rules, told
 
 ENTRIES: dict[int, Entry] = {
     **{number: entry(number) for number in range(40)},
@@ -42,21 +42,30 @@ def survey(path: Path) -> tuple[int, int]:
 
     Then the store takes an entry and gives it back, unless the file cannot be opened at all.
     """
-    store = SqliteStore(path, clock=now)
     try:
-        brought = {number: store.get(authority(number)) for number in ENTRIES}
+        store = SqliteStore(path, clock=now)
+    except ValueError:  # the first page no longer says that it is ours
+        return 0, len(ENTRIES)
+    try:
+        brought = {number: told(store.get(authority(number))) for number in ENTRIES}
         dict(store)
     except StoreError:
         return 0, len(ENTRIES)
     else:
-        wrong = [n for n, found in brought.items() if found not in (None, ENTRIES[n])]
-        assert wrong == []
+        assert [n for n, found in brought.items() if not is_part_of(found, ENTRIES[n])] == []
         store.put(authority(99), entry(99))
-        assert store.get(authority(99)) == entry(99)
+        assert told(store.get(authority(99))) == entry(99)
         hits = sum(found is not None for found in brought.values())
         return hits, len(ENTRIES) - hits
     finally:
         store.close()
+
+
+def is_part_of(found: Entry | None, whole: Entry) -> bool:
+    """What came back is right, or a part of it is missed."""
+    return found is None or (
+        found.answer in (None, whole.answer) and found.failure in (None, whole.failure)
+    )
 
 
 def clear(directory: Path) -> None:
@@ -102,22 +111,45 @@ def test_truncations_never_give_a_wrong_entry(sound: bytes, tmp_path: Path, time
 
 
 def test_a_corrupt_file_is_set_aside_with_one_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, sound: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What is no SQLite file is renamed, said once, and a new file takes its place."""
+    """A store of ours that SQLite cannot read is renamed, said once, and a new one is begun."""
     path = tmp_path / "robots.db"
-    path.write_bytes(b"this is not a database" * 500)
+    path.write_bytes(sound[:100] + b"\xee" * 50_000)
     store = SqliteStore(path, clock=now)
-    assert store.get(authority()) is None
+    assert told(store.get(authority())) is None
     store.put(authority(), entry())
     store.close()
-    assert (tmp_path / "robots.db.corrupt").read_bytes().startswith(b"this is not")
+    assert (tmp_path / "robots.db.corrupt").read_bytes().startswith(sound[:100])
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert "robots.db' is damaged (file is not a database): set aside as" in record.getMessage()
+    assert "robots.db' is damaged (" in record.getMessage()
+    assert "set aside as 'robots.db.corrupt'" in record.getMessage()
     again = SqliteStore(path, clock=now)
-    assert again.get(authority()) == entry()
+    assert told(again.get(authority())) == entry()
     again.close()
+
+
+def test_a_file_that_was_set_aside_is_never_overwritten(
+    tmp_path: Path, sound: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each damaged file gets a name of its own; the eleventh stays, and the store is not open."""
+    path = tmp_path / "robots.db"
+    for number in range(10):
+        path.write_bytes(sound[:100] + bytes([number]) * 50_000)
+        store = SqliteStore(path, clock=now)
+        assert told(store.get(authority(1))) is None
+        store.close()
+    names = ["robots.db.corrupt", *(f"robots.db.corrupt-{n}" for n in range(2, 11))]
+    for number, name in enumerate(names):
+        assert (tmp_path / name).read_bytes() == sound[:100] + bytes([number]) * 50_000
+    path.write_bytes(sound[:100] + b"\xee" * 50_000)
+    store = SqliteStore(path, clock=now)
+    with pytest.raises(StoreError, match="10 damaged files lie beside it already"):
+        told(store.get(authority()))
+    store.close()
+    assert path.read_bytes() == sound[:100] + b"\xee" * 50_000
+    assert len(caplog.records) == 10
 
 
 def test_a_file_that_is_damaged_in_use_is_set_aside(
@@ -127,16 +159,16 @@ def test_a_file_that_is_damaged_in_use_is_set_aside(
     path = tmp_path / "robots.db"
     path.write_bytes(sound)
     store = SqliteStore(path, clock=now)
-    assert store.get(authority(1)) == entry(1)
+    assert told(store.get(authority(1))) == entry(1)
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xee" * (len(sound) - 4096))
     store._database._reader.execute("PRAGMA shrink_memory")  # type: ignore[union-attr]
-    found = [store.get(authority(number)) for number in ENTRIES]
+    found = [told(store.get(authority(number))) for number in ENTRIES]
     assert all(got in (None, ENTRIES[number]) for number, got in enumerate(found))
     store.put(authority(1), entry(1))
     store.flush()
-    assert store.get(authority(1)) == entry(1)
+    assert told(store.get(authority(1))) == entry(1)
     store.close()
     assert len(caplog.records) == 1
     assert (tmp_path / "robots.db.corrupt").exists()
@@ -154,13 +186,13 @@ def test_a_deleted_file_is_begun_anew_with_one_warning(
     for number, store in enumerate(stores, 2):
         store.put(authority(number), entry(number))
         store.flush()
-    assert [store.get(authority(2)) for store in stores] == [entry(2)] * 2
-    assert [store.get(authority(3)) for store in stores] == [entry(3)] * 2
+    assert [told(store.get(authority(2))) for store in stores] == [entry(2)] * 2
+    assert [told(store.get(authority(3))) for store in stores] == [entry(3)] * 2
     for store in stores:
         store.close()
     assert len(caplog.records) == 2  # one of each store
     again = SqliteStore(path, clock=now)
-    assert again.get(authority(2)) == entry(2)
+    assert told(again.get(authority(2))) == entry(2)
     again.close()
 
 
@@ -174,7 +206,7 @@ def test_two_stores_on_a_damaged_file_end_up_on_one_new_file(tmp_path: Path) -> 
         with Path(f"{path}{suffix}").open("r+b") as file:
             file.write(b"\xee" * 8192)
     for number, store in enumerate(stores, 1):
-        store.get(authority(number))
+        told(store.get(authority(number)))
         store.put(authority(number), entry(number))
         store.flush()
     for store in stores:
@@ -183,29 +215,42 @@ def test_two_stores_on_a_damaged_file_end_up_on_one_new_file(tmp_path: Path) -> 
     for store in stores:
         store.close()
     again = SqliteStore(path, clock=now)
-    assert again.get(authority(2)) == entry(2)
-    assert again.get(authority(5)) == entry(5)
+    assert told(again.get(authority(2))) == entry(2)
+    assert told(again.get(authority(5))) == entry(5)
     again.close()
 
 
-def test_a_full_disk_is_a_store_error_and_reading_goes_on(tmp_path: Path) -> None:
-    """Puts that cannot be written are told of; what was written is read; space brings it back."""
+def test_a_full_disk_is_a_store_error_and_reading_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Puts that cannot be written wait, and a flush says so; what was written is read.
+
+    Once there is space, all of them are written.
+    """
+    monkeypatch.setattr("scrapy_rep.stores.writer.RETRY_DELAY", 0.1)
     store = SqliteStore(tmp_path / "robots.db", clock=now)
     store.put(authority(0), entry(0))
     store.flush()
     with no_file_beyond(100_000):
-        with pytest.raises(StoreError, match="SQLite: "):  # noqa: PT012 (which put is no matter)
-            for number in range(1, 1_000):
-                store.put(authority(number), entry(number))
+        for number in range(1, 1_000):
+            store.put(authority(number), entry(number))
+        with pytest.raises(StoreError, match="SQLite: "):
             store.flush()
-        with suppress(StoreError):  # of what was queued meanwhile
+        assert told(store.get(authority(0))) == entry(0)
+    end = time.monotonic() + 30
+    while True:
+        try:
             store.flush()
-        assert store.get(authority(0)) == entry(0)
-        assert None in [store.get(authority(number)) for number in range(1_000)]
-    store.put(authority(1), entry(1))
-    store.flush()
-    assert store.get(authority(1)) == entry(1)
+            break
+        except StoreError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
     store.close()
+    again = SqliteStore(tmp_path / "robots.db", clock=now)
+    assert [told(again.get(authority(number))) for number in range(1_000)] == [
+        entry(number) for number in range(1_000)
+    ]
+    again.close()
 
 
 def test_a_full_database_is_a_store_error(tmp_path: Path) -> None:
@@ -217,7 +262,6 @@ def test_a_full_database_is_a_store_error(tmp_path: Path) -> None:
     store.put(authority(1), entry(1, body=random.Random(1).randbytes(100_000)))
     with pytest.raises(StoreError, match="full"):
         store.flush()
-    assert store.get(authority(1)) is None
     store.close()
     assert not (tmp_path / "robots.db.corrupt").exists()
 
@@ -229,15 +273,18 @@ def test_a_read_only_directory_is_a_store_error_at_each_call(
     with read_only_directory() as directory:
         store = SqliteStore(directory / "robots.db", clock=now)
         for _ in range(3):
-            with pytest.raises(StoreError, match="not open: SQLite: unable to open"):
-                store.get(authority())
+            with pytest.raises(StoreError, match="not open: Permission denied"):
+                told(store.get(authority()))
         store.put(authority(), entry())
         with pytest.raises(StoreError, match="not open"):
             store.flush()
         with pytest.raises(StoreError, match="not open"):
-            store.lease(authority(), 1.0).result(10)
+            told(store.lease(authority(), 1.0))
         store.close()
-    assert caplog.records == []  # it is the cache that tells
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert "is not written for now" in said[0]
+    assert said[1].endswith("1 entries could not be written")
 
 
 def test_a_directory_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:
@@ -245,21 +292,18 @@ def test_a_directory_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     store = SqliteStore(tmp_path / "file" / "robots.db", clock=now)
     with pytest.raises(StoreError, match="not open"):
-        store.get(authority())
+        told(store.get(authority()))
     store.close()
 
 
-def test_a_file_that_can_be_opened_later_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_can_be_opened_later_is(tmp_path: Path) -> None:
     """What kept the file from being opened may pass; then it is opened at the next put."""
-    monkeypatch.setattr("scrapy_rep.stores.sqlite.REOPEN_DELAY", 0.0)
     (tmp_path / "file").write_text("")
     store = SqliteStore(tmp_path / "file" / "robots.db", clock=now)
     with pytest.raises(StoreError):
-        store.get(authority())
+        told(store.get(authority()))
     (tmp_path / "file").unlink()
     store.put(authority(), entry())
     store.flush()
-    assert store.get(authority()) == entry()
+    assert told(store.get(authority())) == entry()
     store.close()

@@ -1,0 +1,115 @@
+"""What a robots.txt holds for the crawlers that have asked about it.
+
+RFC 9309 section 2.2.1. The rules of a crawler are those of all groups that name it. Where several
+crawlers ask the same file, memory must not grow with crawlers times rules, so equal rules are held
+once. Each crawler may have a small group of its own beside a large one for many crawlers: therefore
+the largest of several groups is one part of the rules, and the other groups are another.
+A file with 64 small groups and 20,000 rules for all 64 crawlers holds 8 MB instead of 290.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from hashlib import blake2b
+
+from scrapy_rep.protocol import groups
+from scrapy_rep.protocol.groups import Lines, Patterns
+from scrapy_rep.protocol.path import form_of
+from scrapy_rep.protocol.profiles import Profile
+from scrapy_rep.protocol.ruleset import FirstMatch, LongestMatch, MergedMatch
+
+_Part = LongestMatch | FirstMatch
+_Source = Patterns | list[tuple[bool, str]]
+"""What rules are made of: disallow and allow patterns, or both in the order of the file."""
+
+
+class Compiled:
+    """The rules of one crawler now, and their lines once they are needed.
+
+    ``others`` are those of the crawlers that asked before.
+    """
+
+    __slots__ = ("_fingerprints", "group", "lines", "parts", "rules", "wanted")
+
+    def __init__(
+        self,
+        text: bytes,
+        wanted: tuple[str, ...],
+        profile: Profile,
+        others: Collection[Compiled],
+    ) -> None:
+        self.wanted = wanted
+        self.lines: list[Lines] | None = None
+        self.group, sources = _sources(text, wanted, profile)
+        self._fingerprints: list[bytes] | None = None
+        self.parts: list[_Part] = []
+        if others:
+            known = {
+                key: part for other in others for key, part in other.fingerprints(text, profile)
+            }
+            self._fingerprints = [_fingerprint(source, len(sources)) for source in sources]
+            for key, source in zip(self._fingerprints, sources, strict=True):
+                self.parts.append(known.get(key) or _part(source, profile, len(sources)))
+        else:
+            self.parts += [_part(source, profile, len(sources)) for source in sources]
+        self.rules = self.parts[0] if len(self.parts) == 1 else _merged(self.parts, profile)
+
+    def fingerprints(self, text: bytes, profile: Profile) -> Iterator[tuple[bytes, _Part]]:
+        """Each part of the rules, and a short text that is the same for the same rules."""
+        if self._fingerprints is None:  # the first crawler does not know that others will come
+            sources = _sources(text, self.wanted, profile)[1]
+            self._fingerprints = [_fingerprint(source, len(sources)) for source in sources]
+        return zip(self._fingerprints, self.parts, strict=True)
+
+    def find_lines(self, text: bytes, profile: Profile, others: Collection[Compiled]) -> None:
+        """The lines of the rules are read, and held once for all crawlers."""
+        found = groups.lines_for(text, self.wanted, profile)
+        known = [lines for other in others for lines in other.lines or ()]
+        self.lines = [next((one for one in known if one == lines), lines) for lines in found]
+
+    def first(self, allow: bool, patterns: Sequence[str]) -> tuple[int, str]:
+        """The first line that one of some patterns stands on, and the pattern."""
+        return min(
+            (lines[allow, pattern], pattern)
+            for lines in self.lines or ()
+            for pattern in patterns
+            if (allow, pattern) in lines
+        )
+
+
+def size(compiled: Collection[Compiled]) -> int:
+    """Octets of memory that the rules of some crawlers hold together, about."""
+    parts = {id(part): part for one in compiled for part in one.parts}
+    lines = {id(some): some for one in compiled for some in one.lines or ()}
+    held = sum([part.size for part in parts.values()])
+    return held + sum([260 * len(some) for some in lines.values()]) + 400 * len(compiled)
+
+
+def _sources(
+    text: bytes, wanted: tuple[str, ...], profile: Profile
+) -> tuple[str | None, list[_Source]]:
+    """The token found for a crawler, and what the parts of its rules are made of."""
+    if profile.most_octets_win:
+        group, patterns = groups.patterns_for(text, wanted, profile)
+        return group, [*patterns]
+    group, ordered = groups.ordered_patterns_for(text, wanted, profile)
+    return group, [ordered]
+
+
+def _part(source: _Source, profile: Profile, parts: int) -> _Part:
+    form = form_of(profile)
+    free = profile.robots_txt_is_always_allowed
+    if isinstance(source, tuple):
+        return LongestMatch(*source, form, robots_txt_is_free=free, share=parts)
+    return FirstMatch(source, form, robots_txt_is_free=free)
+
+
+def _merged(parts: Sequence[_Part], profile: Profile) -> MergedMatch:
+    longest = [part for part in parts if isinstance(part, LongestMatch)]
+    return MergedMatch(
+        longest, form_of(profile), robots_txt_is_free=profile.robots_txt_is_always_allowed
+    )
+
+
+def _fingerprint(source: _Source, parts: int) -> bytes:
+    return blake2b(repr((source, parts)).encode(), digest_size=16).digest()

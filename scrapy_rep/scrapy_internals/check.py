@@ -1,0 +1,151 @@
+"""The check of all undocumented names, made once when a crawl starts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
+from scrapy.settings import default_settings
+from scrapy.utils.misc import load_object
+
+from scrapy_rep.scrapy_internals.listeners import DISPATCHER
+from scrapy_rep.scrapy_internals.names import NAMES, Feature, Place, PrivateName
+from scrapy_rep.scrapy_internals.pacing import is_paceable
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the check found: reasons to end the crawl, and features that are off.
+
+    ``absent`` holds the features that a custom downloader does not offer. That is not an error.
+    """
+
+    fatal: tuple[str, ...]
+    off: tuple[tuple[Feature, str], ...]
+    absent: frozenset[Feature]
+
+
+def check(crawler: Crawler) -> Report:
+    """Look up every undocumented name; the spider is open."""
+    fatal: list[str] = []
+    off: dict[Feature, str] = {}
+    absent: set[Feature] = set()
+    lost: set[Place] = set()
+    for holder, entries in _grouped():
+        if holder in lost:
+            continue
+        try:
+            found = _FINDERS[holder](crawler)
+        except TypeError as error:
+            fatal.append(f"{holder.value} cannot be made ({error})")
+            continue
+        if found is None:
+            continue
+        thing, is_scrapys = found
+        for entry in entries:
+            if _has(thing, entry.name):
+                continue
+            lost |= _behind(entry)
+            if not is_scrapys and entry.name != "active":
+                absent.add(entry.feature)
+            elif entry.feature.without is None:
+                fatal.append(str(entry))
+            else:
+                off.setdefault(entry.feature, str(entry))
+    if not fatal and not lost & {Place.SLOT} and not _slots_can_be_paced(crawler):
+        fatal.append(f"{Place.SLOT.value} cannot be paced")
+    return Report(tuple(fatal), tuple(off.items()), frozenset(absent))
+
+
+def _grouped() -> Iterator[tuple[Place, list[PrivateName]]]:
+    for place in Place:
+        yield place, [entry for entry in NAMES if entry.place is place]
+
+
+def _behind(entry: PrivateName) -> set[Place]:
+    """Return the objects that cannot be reached without a name."""
+    return {
+        (Place.ENGINE, "_slot"): {Place.ENGINE_SLOT},
+        (Place.ENGINE, "downloader"): {
+            Place.DOWNLOADER,
+            Place.MODULE,
+            Place.SLOT,
+            Place.HANDLERS,
+        },
+        (Place.DOWNLOADER, "slots"): {Place.MODULE, Place.SLOT},
+        (Place.MODULE, "Slot"): {Place.SLOT},
+        (Place.DOWNLOADER, "handlers"): {Place.HANDLERS},
+    }.get((entry.place, entry.name), set())
+
+
+def _has(thing: Any, name: str) -> bool:
+    return name in thing if isinstance(thing, dict) else hasattr(thing, name)
+
+
+_Found = tuple[Any, bool] | None
+"""An object and whether it is Scrapy's own; ``None`` if this crawl has none to look at."""
+
+
+def _scrapys_downloader() -> Any:
+    return load_object(default_settings.DOWNLOADER)
+
+
+def _downloader(crawler: Crawler) -> _Found:
+    downloader = crawler.engine.downloader
+    return downloader, isinstance(downloader, _scrapys_downloader())
+
+
+def _module(crawler: Crawler) -> _Found:
+    cls = _scrapys_downloader()
+    is_scrapys = isinstance(crawler.engine.downloader, cls)
+    return (sys.modules[cls.__module__], True) if is_scrapys else None
+
+
+def _slot(crawler: Crawler) -> _Found:
+    """Return a slot that nothing uses, if the crawl has Scrapy's own."""
+    module = _module(crawler)
+    return (module[0].Slot(1, 0.0, 0.0), True) if module is not None else None
+
+
+def _slots_can_be_paced(crawler: Crawler) -> bool:
+    slot = _slot(crawler)
+    return slot is None or is_paceable(slot[0])
+
+
+def _exchanges(crawler: Crawler) -> _Found:
+    downloader: Any = crawler.engine.downloader
+    is_scrapys = isinstance(downloader, _scrapys_downloader())
+    return (downloader.handlers, is_scrapys) if hasattr(downloader, "handlers") else None
+
+
+def _proxy_meta(_: Crawler) -> _Found:
+    request = Request("http://a.example/", meta={"proxy": "http://user:word@p.example:1"})
+    HttpProxyMiddleware().process_request(request)
+    return request.meta, True
+
+
+def _later(_: Crawler) -> _Found:
+    """Handlers are made when they are first used; then their names are looked up."""
+    return None
+
+
+_FINDERS: dict[Place, Callable[[Crawler], _Found]] = {
+    Place.ENGINE: lambda crawler: (crawler.engine, True),
+    Place.ENGINE_SLOT: lambda crawler: (crawler.engine._slot, True),  # noqa: SLF001
+    Place.DOWNLOADER: _downloader,
+    Place.MODULE: _module,
+    Place.SLOT: _slot,
+    Place.HANDLERS: _exchanges,
+    Place.HANDLER: _later,
+    Place.CONNECTOR: _later,
+    Place.SIGNALS: lambda crawler: (crawler.signals, True),
+    Place.DISPATCHER: lambda _: (DISPATCHER, True),
+    Place.PROXY_META: _proxy_meta,
+}

@@ -1,0 +1,63 @@
+"""The engine: whether the crawl ends, and how to have it look for requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.scrapy_internals.names import Feature
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.scrapy_internals.switches import Switches
+
+
+class Engine:
+    """The engine of a crawl."""
+
+    def __init__(self, crawler: Crawler, on: Switches):
+        self._crawler = crawler
+        self._on = on
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the spider is being closed, or is not open: nothing new is to be begun."""
+        slot = self._slot
+        return slot is None or slot.closing is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the downloader is closed, or about to be; a download begun now never ends."""
+        slot = self._slot
+        return slot is None or (slot.closing is not None and slot.closing.called)
+
+    @property
+    def has_throttler(self) -> bool:
+        """Whether Scrapy has a throttler, which is planned and which no release has yet."""
+        return any(
+            hasattr(home, "throttler") and home.throttler
+            for home in (self._crawler, self._crawler.engine)
+        )
+
+    def wake(self) -> None:
+        """Have the engine look for requests now, as it does by itself only when one has ended."""
+        if Feature.WAKING in self._on and not self.is_stopping:
+            self._slot.nextcall.schedule()
+
+    async def end(self, reason: str) -> None:
+        """End the crawl, which has just sent ``engine_started``, before its first request."""
+        begun: Deferred[None] = Deferred()
+        call_later(0, begun.callback, None)
+        await maybe_deferred_to_future(begun)  # what other listeners begin, they end as well
+        if Feature.REASON in self._on:
+            await self._crawler.engine.close_spider_async(reason=reason)
+        if Feature.STOPPING in self._on:
+            await self._crawler.engine.stop_async()
+
+    @property
+    def _slot(self) -> Any:
+        return self._crawler.engine._slot  # noqa: SLF001

@@ -1,0 +1,78 @@
+"""Downloads on the wire, so that one can be ended before its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.scrapy_internals.names import NAMES, Feature, Place
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.scrapy_internals.switches import Switches
+
+    Download = Callable[[Request], Coroutine[Any, Any, Response]]
+    Run = Callable[[Download, Request], Coroutine[Any, Any, Response]]
+
+_HANDLER = next(entry.path for entry in NAMES if entry.place is Place.HANDLER)
+
+
+class Exchanges:
+    """The downloads of a crawl."""
+
+    def __init__(self, crawler: Crawler, on: Switches):
+        self._crawler = crawler
+        self._on = on
+
+    def run_by(self, key: str) -> None:
+        """Have the object under ``key`` in the meta of a request run its download, by ``run``.
+
+        Other requests are downloaded as ever. A custom downloader may not allow it; then a download
+        ends when it ends.
+        """
+        if Feature.CANCELLING not in self._on:
+            return
+        handlers: Any = self._crawler.engine.downloader.handlers
+        download = handlers.download_request_async
+        if not isinstance(download, _Download):
+            handlers.download_request_async = _Download(download, key, self._unbind)
+
+    def _unbind(self) -> None:
+        """Have no handler make a request wait for a connection; the downloader limits them already.
+
+        Without a Twisted reactor Scrapy's handler has no more connections than CONCURRENT_REQUESTS,
+        and those that fetch a robots.txt come on top of that.
+        """
+        if Feature.CONNECTIONS not in self._on:
+            return
+        handlers: Any = self._crawler.engine.downloader.handlers
+        for handler in handlers._handlers.values():  # noqa: SLF001
+            if f"{type(handler).__module__}.{type(handler).__qualname__}" == _HANDLER:
+                try:
+                    connector: Any = handler._session.connector  # noqa: SLF001
+                    if connector._limit:  # noqa: SLF001
+                        connector._limit = 0  # noqa: SLF001  # it can be told in no other way
+                except AttributeError as error:
+                    self._on.turn_off(Feature.CONNECTIONS, str(error))
+
+
+class _Download:
+    """``download_request_async`` of a crawl, which lets some requests run their own download."""
+
+    __slots__ = ("_download", "_key", "_unbind")
+
+    def __init__(self, download: Download, key: str, unbind: Callable[[], None]):
+        self._download = download
+        self._key = key
+        self._unbind = unbind
+
+    def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
+        runner = request.meta.get(self._key)
+        if runner is None:
+            return self._download(request)
+        self._unbind()
+        coroutine: Coroutine[Any, Any, Response] = runner.run(self._download, request)
+        return coroutine

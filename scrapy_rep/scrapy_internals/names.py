@@ -1,0 +1,141 @@
+"""The undocumented names of Scrapy that are used: where, what for, and what is lost without them.
+
+To support a new version of Scrapy, start here: the check at the start of a crawl, and its tests,
+are made from this table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Feature(Enum):
+    """What depends on undocumented names; the value says what happens without it.
+
+    A value of ``None`` stands for a feature without which robots.txt cannot be obeyed, or only at
+    the cost of pages that never come: the crawl ends.
+    """
+
+    ENGINE = ("engine", None)
+    DOWNLOADER = ("downloader", None)
+    SLOTS = ("slots", None)
+    WAKING = ("waking", "requests may start up to five seconds late beside others that wait")
+    LENDING = ("lending", "requests that wait for a robots.txt count towards CONCURRENT_REQUESTS")
+    SLOT_LIMITS = ("slot limits", "requests that waited may queue up in a downloader slot")
+    CANCELLING = ("cancelling", "a robots.txt download that is given up runs until its timeout")
+    CONNECTIONS = (
+        "connections",
+        "robots.txt downloads share the connections of CONCURRENT_REQUESTS with pages",
+    )
+    LISTENERS = ("listeners", "robots_parsed is sent whether or not anything listens to it")
+    PROXIES = ("proxies", "the robots.txt for a retried page is fetched without its proxy's login")
+    REASON = ("reason", "a crawl that has to end at its start has the reason shutdown")
+    STOPPING = ("stopping", "a crawl that has to end at its start sends no engine_stopped")
+
+    @property
+    def without(self) -> str | None:
+        """What happens without the feature; ``None`` if the crawl ends."""
+        loss: str | None = self.value[1]
+        return loss
+
+
+class Place(Enum):
+    """An object of Scrapy that has undocumented names; the value is how a log line calls it."""
+
+    ENGINE = "the engine"
+    ENGINE_SLOT = "the slot of the engine"
+    DOWNLOADER = "the downloader"
+    MODULE = "the module of the downloader"
+    SLOT = "a downloader slot"
+    HANDLERS = "the set of download handlers"
+    HANDLER = "the HTTP handler for crawls without a reactor"
+    CONNECTOR = "the connector of aiohttp"
+    SIGNALS = "the signal manager"
+    DISPATCHER = "the signal dispatcher"
+    PROXY_META = "the meta of a request that passed HttpProxyMiddleware"
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateName:
+    """One undocumented name.
+
+    ``path`` is where Scrapy defines it, ``used_by`` the module that touches it, ``since`` the first
+    version that has it, of those that this package supports.
+    """
+
+    place: Place
+    name: str
+    path: str
+    used_by: str
+    feature: Feature
+    since: str = "2.14"
+
+    def __str__(self) -> str:
+        return f"{self.place.value} has no {self.name}"
+
+
+_ENGINE = "scrapy.core.engine.ExecutionEngine"
+_ENGINE_SLOT = "scrapy.core.engine._Slot"
+_DOWNLOADER = "scrapy.core.downloader.Downloader"
+_SLOT = "scrapy.core.downloader.Slot"
+_HANDLERS = "scrapy.core.downloader.handlers.DownloadHandlers"
+_HANDLER = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
+
+NAMES: tuple[PrivateName, ...] = (
+    PrivateName(Place.ENGINE, "downloader", _ENGINE, "capacity", Feature.DOWNLOADER),
+    PrivateName(Place.ENGINE, "_slot", _ENGINE, "engine", Feature.ENGINE),
+    PrivateName(Place.ENGINE, "close_spider_async", _ENGINE, "engine", Feature.REASON),
+    PrivateName(Place.ENGINE, "stop_async", _ENGINE, "engine", Feature.STOPPING),
+    PrivateName(Place.ENGINE_SLOT, "closing", _ENGINE_SLOT, "engine", Feature.ENGINE),
+    PrivateName(Place.ENGINE_SLOT, "nextcall", _ENGINE_SLOT, "engine", Feature.WAKING),
+    PrivateName(Place.DOWNLOADER, "active", _DOWNLOADER, "capacity", Feature.DOWNLOADER),
+    PrivateName(Place.DOWNLOADER, "total_concurrency", _DOWNLOADER, "capacity", Feature.LENDING),
+    PrivateName(Place.DOWNLOADER, "slots", _DOWNLOADER, "slots", Feature.SLOTS),
+    PrivateName(Place.DOWNLOADER, "get_slot_key", _DOWNLOADER, "slots", Feature.SLOT_LIMITS),
+    PrivateName(Place.DOWNLOADER, "per_slot_settings", _DOWNLOADER, "slots", Feature.SLOT_LIMITS),
+    PrivateName(Place.DOWNLOADER, "domain_concurrency", _DOWNLOADER, "slots", Feature.SLOT_LIMITS),
+    PrivateName(Place.DOWNLOADER, "handlers", _DOWNLOADER, "exchanges", Feature.CANCELLING),
+    PrivateName(Place.MODULE, "Slot", "scrapy.core.downloader", "check", Feature.SLOTS),
+    PrivateName(Place.SLOT, "active", _SLOT, "slots", Feature.SLOTS),
+    PrivateName(Place.SLOT, "transferring", _SLOT, "slots", Feature.SLOTS),
+    PrivateName(Place.SLOT, "queue", _SLOT, "pacing", Feature.SLOTS),
+    PrivateName(Place.SLOT, "lastseen", _SLOT, "pacing", Feature.SLOTS),
+    PrivateName(Place.SLOT, "concurrency", _SLOT, "pacing", Feature.SLOTS),
+    PrivateName(Place.SLOT, "delay", _SLOT, "pacing", Feature.SLOTS),
+    PrivateName(Place.SLOT, "download_delay", _SLOT, "pacing", Feature.SLOTS),
+    PrivateName(
+        Place.HANDLERS, "download_request_async", _HANDLERS, "exchanges", Feature.CANCELLING
+    ),
+    PrivateName(Place.HANDLERS, "_handlers", _HANDLERS, "exchanges", Feature.CONNECTIONS),
+    PrivateName(Place.HANDLER, "_session", _HANDLER, "exchanges", Feature.CONNECTIONS, "2.19"),
+    PrivateName(
+        Place.CONNECTOR,
+        "_limit",
+        "aiohttp.BaseConnector",
+        "exchanges",
+        Feature.CONNECTIONS,
+        "2.19",
+    ),
+    PrivateName(
+        Place.SIGNALS,
+        "sender",
+        "scrapy.signalmanager.SignalManager",
+        "listeners",
+        Feature.LISTENERS,
+    ),
+    PrivateName(
+        Place.DISPATCHER,
+        "getAllReceivers",
+        "pydispatch.dispatcher",
+        "listeners",
+        Feature.LISTENERS,
+    ),
+    PrivateName(
+        Place.PROXY_META,
+        "_auth_proxy",
+        "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware",
+        "proxies",
+        Feature.PROXIES,
+    ),
+)

@@ -1,0 +1,53 @@
+"""Whether a crawl could begin: what became of its start requests.
+
+Scrapy marks them in ``meta["is_start_request"]``. Retries and redirects copy the meta of a start
+request, and only the first copy is counted as made. A refusal of any copy ends the start request: a
+crawl whose only page redirects to a forbidden one was refused, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.protocol.outcome import Cause
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.stats import RepStats
+
+
+class StartRequests:
+    """Counts the start requests of one crawl, and those that were refused by reason."""
+
+    def __init__(self, stats: RepStats):
+        self._stats = stats
+        self._made = 0
+        self._refused: Counter[str] = Counter()
+
+    def begin(self, request: Request) -> None:
+        """Count ``request`` if it is a start request that is seen for the first time."""
+        if "is_start_request" in request.meta and _is_start(request):
+            copied = "redirect_urls" in request.meta or "retry_times" in request.meta
+            self._made += not copied
+
+    def end(self, request: Request, error: BaseException) -> None:
+        """Count a start request that ends in ``error``, if that is a refusal."""
+        if not _is_start(request):
+            return
+        if isinstance(error, RobotsForbidden):
+            self._refused["forbidden by robots.txt"] += 1
+        elif isinstance(error, RobotsUnreachable) and error.cause != Cause.CLOSING:
+            self._refused[f"with robots.txt unreachable ({error.cause})"] += 1
+
+    def close(self) -> None:
+        """Say so if there were start requests, and all were refused."""
+        if 0 < self._made <= self._refused.total():
+            self._stats.all_refused(self._refused)
+
+
+def _is_start(request: Request) -> bool:
+    # Spiders that copy the meta of a response mark further requests, which have a depth.
+    return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")

@@ -1,0 +1,74 @@
+"""Whose file it is, told from its first octets, without opening it as a database.
+
+Whoever opens a database changes its directory: a log and an index appear beside it. So a file is
+read first, and what is not ours is left as it is.
+"""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from struct import Struct
+
+from scrapy_rep.stores.base import StoreError
+
+APPLICATION = 0x52455031
+"""Marks a SQLite file as ours (``PRAGMA application_id``)."""
+
+VERSION = 1
+"""The newest version of the tables that is known (``PRAGMA user_version``)."""
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER = Struct(">16s44xI4xI")  # magic, user_version at 60, application_id at 68
+_LOG_START = 32 + 24
+"""Where the first page in a write-ahead log begins."""
+
+
+class ForeignError(StoreError):
+    """The file is not ours, or of a version that is not known; it was not touched."""
+
+
+def check_owner(path: Path) -> None:
+    """Return if ``path`` is a store of ours, an empty file, or nothing.
+
+    Raises :class:`ForeignError` if it is anything else. So does a store whose first page is
+    damaged, because nothing tells it from the file of another program. Raises ``OSError`` if the
+    file cannot be read.
+    """
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise ForeignError(f"{str(path)!a} is not a file")
+        if status.st_size == 0:
+            return
+        magic, version, application = _read(path, 0)
+    except FileNotFoundError:
+        return
+    if magic == _MAGIC and not application:
+        # Version 1 wrote its mark into the log first. If it was killed, the mark may be there.
+        magic, version, application = _marked_in_log(path)
+    if magic != _MAGIC or application != APPLICATION:
+        raise ForeignError(
+            f"{str(path)!a} is not a store of scrapy_rep and is left as it is: name another file"
+            " (if it was one, its first page is damaged: move it away)"
+        )
+    if version > VERSION:
+        raise ForeignError(f"{str(path)!a} was written by a newer version of scrapy_rep")
+
+
+def _marked_in_log(path: Path) -> tuple[bytes, int, int]:
+    try:
+        return _read(Path(f"{path}-wal"), _LOG_START)
+    except OSError:
+        return b"", 0, 0
+
+
+def _read(path: Path, start: int) -> tuple[bytes, int, int]:
+    """Return magic, version and application of the page at ``start``; zeros if there is none."""
+    with path.open("rb") as file:
+        file.seek(start)
+        octets = file.read(_HEADER.size)
+    if len(octets) < _HEADER.size:
+        return b"", 0, 0
+    magic, version, application = _HEADER.unpack(octets)
+    return magic, version, application

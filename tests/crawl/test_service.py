@@ -1,0 +1,172 @@
+"""A request to a service that fetches a page: the page's robots.txt governs, not the service's."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import crawl
+from tests.crawl.pacing import gaps
+from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.replies import Reply, html, redirect
+from tests.site import Authority, Site
+from tests.timed import timed
+
+
+def asked(service: Authority, page: str, **meta: Any) -> dict[str, Any]:
+    """A request that asks the service for a page, and says so."""
+    url = service.url(f"/render?url={quote(page, safe='')}")
+    return {"url": url, "meta": {"robotstxt_url": page, **meta}}
+
+
+def urls(plans: list[dict[str, Any]]) -> list[str]:
+    """The URLs that are really requested."""
+    return [plan["url"] for plan in plans]
+
+
+@pytest.mark.parametrize("settings", [obey(), by_hand()], ids=["add-on", "by hand"])
+@ensureDeferred
+async def test_the_rules_of_the_page_govern_a_request_to_a_service(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """RFC 9309 section 2.3: its authority and its path; the service is not asked for rules."""
+    service, shop = site.authority(NOTHING), site.authority(RULES)
+    plans = [asked(service, shop.url(path)) for path in ("/open", "/private/x")]
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert (result.downloaded, result.forbidden) == (urls(plans[:1]), urls(plans[1:]))
+    assert service.robots_hits == []
+    assert (len(shop.robots_hits), shop.page_hits) == (1, [])
+    problem = result.ending(plans[1]["url"]).problem.exception
+    assert str(problem.authority) == shop.url("").rstrip("/")
+    assert result.lines(f"Forbidden by robots.txt: <GET {shop.url('/private/x')}>")
+    assert result.stats["robotstxt/forbidden"] == result.stats["robotstxt/allowed"] == 1
+
+
+@ensureDeferred
+async def test_a_page_whose_rules_are_unreachable_is_not_asked_for(site: Site) -> None:
+    """RFC 9309 section 2.3.1.4: the service may be there, the rules are not."""
+    service, dark = site.authority(), site.authority(Reply(503))
+    plan = asked(service, dark.url("/x"))
+    result = (await crawl(settings=obey(), plans=[plan])).check()
+    assert result.unreachable == [plan["url"]]
+    assert service.hits == []
+    assert result.lines(f"unreachable .*<GET {dark.url('/x')}> is not requested", "DEBUG")
+
+
+BAD = [
+    *("", " ", "/x", "example.org/x", "//example.org/x", "ftp://example.org/x", "data:,x"),
+    *("http://", "http:///x", "https://:80/", "http://a b/", "http://[::1/", "http://h:port/"),
+    *(7, True, False, 0, b"http://example.org/", ["http://example.org/"], {"url": "http://h/"}),
+]
+
+
+@pytest.mark.parametrize("value", BAD, ids=repr)
+@ensureDeferred
+async def test_a_page_that_is_none_is_no_permission(site: Site, value: Any) -> None:
+    """The request ends unreachable, by its URL; neither the service nor a page is asked."""
+    service = site.authority()
+    plan = {"url": service.url("/render"), "meta": {"robotstxt_url": value}}
+    result = (await crawl(settings=obey(), plans=[plan])).check()
+    assert result.unreachable == [plan["url"]]
+    assert result.ending(plan["url"]).problem.data["cause"] == "malformed url"
+    assert site.hits == []
+    assert result.lines(r"meta\['robotstxt_url'\] is not an http or https URL", "DEBUG")
+
+
+@ensureDeferred
+async def test_a_page_is_read_as_the_url_of_a_request_is(site: Site) -> None:
+    """Not yet encoded, with a fragment, in other spellings: as a request for the page is judged."""
+    service = site.authority()
+    shop = site.authority(
+        "User-agent: *\nDisallow: /caf%C3%A9\nDisallow: /a%20b\nDisallow: /q?x=1\n"
+    )
+    base = shop.url("")
+    pages = [f"{base}/caf\xe9", f"{base}/a b#top", f" {base}/q?x=1\n", base.upper() + "/a%20b/c"]
+    plans = [asked(service, page) for page in pages]
+    direct = (await crawl(settings=obey(), plans=pages)).check()
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert direct.forbidden == pages
+    assert result.forbidden == urls(plans)
+    assert service.hits == []
+
+
+@ensureDeferred
+async def test_no_page_named_is_the_page_itself(site: Site) -> None:
+    """`None` is as if the key were absent."""
+    shop = site.authority(RULES)
+    plans = [{"url": shop.url("/private"), "meta": {"robotstxt_url": None}}]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert result.forbidden == urls(plans)
+
+
+@ensureDeferred
+async def test_a_redirect_within_the_service_is_still_for_the_page(site: Site) -> None:
+    """The meta goes along, and the service answers for the page at another of its URLs."""
+    pages = {"/render": redirect("/v2/render"), "/v2/render": html("done")}
+    service, shop = site.authority(NOTHING, pages), site.authority(RULES)
+    plans = [asked(service, shop.url(path)) for path in ("/open", "/private")]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert (result.downloaded, result.forbidden) == (urls(plans[:1]), urls(plans[1:]))
+    assert [hit.path for hit in service.hits] == ["/render", "/v2/render"]
+    assert shop.page_hits == []
+
+
+@pytest.mark.parametrize("way", ["redirect", "meta refresh", "redirect and back"])
+@ensureDeferred
+async def test_a_redirect_out_of_the_service_is_judged_by_where_it_leads(
+    site: Site, way: str
+) -> None:
+    """Else the rules of the page that was named would admit requests to any other site."""
+    shop, service = site.authority(RULES), site.authority(NOTHING)
+    closed, other = site.authority(NOTHING), site.authority(RULES)
+    targets = [closed.url("/x"), other.url("/private"), other.url("/open"), shop.url("/private")]
+
+    def hop(url: str) -> Reply:
+        if way == "meta refresh":
+            return html(f'<meta http-equiv="refresh" content="0;url={url}">')
+        return redirect(url)
+
+    pages = {f"/{number}": hop(url) for number, url in enumerate(targets)}
+    if way == "redirect and back":
+        other.pages = {"/open": redirect(service.url("/again"))}
+    service.pages = pages
+    plans = [
+        {"url": service.url(path), "meta": {"robotstxt_url": shop.url("/open")}} for path in pages
+    ]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    went_on = way != "redirect and back"
+    assert result.downloaded == (urls(plans[2:3]) if went_on else [])
+    assert result.forbidden == [u for u in urls(plans) if u not in result.downloaded]
+    assert [hit.path for hit in other.page_hits] == ["/open"]
+    assert closed.page_hits == shop.page_hits == []
+    assert len(service.page_hits) == len(plans)
+
+
+@ensureDeferred
+async def test_a_request_that_bypasses_the_rules_needs_no_page(site: Site) -> None:
+    """`dont_obey_robotstxt` comes first."""
+    service, shop = site.authority(NOTHING), site.authority(NOTHING)
+    plan = asked(service, shop.url("/x"), dont_obey_robotstxt=True)
+    result = (await crawl(settings=obey(), plans=[plan])).check()
+    assert result.downloaded == [plan["url"]]
+    assert shop.hits == service.robots_hits == []
+
+
+@timed
+@ensureDeferred
+async def test_the_pace_of_the_page_is_kept_and_no_other_page_waits(site: Site) -> None:
+    """One service for two sites: one asks for a pace, for which the other's pages do not wait."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.5\n")
+    fast, service = site.authority(RULES), site.authority(NOTHING)
+    fast_service = site.authority(NOTHING, host=service.host)
+    plans = [asked(service, slow.url(f"/{n}")) for n in range(3)]
+    plans += [{"url": slow.url("/direct"), "meta": {}}]
+    plans += [asked(fast_service, fast.url(f"/{n}")) for n in range(8)]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert len(result.downloaded) == len(plans)
+    assert min(gaps(service, slow)) >= 0.5
+    first, last = fast_service.page_hits[0].received, fast_service.page_hits[-1].received
+    assert last - first < 0.5

@@ -1,0 +1,238 @@
+"""Whose file it is: what is not ours is never touched, and what is ours is nobody else's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sqlite3
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.stores import open_store
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.header import APPLICATION, check_owner
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.stores.contract import now
+from tests.stores.samples import NOW, authority, entry, failure, full_entry, gone, refused, told
+from tests.stores.test_codec import V1_FULL, V1_GONE
+
+TABLES_V1 = (
+    "CREATE TABLE entries (authority TEXT PRIMARY KEY, dated REAL NOT NULL,"
+    " octets BLOB NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX entries_dated ON entries (dated)",
+    "CREATE TABLE leases (authority TEXT PRIMARY KEY, token TEXT NOT NULL,"
+    " until REAL NOT NULL) WITHOUT ROWID",
+)
+"""The tables of version 1, in the order in which it made them."""
+
+
+def database(path: Path, *statements: str, journal: str = "DELETE") -> sqlite3.Connection:
+    """A SQLite file made by those statements, still open."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(f"PRAGMA journal_mode = {journal}")
+    connection.execute("BEGIN")
+    for statement in statements:
+        connection.execute(statement)
+    connection.execute("COMMIT")
+    return connection
+
+
+def version_1(path: Path, octets: bytes = V1_FULL) -> sqlite3.Connection:
+    """A file as version 1 began it, with an entry."""
+    mark = (f"PRAGMA application_id = {APPLICATION}", "PRAGMA user_version = 1")
+    connection = database(path, *mark, *TABLES_V1, journal="WAL")
+    row = (str(authority()), NOW, octets)
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
+    return connection
+
+
+def killed(make: Callable[[Path], sqlite3.Connection], path: Path) -> None:
+    """A file and its log as they are if the process that made it is killed."""
+    source = path.with_name("source")
+    connection = make(source)
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{source}{suffix}", f"{path}{suffix}")
+    connection.close()
+    source.unlink()
+
+
+BILLS = "CREATE TABLE entries (sum REAL)"
+STRANGERS: dict[str, Callable[[Path], object]] = {
+    "a text": lambda path: path.write_text("Dear diary,\n" * 50),
+    "a short text": lambda path: path.write_text("x"),
+    "a database": lambda path: database(path, BILLS).close(),
+    "a database with a log": lambda path: database(path, BILLS, journal="WAL").close(),
+    "a database of a killed process": lambda path: killed(
+        lambda source: database(source, BILLS, journal="WAL"), path
+    ),
+    "a database of another application": lambda path: database(
+        path, "PRAGMA application_id = 1196444487", BILLS
+    ).close(),
+    "a newer version": lambda path: database(
+        path, f"PRAGMA application_id = {APPLICATION}", "PRAGMA user_version = 2", BILLS
+    ).close(),
+    "zeros": lambda path: path.write_bytes(bytes(8192)),
+    "a directory": lambda path: path.mkdir(),
+    "a pipe": lambda path: os.mkfifo(path),
+    "a socket": lambda path: socket.socket(socket.AF_UNIX).bind(str(path)),
+}
+
+
+def surroundings(directory: Path) -> dict[str, Any]:
+    """All there is in a directory, and when it was last changed."""
+    found: dict[str, Any] = {}
+    for file in sorted(directory.iterdir()):
+        status = file.lstat()
+        octets = file.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+        found[file.name] = octets, status.st_mode, status.st_mtime_ns, status.st_ino
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("stranger", STRANGERS)
+def test_what_is_not_ours_is_an_error_at_the_start_and_never_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stranger: str
+) -> None:
+    """A file named by mistake keeps its name, its octets and its neighbours, however often."""
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    STRANGERS[stranger](Path("robots.db"))
+    before = surroundings(tmp_path)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"robots\.db' (is not|was written by a newer)"):
+            SqliteStore(tmp_path / "robots.db", clock=now)
+        with pytest.raises(ValueError, match=r"robots\.db' (is not|was written by a newer)"):
+            open_store("sqlite:", directory=tmp_path)
+    assert surroundings(tmp_path) == before
+
+
+def test_a_stranger_that_takes_the_place_of_the_file_is_not_touched(tmp_path: Path) -> None:
+    """What lies there in mid-crawl is not ours: the store fails, and the crawl goes on."""
+    path = tmp_path / "robots.db"
+    store = SqliteStore(path, clock=now)
+    store.put(authority(), entry())
+    store.flush()
+    (tmp_path / "diary").write_text("Dear diary,\n" * 50)
+    (tmp_path / "diary").rename(path)
+    store.put(authority(1), entry(1))
+    with pytest.raises(StoreError, match="not a store of scrapy_rep"):
+        store.flush()
+    with pytest.raises(StoreError, match="not a store of scrapy_rep"):
+        told(store.get(authority()))
+    store.close()
+    assert path.read_text() == "Dear diary,\n" * 50
+
+
+def test_an_empty_file_is_taken(tmp_path: Path) -> None:
+    """A file of no octets is nobody's: it is used, and keeps its permissions."""
+    path = tmp_path / "robots.db"
+    path.touch(mode=0o640)
+    store = SqliteStore(path, clock=now)
+    store.put(authority(), entry())
+    store.close()
+    check_owner(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_file_is_marked_as_ours_from_its_first_octet(tmp_path: Path) -> None:
+    """The mark is in the file itself, not in its log: a crash leaves a file that we know."""
+    store = SqliteStore(tmp_path / "robots.db", clock=now)
+    shutil.copy(tmp_path / "robots.db", tmp_path / "copy.db")
+    store.close()
+    check_owner(tmp_path / "copy.db")
+    assert (tmp_path / "copy.db").stat().st_size > 0
+
+
+def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
+    """The file, its log and its index are 0600, whatever the umask."""
+    before = os.umask(0)
+    try:
+        store = SqliteStore(tmp_path / "robots.db", clock=now)
+        store.put(authority(), entry())
+        store.flush()
+        modes = {f.name: stat.S_IMODE(f.stat().st_mode) for f in tmp_path.iterdir()}
+        store.close()
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(["robots.db", "robots.db-wal", "robots.db-shm"], 0o600)
+
+
+@pytest.mark.parametrize("end", ["closed", "killed"])
+def test_what_version_1_stored_is_read_and_written_anew(tmp_path: Path, end: str) -> None:
+    """Its entries count until there are newer ones; its tables stay as they are for it."""
+    path = tmp_path / "robots.db"
+    if end == "killed":
+        killed(version_1, path)
+    else:
+        version_1(path).close()
+    store = SqliteStore(path, clock=now)
+    assert [kept for kept, _ in store] == [authority()]
+    found = told(store.get(authority()))
+    assert found.answer.body == full_entry().answer.body  # type: ignore[union-attr]
+    assert found.failure == failure().failure
+    assert dict(store) == {authority(): found}
+    store.close()
+    connection = sqlite3.connect(path)
+    parts = connection.execute("SELECT authority, part FROM parts ORDER BY 2").fetchall()
+    assert parts == [(str(authority()), "answer"), (str(authority()), "failure")]
+    assert connection.execute("SELECT count(*) FROM entries").fetchone() == (1,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    connection.close()
+
+
+def test_a_failure_costs_nothing_that_version_1_knew(tmp_path: Path) -> None:
+    """RFC 9309 section 2.3.1.4: what is put is merged with what version 1 kept, too."""
+    version_1(tmp_path / "robots.db", V1_GONE).close()
+    store = SqliteStore(tmp_path / "robots.db", clock=now)
+    store.put(authority(), failure(at=NOW + 1))
+    store.flush()
+    found = told(store.get(authority()))
+    assert found.answer.status == gone().answer.status  # type: ignore[union-attr]
+    assert found.failure == failure(at=NOW + 1).failure
+    store.close()
+
+
+def test_a_version_1_at_work_on_the_same_file_harms_nothing(tmp_path: Path) -> None:
+    """It writes its own table; what it knows is read where nothing else is known."""
+    path = tmp_path / "robots.db"
+    store = SqliteStore(path, clock=now)
+    old = sqlite3.connect(path, isolation_level=None)
+    old.execute(TABLES_V1[2])  # it makes what it misses
+    row = (str(authority()), NOW, V1_GONE)
+    old.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
+    assert told(store.get(authority())).answer.status == 404
+    store.put(authority(), entry(0, at=NOW + 5))
+    store.flush()
+    assert told(store.get(authority())) == entry(0, at=NOW + 5)
+    store.forget(authority())
+    store.flush()
+    assert told(store.get(authority())) is None
+    old.close()
+    store.close()
+
+
+def test_a_prefix_parts_projects(tmp_path: Path) -> None:
+    """Two projects on one file see neither the entries nor the leases of each other."""
+    version_1(tmp_path / "robots.db").close()
+    ours = SqliteStore(tmp_path / "robots.db", clock=now)
+    theirs = SqliteStore(tmp_path / "robots.db", prefix="theirs", clock=now)
+    assert told(theirs.get(authority(0))) is None  # version 1 knew no prefix
+    ours.put(authority(5), entry(5))
+    ours.flush()
+    theirs.put(authority(5), refused(), "crawler")
+    theirs.put(authority(6), entry(6))
+    theirs.flush()
+    assert told(ours.get(authority(5), "crawler")) == entry(5)
+    assert told(theirs.get(authority(5), "crawler")) == refused()
+    assert dict(theirs) == {authority(6): entry(6)}
+    assert told(ours.lease(authority(5), 30.0))
+    assert told(theirs.lease(authority(5), 30.0))
+    theirs.forget(authority(5))
+    theirs.flush()
+    assert told(ours.get(authority(5))) == entry(5)
+    ours.close()
+    theirs.close()

@@ -1,0 +1,221 @@
+"""A write lock that another process holds, and leases that nobody could have been granted."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.tables import LONGEST_LEASE, PREFIX
+from tests.stores.contract import now
+from tests.stores.samples import NOW, authority, entry, failure, told
+from tests.timed import timed
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Another connection holds the write lock of a file."""
+    blocker = sqlite3.connect(path, isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        blocker.execute("ROLLBACK")
+        blocker.close()
+
+
+def flush_in_the_end(store: SqliteStore) -> None:
+    """The writer takes up its work again by itself."""
+    end = time.monotonic() + 30
+    while True:
+        try:
+            return store.flush()
+        except StoreError:  # noqa: PERF203 (a wait)
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a file may be; the writer is not patient."""
+    monkeypatch.setattr("scrapy_rep.stores.writer.RETRY_DELAY", 0.5)
+    monkeypatch.setattr("scrapy_rep.stores.database.WRITE_PATIENCE", 0.2)
+    return tmp_path / "robots.db"
+
+
+@timed
+def test_a_get_does_not_wait_for_a_writer(path: Path) -> None:
+    """While another process holds the write lock, reading takes no time."""
+    store = SqliteStore(path, clock=now)
+    store.put(authority(1), entry(1))
+    store.flush()
+    with locked(path):
+        store.put(authority(2), entry(2))
+        time.sleep(0.2)
+        start = time.monotonic()
+        assert told(store.get(authority(1))) == entry(1)
+        assert told(store.get(authority(2))) == entry(2)
+        assert time.monotonic() - start < 0.05
+    store.close()
+
+
+@timed
+def test_leases_do_not_wait_for_a_lock(tmp_path: Path) -> None:
+    """Two leases wait half a second each; from then on they fail at once, for five seconds."""
+    path = tmp_path / "robots.db"
+    store = SqliteStore(path, clock=now)
+    with locked(path):
+        start = time.monotonic()
+        for number in range(50):
+            with pytest.raises(StoreError, match="locked"):
+                told(store.lease(authority(number), 15.0))
+        assert 0.9 < time.monotonic() - start < 2.5
+        store.close()
+
+
+def test_what_cannot_be_written_waits_and_is_written_later(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """RFC 9309 section 2.3.1.4: nothing that is learnt under a lock is lost.
+
+    The log says when the writer gives up, and when it is back.
+    """
+    store = SqliteStore(path, clock=now)
+    store.put(authority(0), entry(0, at=NOW - 500))
+    store.flush()
+    with locked(path):
+        for number in range(100):
+            store.put(authority(number), entry(number, at=NOW - 100))
+        with pytest.raises(StoreError, match="locked"):
+            store.flush()
+        while not caplog.records:
+            time.sleep(0.01)
+        store.put(authority(0), failure(at=NOW))
+        store.put(authority(1), entry(2, at=NOW))
+        store.put(authority(1), entry(3, at=NOW - 300))
+        found = told(store.get(authority(0)))
+        assert (found.answer, found.failure) == (
+            entry(0, at=NOW - 100).answer,
+            failure(at=NOW).failure,
+        )
+    flush_in_the_end(store)
+    store.close()
+    again = SqliteStore(path, clock=now)
+    assert told(again.get(authority(0))) == found
+    assert told(again.get(authority(1))) == entry(2, at=NOW)
+    for number in range(2, 100):
+        assert told(again.get(authority(number))) == entry(number, at=NOW - 100)
+    again.close()
+    given_up, back = [record.getMessage() for record in caplog.records]
+    assert "robots.db' is not written for now (SQLite: database is locked)" in given_up
+    assert "robots.db' is written again" in back
+    assert "0 entries were dropped" in back
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
+
+
+@pytest.mark.parametrize(("limit", "value"), [("QUEUE_LIMIT", 50), ("QUEUE_OCTETS", 11_900)])
+def test_of_what_waits_the_newest_of_each_authority_is_kept(
+    path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    value: int,
+) -> None:
+    """Up to the limit all is kept; what there is no room for is an error, and is counted."""
+    monkeypatch.setattr(f"scrapy_rep.stores.writer.{limit}", value)
+    store = SqliteStore(path, clock=now)
+    body = b"#" * 238
+    with locked(path):
+        while not caplog.records:
+            store.put(authority(0), entry(0, body=body))
+            time.sleep(0.05)
+        refused = []
+        for number in range(80):
+            try:
+                store.put(authority(number), entry(number, at=NOW - 10, body=body))
+            except StoreError as error:  # noqa: PERF203 (counted)
+                refused.append(str(error))
+        store.put(authority(3), entry(3, at=NOW, body=body))  # one that waits may be renewed
+    assert refused == ["too many entries wait to be written: SQLite: database is locked"] * 30
+    flush_in_the_end(store)
+    assert len(dict(store)) == 50
+    assert told(store.get(authority(3))) == entry(3, at=NOW, body=body)
+    store.close()
+    assert "30 entries were dropped" in caplog.records[-1].getMessage()
+
+
+@timed
+def test_a_flush_and_a_close_are_bounded_in_time(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever holds the lock, both end within seconds; the log says how much was lost."""
+    store = SqliteStore(path, clock=now)
+    with locked(path):
+        store.put(authority(), entry())
+        start = time.monotonic()
+        with pytest.raises(StoreError, match="locked"):
+            store.flush()
+        store.close()
+        assert time.monotonic() - start < 3
+    assert caplog.records[-1].getMessage().endswith("1 entries could not be written")
+
+
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        (1e12, 1e12 + 5),
+        (NOW + 3_600, NOW + 3_615),  # the clock was set back by an hour
+        (NOW + 60, NOW + 75),
+        (NOW - 1, NOW + 2 * LONGEST_LEASE),
+        (NOW - 1, 1e300),
+        (NOW - 1, float("inf")),
+        (float("inf"), float("inf")),
+        (float("-inf"), NOW + 10),
+        (NOW - 1, "later"),
+        ("later", "and later"),
+        (NOW - 60, NOW - 1),
+    ],
+)
+def test_a_lease_that_nobody_was_granted_is_void(
+    tmp_path: Path, since: object, until: object
+) -> None:
+    """A row from the future, or of another kind, shuts no site: the next lease is granted."""
+    store = SqliteStore(tmp_path / "robots.db", machine_clock=now)
+    row = (PREFIX, str(authority()), "token", since, until)
+    with sqlite3.connect(tmp_path / "robots.db") as connection:
+        connection.execute("INSERT INTO fetch_leases VALUES (?, ?, ?, ?, ?)", row)
+    connection.close()
+    assert told(store.lease(authority(), 15.0))
+    store.close()
+
+
+def test_a_lease_expires_by_the_clock_of_the_machine(tmp_path: Path) -> None:
+    """A worker that died delays the others by no more than its lease, and an hour at most."""
+    moment = [NOW]
+    store = SqliteStore(tmp_path / "robots.db", clock=now, machine_clock=lambda: moment[0])
+    for asked, granted in ((15.0, 15.0), (1e9, LONGEST_LEASE)):
+        assert told(store.lease(authority(), asked))
+        moment[0] += granted - 1.0
+        assert told(store.lease(authority(), asked)) is None
+        moment[0] += 1.1
+    store.close()
+
+
+@pytest.mark.parametrize("back", [30.0, 3_600.0, 1e9])
+def test_a_clock_that_is_set_back_ends_the_leases(tmp_path: Path, back: float) -> None:
+    """Two fetches of one robots.txt are better than none for an hour."""
+    moment = [NOW]
+    store = SqliteStore(tmp_path / "robots.db", clock=now, machine_clock=lambda: moment[0])
+    assert told(store.lease(authority(), 15.0))
+    moment[0] -= 0.5  # as a clock is set that is a little fast
+    assert told(store.lease(authority(), 15.0)) is None
+    moment[0] -= back
+    assert told(store.lease(authority(), 15.0))
+    store.close()

@@ -1,0 +1,171 @@
+"""What a user sees of a bad setting: real processes, from the command line and from scripts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.crawl.harness import ROOT
+
+SELECT = "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"
+SOON = "REP_TIMEOUT = 'soon': must be a number of seconds, at least 0.1"
+
+SETTINGS = """
+SPIDER_MODULES = ["spiders"]
+ADDONS = {"scrapy_rep.Addon": 100}
+TELNETCONSOLE_ENABLED = REMOTE_CONTROL_ENABLED = False
+"""
+SPIDERS = """
+import scrapy
+
+class Plain(scrapy.Spider):
+    name = "plain"
+    start_urls = ["data:,x"]
+
+    def parse(self, response):
+        self.logger.info("a page came")
+
+class Custom(Plain):
+    name = "custom"
+    custom_settings = {"REP_TIMEOUT": "soon"}
+
+class ByHand(Plain):
+    name = "by_hand"
+    custom_settings = {
+        "ADDONS": {},
+        "ROBOTSTXT_OBEY": True,
+        "REP_TIMEOUT": "soon",
+        "DOWNLOADER_MIDDLEWARES": {
+            "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+            "scrapy_rep.RepDownloaderMiddleware": 100,
+        },
+    }
+
+class Store(Plain):
+    name = "store"
+    custom_settings = {"REP_STORE": "mysql://user:s3cret@host/0"}
+"""
+SCRIPT = """
+import sys
+from scrapy import crawler
+from spiders import *
+
+process, spider, *given = sys.argv[1:]
+settings = {"ADDONS": {"scrapy_rep.Addon": 100}, "TELNETCONSOLE_ENABLED": False}
+settings.update(pair.split("=") for pair in given)
+process = getattr(crawler, process)(settings)
+process.crawl(globals()[spider])
+process.start()
+"""
+CATCHING = """
+from scrapy.crawler import CrawlerProcess
+
+try:
+    CrawlerProcess({"ADDONS": {"scrapy_rep.Addon": 100}, "REP_TIMEOUT": "soon"})
+except Exception as error:
+    print(type(error).__mro__[1].__name__, error)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A Scrapy project whose settings are sound."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+    (tmp_path / "settings.py").write_text(SETTINGS)
+    (tmp_path / "spiders.py").write_text(SPIDERS)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    return tmp_path
+
+
+def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """One Python process in the project."""
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        ("REP_TIMEOUT=soon", SOON),
+        ("REP_MAX_TTL=100000", "REP_MAX_TTL = 100000: must be at most 86400 seconds"),
+        ("ROBOTSTXT_OBEY=maybe", "ROBOTSTXT_OBEY = 'maybe': must be True or False"),
+        ("REP_STORE=mysql://user:s3cret@host/0", "REP_STORE: '...' names no store"),
+        ("REP_STORE=redis://:s3cret#x@host", "REP_STORE: 'redis://...' names no store"),
+        ("REP_STORE=no.such.Store", "REP_STORE: 'no.such.Store' names no store: No module"),
+    ],
+)
+def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str, said: str) -> None:
+    """`-s NAME=VALUE`: one line on stderr without a traceback, status 1."""
+    done = run(project, "-m", "scrapy", "crawl", "plain", "-s", pair)
+    assert done.returncode == 1
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == 1
+    assert "s3cret" not in done.stderr + done.stdout
+
+
+def test_a_bad_setting_of_the_project_is_one_line(project: Path) -> None:
+    """In `settings.py`, where it may be of any type."""
+    (project / "settings.py").write_text(SETTINGS + "REP_STORE = ['redis://:s3cret@host']\n")
+    done = run(project, "-m", "scrapy", "crawl", "plain")
+    assert done.returncode == 1
+    assert done.stderr.startswith("REP_STORE = <list>: must be text")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_bad_setting_matters_only_where_robots_txt_is_obeyed(project: Path) -> None:
+    """`ROBOTSTXT_OBEY = False` has the last word."""
+    off = ("-s", "ROBOTSTXT_OBEY=0", "-s", "REP_TIMEOUT=soon")
+    done = run(project, "-m", "scrapy", "crawl", "plain", *off)
+    assert done.returncode == 0
+    assert "a page came" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("spider", "said"),
+    [("custom", SOON), ("by_hand", SOON), ("store", "REP_STORE: '...' names no store")],
+)
+@pytest.mark.parametrize("reactor", ["", SELECT])
+def test_a_bad_setting_of_a_spider_is_the_last_line(
+    project: Path, spider: str, said: str, reactor: str
+) -> None:
+    """`custom_settings`, through the add-on or by hand: the last line of stderr, status 1."""
+    done = run(project, "-m", "scrapy", "crawl", spider, *(["-s", reactor] if reactor else []))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"ValueError: {said}")
+    assert "a page came" not in done.stderr
+    assert "s3cret" not in done.stderr
+
+
+@pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])
+@pytest.mark.parametrize("spider", ["Custom", "ByHand"])
+def test_a_bad_setting_in_a_script_is_the_last_line(
+    project: Path, process: str, spider: str
+) -> None:
+    """Whichever process class the script uses."""
+    done = run(project, "script.py", process, spider)
+    assert done.stderr.splitlines()[-1] == f"ValueError: {SOON}"
+    assert "a page came" not in done.stderr
+
+
+def test_a_bad_setting_of_a_process_ends_a_script_with_one_line(project: Path) -> None:
+    """The settings that a script hands to `CrawlerProcess`."""
+    done = run(project, "script.py", "CrawlerProcess", "Plain", "REP_TIMEOUT=soon")
+    assert (done.returncode, done.stderr) == (1, f"{SOON}\n")
+
+
+def test_a_script_can_catch_a_bad_setting(project: Path) -> None:
+    """It is a `ValueError` there as everywhere."""
+    done = run(project, "-c", CATCHING)
+    assert (done.returncode, done.stdout) == (0, f"ValueError {SOON}\n")
