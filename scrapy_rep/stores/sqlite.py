@@ -28,6 +28,7 @@ from scrapy_rep.stores.batch import Batch
 from scrapy_rep.stores.database import START_PATIENCE, Database
 from scrapy_rep.stores.header import ForeignError
 from scrapy_rep.stores.tables import Tables
+from scrapy_rep.stores.tidying import Tidier
 from scrapy_rep.stores.transaction import DamagedError
 from scrapy_rep.stores.writer import Writer
 
@@ -74,7 +75,8 @@ class SqliteStore(Store):
             raise ValueError(str(error)) from None
         except StoreError:
             pass  # it shows on use
-        self._writer = Writer(self._database, self._tables, limit, clock, machine_clock)
+        self._tidier = Tidier(self._database, self._tables, limit, clock)
+        self._writer = Writer(self._database, self._tables, self._tidier, clock, machine_clock)
         self._reader = ThreadPoolExecutor(1, "robots.txt reader")
 
     def __repr__(self) -> str:
@@ -83,7 +85,7 @@ class SqliteStore(Store):
     @property
     def evicted(self) -> int:
         """How many parts of entries were dropped because the file was at its limit."""
-        return self._writer.evicted
+        return self._tidier.evicted
 
     def get(self, authority: Authority, crawler: str = "") -> Entry | Future[Entry | None] | None:
         """Return what is queued and what is in the file together, or a Future of that.

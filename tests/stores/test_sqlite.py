@@ -94,3 +94,25 @@ def test_a_damage_that_stays_is_a_store_error(
     store.flush()
     assert told(store.get(authority())) == entry()
     store.close()
+
+
+def test_a_fault_of_ours_ends_no_thread(tmp_path: Path) -> None:
+    """What cannot be written for a reason nobody thought of is lost; leases fail; all goes on."""
+    faults = [0]
+
+    def clock() -> float:
+        if faults[0]:
+            faults[0] -= 1
+            raise ZeroDivisionError("scripted")
+        return now()
+
+    store = SqliteStore(tmp_path / "robots.db", clock=now, machine_clock=clock)
+    faults[0] = 1
+    store.put(authority(0), entry(0))
+    with pytest.raises(StoreError, match="lost: ZeroDivisionError: scripted"):
+        told(store.lease(authority(), 5.0))
+    store.put(authority(1), entry(1))
+    store.flush()
+    assert dict(store) == {authority(1): entry(1)}
+    assert told(store.lease(authority(), 5.0))
+    store.close()
