@@ -4,7 +4,7 @@ RFC 9309 section 2.2.1. The rules of a crawler are those of all groups that name
 crawlers ask the same file, memory must not grow with crawlers times rules, so equal rules are held
 once. Each crawler may have a small group of its own beside a large one for many crawlers: therefore
 the largest of several groups is one part of the rules, and the other groups are another.
-A file with 64 small groups and 20,000 rules for all 64 crawlers holds 8 MB instead of 290.
+A file with 64 small groups and 20,000 rules for all 64 crawlers takes 9 MB instead of up to 290 MB.
 """
 
 from __future__ import annotations
