@@ -111,7 +111,11 @@ def patterns_for(
     if profile.lines_are_ordinary:
         found = blocks.blocks(text, wanted, profile)
         if found is not None:
-            return found[0], [blocks.patterns(block, profile) for block in found[1]]
+            token, [text, *texts] = found
+            patterns = [blocks.patterns(text, profile)]
+            if texts:
+                patterns += [blocks.patterns(text, profile) for text in texts]
+            return token, patterns
     token, records = records_for(syntax.squeezed(text), wanted, profile)
     return token, [_sorted(_rules_of(part, profile)) for part in _parts(records)]
 
