@@ -49,17 +49,27 @@ class Compiled:
             self.rules = _part(sources[0], profile)
             self.parts = [self.rules]
         else:
-            self._fingerprints = _fingerprints(sources)
-            known = {key: part for one in others for key, part in one.fingerprints(text, profile)}
-            self.parts = [
-                known.get(key) or _part(source, profile, len(sources))
-                for key, source in zip(self._fingerprints, sources, strict=True)
-            ]
-            self.rules = self.parts[0] if len(sources) == 1 else _merged(self.parts, profile)
+            self._share(sources, text, profile, others)
+
+    def _share(
+        self,
+        sources: Sequence[_Source],
+        text: bytes,
+        profile: Profile,
+        others: Collection[Compiled],
+    ) -> None:
+        """Each part that another crawler has already is taken from there."""
+        self._fingerprints = _fingerprints(sources)
+        known = {key: part for one in others for key, part in one.fingerprints(text, profile)}
+        self.parts = [
+            known.get(key) or _part(source, profile, len(sources))
+            for key, source in zip(self._fingerprints, sources, strict=True)
+        ]
+        self.rules = self.parts[0] if len(sources) == 1 else _merged(self.parts, profile)
 
     def fingerprints(self, text: bytes, profile: Profile) -> Iterator[tuple[bytes, _Part]]:
         """Each part of the rules, and a short text that is the same for the same rules."""
-        if self._fingerprints is None:  # the first crawler does not know that others will come
+        if self._fingerprints is None:  # none were needed while there was one crawler
             self._fingerprints = _fingerprints(_sources(text, self.wanted, profile)[1])
         return zip(self._fingerprints, self.parts, strict=True)
 

@@ -113,9 +113,9 @@ def test_a_search_finds_no_costlier_question(seed: int) -> None:
 @timed
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("seed", range(2_000, 3_000, 100))
+@pytest.mark.parametrize("seed", range(2_000, 2_400, 100))
 def test_a_long_search_finds_no_costlier_question(seed: int) -> None:
-    """The same with 1,000 questions."""
+    """The same with 400 questions."""
     for number in range(seed, seed + 100):
         asked = question(number)
         assert_cheap(cost(asked, "google" if number % 4 == 0 else "rfc9309")[0], len(asked.url))
