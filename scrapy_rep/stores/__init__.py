@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from scrapy_rep.stores.base import MONTH, Store, StoreError
+from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.uri import is_ambiguous, shown
+from scrapy_rep.stores.uri import REDIS_SCHEMES, is_ambiguous, shown
 
 __all__ = ["Store", "StoreError", "check_store", "open_store"]
 
@@ -20,9 +20,11 @@ FILE = "robots.db"
 
 MEMORY_LIMIT = 64 * 1024 * 1024
 DISK_LIMIT = 1024 * 1024 * 1024
-PREFIX = "scrapy_rep"
 
-NAMES = "memory:, sqlite:, redis://, rediss:// and unix:// do, and so does the path of a class"
+NAMES = (
+    "memory:, sqlite:, redis://, rediss://, redis+sentinel://, redis+cluster:// and unix:// do,"
+    " and so does the path of a class"
+)
 
 
 def open_store(
@@ -40,7 +42,8 @@ def open_store(
     - ``memory:``, of at most ``memory_limit`` octets;
     - ``sqlite:`` or ``sqlite:NAME``, a file in ``directory``, and ``sqlite:///PATH``, of at most
       ``disk_limit`` octets;
-    - ``redis://``, ``rediss://`` and ``unix://``, which keep a good copy for ``keep`` seconds;
+    - ``redis://``, ``rediss://``, ``unix://``, ``redis+sentinel://`` and ``redis+cluster://`` (and
+      ``rediss+...``), which keep a good copy for ``keep`` seconds;
     - ``package.module.Class``, of which ``build`` makes an instance.
 
     Keys in a store that others may share begin with ``prefix``. Raises ``ValueError``, one line
@@ -54,10 +57,11 @@ def open_store(
     if scheme == "memory":
         return MemoryStore(memory_limit)
     if scheme == "sqlite":
-        return SqliteStore(_path(uri, rest, Path(directory)), limit=disk_limit)
+        path = _path(uri, rest, Path(directory))
+        return SqliteStore(path, limit=disk_limit, keep=keep, prefix=prefix)
     from scrapy_rep.stores.redis import RedisStore
 
-    return RedisStore(uri, keep=keep)
+    return RedisStore(uri, keep=keep, prefix=prefix)
 
 
 def check_store(uri: str) -> None:
@@ -70,7 +74,7 @@ def check_store(uri: str) -> None:
         _class(uri)
     elif scheme == "sqlite":
         _path(uri, rest, Path())
-    elif scheme in ("redis", "rediss", "unix") and rest.startswith("//"):
+    elif scheme in REDIS_SCHEMES and rest.startswith("//"):
         _check_redis(uri)
     elif scheme != "memory" or rest:
         raise ValueError(f"{shown(uri)!r} names no store: {NAMES}")
@@ -95,12 +99,12 @@ def _check_redis(uri: str) -> None:
             "@ / ? # and % must be percent-encoded"
         )
     try:
-        from scrapy_rep.stores.address import Address
+        from scrapy_rep.stores.redis_uri import RedisUri
     except ImportError as error:
         raise ValueError(
             f"a store on Redis needs redis-py, pip install scrapy_rep[redis]: {error}"
         ) from None
-    Address(uri)
+    RedisUri(uri)
 
 
 def _class(path: str) -> type[Any]:

@@ -23,6 +23,9 @@ from scrapy_rep.protocol.entry import Answer, Entry, Failure
 MONTH = 30 * 86_400.0
 """Seconds for which a last good copy is worth keeping (RFC 9309 section 2.4 leaves it open)."""
 
+PREFIX = "scrapy_rep"
+"""What the keys of a shared store begin with, unless ``REP_STORE_PREFIX`` says otherwise."""
+
 KEEP_CONCLUSIONS = 7 * 86_400.0
 """Seconds for which an answer without rules is kept: the longest life that any profile gives it."""
 

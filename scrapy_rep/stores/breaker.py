@@ -1,4 +1,14 @@
-"""A server that fails again and again is left alone for a while."""
+"""A circuit breaker: a server or a file that fails again and again is left alone for a while.
+
+After a few failures in a row the breaker opens and refuses all attempts at once. After a pause it
+lets one attempt through. If that fails, the next pause begins; if it succeeds, the breaker closes.
+A first pause that is short, as Redis has, makes a restart or a failover cost a second; the pauses
+double, so that a server that hangs costs two slow look-ups a minute, not one in each request.
+
+The breaker also counts the look-ups that failed or were refused during an outage, for the line in
+the log when it is over. It writes no log itself: :meth:`Breaker.failed` and
+:meth:`Breaker.succeeded` tell their caller when there is something to say.
+"""
 
 from __future__ import annotations
 
@@ -8,47 +18,76 @@ from collections.abc import Callable
 
 
 class Breaker:
-    """Opens after so many failures in a row, for so many seconds; then one attempt decides."""
+    """Opens after ``failures`` failures in a row, for ``pause`` seconds.
+
+    With ``first``, the first pause is that short, and each one is twice as long as the one before.
+    """
 
     def __init__(
         self,
         failures: int = 3,
-        seconds: float = 30.0,
+        pause: float = 30.0,
+        first: float | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._allowed = failures
-        self._seconds = seconds
+        self._longest = pause
+        self._first = pause if first is None else first
         self._clock = clock
         self._failures = 0
-        self._closed_at = 0.0
+        self._lost = 0
+        self._pause = self._first
+        self._until = 0.0
+        self._is_open = False
         self._lock = threading.Lock()
 
     @property
     def open(self) -> bool:
-        """Whether nothing is to be attempted now."""
-        return self._failures >= self._allowed and self._clock() < self._closed_at
+        """True while nothing is to be attempted."""
+        return self._is_open and self._clock() < self._until
 
-    def admits(self) -> bool:
-        """Whether an attempt may be made now; after a pause, only the first of many may."""
-        if self._failures < self._allowed:
+    def admits(self, lookups: int = 1) -> bool:
+        """Return True if an attempt may be made now. After a pause, only the first one may.
+
+        ``lookups`` are counted as failed if it may not.
+        """
+        if not self._is_open:
             return True
         with self._lock:
             now = self._clock()
-            if now < self._closed_at:
+            if self._is_open and now < self._until:
+                self._lost += lookups
                 return False
-            self._closed_at = now + self._seconds
+            self._pause = min(2 * self._pause, self._longest)
+            self._until = now + self._pause
             return True
 
-    def failed(self) -> None:
-        """An attempt failed."""
+    def failed(self, lookups: int = 0) -> bool:
+        """Record a failed attempt, which cost so many look-ups. Return True if it opens."""
         with self._lock:
             self._failures += 1
-            if self._failures >= self._allowed:
-                self._closed_at = self._clock() + self._seconds
+            self._lost += lookups
+            if self._is_open:
+                # The pause that follows an attempt is counted from its end.
+                self._until = max(self._until, self._clock() + self._pause)
+                return False
+            if self._failures < self._allowed:
+                return False
+            self._is_open = True
+            self._pause = self._first
+            self._until = self._clock() + self._pause
+            return True
 
-    def succeeded(self) -> None:
-        """An attempt succeeded: all is well."""
-        if self._failures:
-            with self._lock:
-                self._failures = 0
+    def succeeded(self) -> int | None:
+        """Record a success, which ends all pauses.
+
+        Return how many look-ups failed in the outage that this ends, None if there was none.
+        """
+        if not self._failures:
+            return None
+        with self._lock:
+            ended = self._lost if self._is_open else None
+            self._failures = self._lost = 0
+            self._is_open = False
+            return ended

@@ -1,22 +1,34 @@
-"""Entries on a Redis server, shared by the workers of many machines.
+"""Entries on a Redis server, behind Sentinels or in a cluster, shared by workers of many machines.
 
-Each entry is one string under ``scrapy_rep:1:SCHEME://HOST:PORT``, in the octets of
-:mod:`scrapy_rep.stores.codec`, with an expiry of its own; each lease one under
-``scrapy_rep:lease:``. The newest wins by a script on the server, which reads the date in the
-head of the octets: to watch the key and write it in a transaction would cost three round trips,
-and more under contention.
+What is kept of an authority is a hash under ``PREFIX:2:SCHEME://HOST:PORT``, with a field for each
+part (``answer``, ``failure``, ``refusal CRAWLER``), in the octets of
+:mod:`scrapy_rep.stores.codec`. The hash expires when its longest-lived part is of no more use.
+Each lease is a string under ``PREFIX:lease:SCHEME://HOST:PORT``.
 
-No look-up takes longer than :data:`PATIENCE`, whatever the server or the name service does. No
-credential is in any message.
+A put is one script on the server, which merges as :func:`scrapy_rep.protocol.entry.merge` does, by
+the dates in the heads of the octets. To watch the key and write it in a transaction would cost
+three round trips, and more under contention. In a cluster every script touches one key only, and
+the authority stands in braces, so that its entry and its lease lie on one node, where what was put
+is seen before the lease ends.
+
+Version 0.1 kept an entry as one string under ``scrapy_rep:1:SCHEME://HOST:PORT``. It is read where
+nothing else is known, and put as what is known; the string stays, for workers of 0.1.
+
+No look-up takes longer than :data:`PATIENCE`, whatever the server or the name service does
+(:mod:`scrapy_rep.stores.redis_pool`). No message holds a credential.
 """
 
 from __future__ import annotations
 
+import logging
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -24,136 +36,309 @@ import redis
 
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry
-from scrapy_rep.stores.address import Address, Connection
-from scrapy_rep.stores.base import MONTH, Store, StoreError, useful_until
+from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError, useful_until
 from scrapy_rep.stores.breaker import Breaker
-from scrapy_rep.stores.codec import MAGIC
-from scrapy_rep.stores.link import Link
-from scrapy_rep.stores.whole import decode, encode
+from scrapy_rep.stores.codec import (
+    ANSWER,
+    FAILURE,
+    MAGIC,
+    decode_parts,
+    decode_v1,
+    encode_parts,
+    refusal_of,
+)
+from scrapy_rep.stores.redis_client import Client, Command, open_client, values
+from scrapy_rep.stores.redis_pool import RedisPool
+from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
 
-PATIENCE = 0.25
-"""Seconds within which a look-up is answered or has failed."""
+PATIENCE = 1.0
+"""Seconds within which a look-up is answered or has failed.
+
+Enough for a server 200 ms away to be connected to (200 ms), to check a password (200 ms), to
+select a database (200 ms) and to answer (200 ms).
+"""
+
+STEP_PATIENCE = 2.0
+"""Seconds for each step of a connection: to connect, to send, to receive."""
 
 PUT_PATIENCE = 5.0
 """Seconds for which a put may wait, most of them behind others."""
 
 LIST_PATIENCE = 10.0
-"""Seconds for each round trip of an iteration, and for a flush."""
+"""Seconds for each step of an iteration, and for a flush."""
 
 CLOSE_PATIENCE = 1.0
 """Seconds for which ``close`` waits for the server, and again for its threads."""
 
-_ENTRIES, _LEASES = "scrapy_rep:1:", "scrapy_rep:lease:"
+FIRST_PAUSE = 1.0
+"""Seconds for which a server that failed is left alone at first."""
 
-MIN_EXPIRY = 60.0
-"""Seconds for which any entry is kept."""
+MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
+"""Seconds for which any entry is kept at least and at most."""
 
+_PREFIX_1 = f"{PREFIX}:1:"
 _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
+_LIST_BATCH = 500
 
+_log = logging.getLogger(__name__)
+
+# The fields of one hash are merged. The arguments: until which date a part is believed, the first
+# octets of a part, the expiry in milliseconds, and what is put: an answer, a failure, the name of
+# a field for a refusal, a refusal; each of them empty if there is none.
 _PUT = """
-local head = redis.call('GETRANGE', KEYS[1], 0, 11)
-if #head == 12 and string.sub(head, 1, 4) == ARGV[2] then
-  local old = struct.unpack('>d', head, 5)
-  local new = struct.unpack('>d', ARGV[1], 5)
-  if new < old and old <= tonumber(ARGV[3]) then return 0 end
+local key, latest, magic = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+
+local function date_of(octets)
+  if octets and #octets >= 12 and string.sub(octets, 1, 4) == magic then
+    local date = struct.unpack('>d', octets, 5)
+    return date
+  end
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[4])
+
+local function newest(field, put)
+  local old, new = date_of(redis.call('HGET', key, field)), date_of(put)
+  if new and not (old and new < old and old <= latest) then
+    redis.call('HSET', key, field, put)
+    return new, true
+  end
+  return old, false
+end
+
+local answer, answered = newest('answer', ARGV[4])
+if ARGV[6] ~= '' then
+  local refusal = newest(ARGV[6], ARGV[7])
+  if refusal and answered and ARGV[7] == '' and answer >= refusal then
+    redis.call('HDEL', key, ARGV[6])
+  end
+end
+local failure = newest('failure', ARGV[5])
+if failure and (failure > latest or (answer and failure < answer and answer <= latest)) then
+  redis.call('HDEL', key, 'failure')
+end
+if redis.call('PTTL', key) < tonumber(ARGV[3]) then
+  redis.call('PEXPIRE', key, ARGV[3])
+end
 return 1
+"""
+
+# The fields of the hash, or if it has none of them, the string that version 0.1 wrote: in one step,
+# since a look-up that misses would take two round trips otherwise.
+_GET = """
+local parts = redis.call('HMGET', KEYS[1], unpack(ARGV))
+for _, part in ipairs(parts) do
+  if part then return parts end
+end
+return redis.call('GET', KEYS[2])
+"""
+
+# A lease that this token holds is granted again: the command may come twice if a connection breaks.
+_LEASE = """
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+if redis.call('GET', KEYS[1]) == ARGV[1] then return 1 end
+return 0
+"""
+_RENEW = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return 0
 """
 _RELEASE = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
+_DELETE = "return redis.call('DEL', KEYS[1])"
 
 
 class RedisStore(Store):
-    """The entries on the server that ``uri`` names (``redis://``, ``rediss://``, ``unix://``).
+    """The entries on the server that ``uri`` names (:class:`scrapy_rep.stores.redis_uri.RedisUri`).
 
-    ``keep`` is for how many seconds a last good copy is of use. Raises ``ValueError`` if the
-    URI is not one.
+    ``keep`` is for how many seconds a last good copy is of use. All keys begin with ``prefix``.
+    Raises ``ValueError`` if the URI is not one.
     """
+
+    merges = True
 
     def __init__(
         self,
         uri: str,
         *,
         keep: float = MONTH,
+        prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
         breaker: Breaker | None = None,
     ) -> None:
-        self._address = Address(uri)
+        self._uri = RedisUri(uri)
         self._keep = keep
+        self._prefix = prefix
+        self._in_cluster = self._uri.parts.kind == CLUSTER
+        # Version 0.1 knew neither prefixes nor clusters.
+        self._reads_v1 = prefix == PREFIX and not self._in_cluster
         self._clock = clock
         self._fault: StoreError | None = None
-        self._puts = 0
         self._lock = Lock()
-        connect = partial(self._address.connection, PATIENCE)
-        self._link = Link(connect, self._address.describe, breaker or Breaker())
+        connect = partial(open_client, self._uri.parts, STEP_PATIENCE)
+        self._pool = RedisPool(
+            connect, self._uri.describe, breaker or Breaker(first=FIRST_PAUSE), self._say
+        )
 
     def __repr__(self) -> str:
-        return f"RedisStore({str(self._address)!a})"
+        return f"RedisStore({str(self._uri)!a})"
 
     def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
         """Return a Future of the entry of ``authority``. Raises ``StoreError``."""
-        convert = partial(_entry, authority)
-        return self._link.ask("GET", _key(authority), patience=PATIENCE, convert=convert)
+        fields = [ANSWER, FAILURE, *([refusal_of(crawler)] if crawler else [])]
+        command: Command = ("HMGET", self._key(authority), *fields)
+        if self._reads_v1:
+            keys = (self._key(authority), f"{_PREFIX_1}{authority}")
+            command = ("EVAL", _GET, len(keys), *keys, *fields)
+        return self._pool.ask(
+            str(authority),
+            command,
+            patience=PATIENCE,
+            convert=partial(self._entry, authority, crawler, fields),
+            lookup=True,
+        )
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Send ``entry`` off. Raises ``StoreError`` if it cannot, or an earlier put failed."""
-        octets, now = encode(authority, entry), self._clock()
-        expiry = max(
-            [
-                MIN_EXPIRY,
-                *(useful_until(p, self._keep) - now for p in (entry.answer, entry.failure) if p),
-            ]
-        )
-        arguments = (octets, MAGIC, repr(now + CLOCK_TOLERANCE), int(expiry * 1000))
-        self._send("EVAL", _PUT, 1, _key(authority), *arguments)
+        self._put(authority, entry, crawler)
         self._raise_fault()
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
-        self._send("DEL", _key(authority))
+        self._run(_DELETE, authority, self._key(authority))
+        if self._reads_v1:
+            self._run(_DELETE, authority, f"{_PREFIX_1}{authority}")
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another worker holds the lease."""
         token = secrets.token_hex(8)
-        command = ("SET", _lease_key(authority), token, "NX", "PX", max(1, int(seconds * 1000)))
-        return self._link.ask(*command, patience=PATIENCE, convert=partial(_granted, token))
+        arguments = (self._lease_key(authority), token, _milliseconds(seconds))
+        return self._pool.ask(
+            str(authority),
+            ("EVAL", _LEASE, 1, *arguments),
+            patience=PATIENCE,
+            convert=partial(_granted, token),
+            too_late=partial(self._give_back, authority),
+        )
+
+    def renew(self, authority: Authority, token: str, seconds: float) -> None:
+        """Have a lease end in ``seconds`` from now, if ``token`` still holds it."""
+        key = self._lease_key(authority)
+        self._run(_RENEW, authority, key, token, _milliseconds(seconds))
 
     def release(self, authority: Authority, token: str) -> None:
         """End the lease that ``token`` stands for, if it still does."""
-        self._send("EVAL", _RELEASE, 1, _lease_key(authority), token)
+        self._run(_RELEASE, authority, self._lease_key(authority), token)
 
     def __iter__(self) -> Iterator[tuple[Authority, Entry]]:
-        """Yield what is on the server, over a connection of its own. Raises ``StoreError``."""
+        """Yield what is on the server, over connections of its own. Raises ``StoreError``."""
         self.flush()
-        connection = self._address.connection(LIST_PATIENCE)
+        client: Client | None = None
         try:
-            yield from _scan(connection)
-        except (redis.RedisError, OSError, ValueError, TypeError) as error:
-            raise StoreError(self._address.describe(error)) from None
+            client = open_client(self._uri.parts, LIST_PATIENCE)
+            yield from self._list(client)
+        except (redis.RedisError, redis.exceptions.RedisClusterException, OSError) as error:
+            raise StoreError(self._uri.describe(error)) from None
         finally:
-            connection.disconnect()
+            if client is not None:
+                client.close()
 
     def flush(self) -> None:
         """Return once the server has all that was put. Raises ``StoreError`` if it has not."""
-        if not self._link.idle(LIST_PATIENCE):
+        if not self._pool.idle(LIST_PATIENCE):
             raise StoreError("the Redis server does not take what was put")
         self._raise_fault()
 
     def close(self) -> None:
         """Send what is queued and hang up, in about two seconds at most, and quietly."""
-        self._link.close(CLOSE_PATIENCE)
+        self._pool.close(CLOSE_PATIENCE)
 
-    def _send(self, *command: Any) -> None:
-        """Queue a command whose failure shows at the next put or flush."""
-        future = self._link.ask(*command, patience=PUT_PATIENCE, convert=_number)
+    def _key(self, authority: Authority) -> str:
+        return f"{self._prefix}:2:{self._tag(authority)}"
+
+    def _lease_key(self, authority: Authority) -> str:
+        return f"{self._prefix}:lease:{self._tag(authority)}"
+
+    def _tag(self, authority: Authority) -> str:
+        return f"{{{authority}}}" if self._in_cluster else str(authority)
+
+    def _put(self, authority: Authority, entry: Entry, crawler: str) -> None:
+        parts, now = encode_parts(authority, entry, crawler), self._clock()
+        kept = [part for part in (entry.answer, entry.refusal, entry.failure) if part is not None]
+        uses = [useful_until(part, self._keep) - now for part in kept]
+        expiry = min(max([MIN_EXPIRY, *uses]), MAX_EXPIRY)
+        refusal = refusal_of(crawler) if crawler else ""
+        self._run(
+            _PUT,
+            authority,
+            self._key(authority),
+            repr(now + CLOCK_TOLERANCE),
+            MAGIC,
+            _milliseconds(expiry),
+            parts[ANSWER],
+            parts[FAILURE],
+            refusal,
+            parts.get(refusal, b""),
+        )
+
+    def _run(self, script: str, authority: Authority, key: str, *arguments: Any) -> None:
+        """Queue a script whose failure shows at the next put or flush."""
+        command = ("EVAL", script, 1, key, *arguments)
+        future = self._pool.ask(str(authority), command, patience=PUT_PATIENCE, convert=_number)
         future.add_done_callback(self._note)
 
+    def _entry(
+        self, authority: Authority, crawler: str, fields: list[str], reply: Any
+    ) -> Entry | None:
+        if reply is None:
+            return None
+        if not (self._reads_v1 and isinstance(reply, bytes)):
+            return decode_parts(authority, _parts(fields, reply), crawler)
+        entry = decode_v1(authority, reply)
+        if entry is not None:
+            with self._noting():
+                self._put(authority, entry, "")
+        return entry
+
+    def _give_back(self, authority: Authority, token: str | None) -> None:
+        """End a lease that was granted after its look-up had failed: nobody knows of it."""
+        if token is not None:
+            with self._noting():  # if it fails, the lease expires
+                self.release(authority, token)
+
+    def _list(self, client: Client) -> Iterator[tuple[Authority, Entry]]:
+        fields = [ANSWER, FAILURE]
+        start, seen = f"{self._prefix}:2:", set[Authority]()
+        for keys in _batches(client, start):
+            replies = values(client, [("HMGET", key, *fields) for key in keys])
+            for key, reply in zip(keys, replies, strict=True):
+                authority = _authority(key[len(start) :])
+                if authority is not None and authority not in seen:
+                    seen.add(authority)
+                    entry = decode_parts(authority, _parts(fields, reply))
+                    if entry is not None:
+                        yield authority, entry
+        for keys in _batches(client, _PREFIX_1) if self._reads_v1 else ():
+            for key, reply in zip(
+                keys, values(client, [("GET", key) for key in keys]), strict=True
+            ):
+                authority = _authority(key[len(_PREFIX_1) :])
+                if authority is not None and authority not in seen and isinstance(reply, bytes):
+                    seen.add(authority)
+                    entry = decode_v1(authority, reply)
+                    if entry is not None:
+                        yield authority, entry
+
     def _note(self, future: Future[Any]) -> None:
-        error = future.exception()
-        if isinstance(error, StoreError):
+        with self._noting():
+            future.result()
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Have the next put or flush raise a ``StoreError`` of this block."""
+        try:
+            yield
+        except StoreError as error:
             with self._lock:
                 self._fault = error
 
@@ -163,27 +348,27 @@ class RedisStore(Store):
         if fault is not None:
             raise fault
 
-
-def _key(authority: Authority) -> str:
-    return f"{_ENTRIES}{authority}"
-
-
-def _lease_key(authority: Authority) -> str:
-    return f"{_LEASES}{authority}"
+    def _say(self, down: bool, text: str) -> None:
+        if down:
+            _log.warning("%r is given up for now, look-ups go without it: %s", self, text)
+        else:
+            _log.warning("%r is back: %s", self, text)
 
 
-def _entry(authority: Authority, reply: Any) -> Entry | None:
-    if reply is None:
-        return None
-    if not isinstance(reply, bytes):
+def _milliseconds(seconds: float) -> int:
+    return max(1, int(seconds * 1000))
+
+
+def _parts(fields: list[str], reply: Any) -> dict[str, bytes]:
+    if not isinstance(reply, list) or len(reply) != len(fields):
         raise StoreError(_WRONG_TYPE)
-    return decode(authority, reply)
+    if not all(value is None or isinstance(value, bytes) for value in reply):
+        raise StoreError(_WRONG_TYPE)
+    return {field: value or b"" for field, value in zip(fields, reply, strict=True)}
 
 
 def _granted(token: str, reply: Any) -> str | None:
-    if reply not in (None, b"OK"):
-        raise StoreError(_WRONG_TYPE)
-    return None if reply is None else token
+    return token if _number(reply) else None
 
 
 def _number(reply: Any) -> int:
@@ -192,18 +377,14 @@ def _number(reply: Any) -> int:
     return reply
 
 
-def _scan(connection: Connection) -> Iterator[tuple[Authority, Entry]]:
-    connection.connect()
-    start, cursor = len(_ENTRIES), b"0"
-    while True:
-        connection.send_command("SCAN", cursor, "MATCH", _ENTRIES + "*", "COUNT", 500)
-        cursor, keys = connection.read_response()
-        if keys:
-            connection.send_command("MGET", *keys)
-            for key, octets in zip(keys, connection.read_response(), strict=True):
-                authority = authority_of(key[start:].decode("utf-8", "replace"))
-                entry = decode(authority, octets or b"") if authority is not None else None
-                if authority is not None and entry is not None:
-                    yield authority, entry
-        if cursor == b"0":
-            return
+def _batches(client: Client, start: str) -> Iterator[list[bytes]]:
+    """Yield the keys that begin with ``start``, some hundred at a time."""
+    keys = client.keys(re.sub(r"([*?\[\]^\\])", r"\\\1", start) + "*")
+    while batch := list(islice(keys, _LIST_BATCH)):
+        yield batch
+
+
+def _authority(text: bytes) -> Authority | None:
+    """Return the authority that a key ends in, in a cluster in braces."""
+    name = text.decode("utf-8", "replace")
+    return authority_of(name[1:-1] if name.startswith("{") else name)

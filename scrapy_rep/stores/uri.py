@@ -10,7 +10,18 @@ from __future__ import annotations
 
 import re
 
-SCHEMES = ("memory", "sqlite", "redis", "rediss", "redis+sentinel", "redis+cluster", "unix")
+REDIS_SCHEMES = (
+    "redis",
+    "rediss",
+    "unix",
+    "redis+sentinel",
+    "rediss+sentinel",
+    "redis+cluster",
+    "rediss+cluster",
+)
+"""Schemes of a Redis server, of its Sentinels, and of a cluster; ``rediss`` is over TLS."""
+
+SCHEMES = ("memory", "sqlite", *REDIS_SCHEMES)
 """Schemes that stores know. What precedes another colon may be a user name."""
 
 _HIDDEN = "..."

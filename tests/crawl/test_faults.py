@@ -31,6 +31,7 @@ MODULES = [
     for name in (
         "cache",
         "closing",
+        "codings",
         "departures",
         "downloadermiddlewares",
         "fetcher",
@@ -42,10 +43,12 @@ MODULES = [
         "lanes",
         "parking",
         "redirects",
+        "resolving",
         "responses",
         "robotparser",
         "shelf",
         "transfers",
+        "transports",
         "waiting",
     )
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.stores.deployments import ClusterDeployment, SentinelDeployment
 from tests.stores.servers import RedisServer
 
 
@@ -21,3 +22,25 @@ def redis_server() -> Iterator[RedisServer]:
             yield server.start()
         finally:
             server.stop()
+
+
+@pytest.fixture(scope="session")
+def sentinels() -> Iterator[SentinelDeployment]:
+    """Sentinels and what they watch, for all tests that leave them as they are."""
+    with tempfile.TemporaryDirectory() as directory:
+        deployment = SentinelDeployment(Path(directory))
+        try:
+            yield deployment.start()
+        finally:
+            deployment.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[ClusterDeployment]:
+    """A cluster for all tests that leave it as it is."""
+    with tempfile.TemporaryDirectory() as directory:
+        deployment = ClusterDeployment(Path(directory))
+        try:
+            yield deployment.start()
+        finally:
+            deployment.stop()

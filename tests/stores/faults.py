@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from scrapy_rep.stores.codec import encode
+from scrapy_rep.stores.codec import encode_parts
 from tests.stores.samples import authority, entry
 from tests.stores.servers import Handler, ScriptedServer, commands, free_port
 
@@ -18,7 +18,7 @@ def saying(reply: bytes | Callable[[socket.socket], bytes | None]) -> Handler:
 
     def handle(sock: socket.socket) -> None:
         def answer(words: list[bytes]) -> bytes | None:
-            if words[0] in (b"CLIENT", b"SELECT", b"HELLO"):
+            if words[0] in (b"CLIENT", b"SELECT", b"HELLO", b"PING"):
                 return b"+OK\r\n"
             return reply if isinstance(reply, bytes) else reply(sock)
 
@@ -62,15 +62,27 @@ def half(sock: socket.socket) -> bytes:
     return silent(sock)
 
 
+def stored(words: list[bytes]) -> bytes:
+    """The reply to a command, of a server that has an entry."""
+    answer = encode_parts(authority(), entry())["answer"]
+    if words[0] == b"EVAL":
+        is_lookup = b"HMGET" in words[1]
+        return b"*2\r\n$%d\r\n%s\r\n$-1\r\n" % (len(answer), answer) if is_lookup else b":1\r\n"
+    return b"+OK\r\n"
+
+
+def foreign(sock: socket.socket) -> None:
+    """What is stored is not what it is taken for."""
+    octets = b"*2\r\n$3\r\nREP\r\n$3\r\nREP\r\n"
+    commands(sock, lambda words: octets if words[0] == b"EVAL" else b"+OK\r\n")
+
+
 def idle_close(sock: socket.socket) -> None:
     """Each connection answers one look-up, rightly, and is closed."""
-    stored = encode(authority(), entry())
 
     def answer(words: list[bytes]) -> bytes | None:
-        if words[0] != b"GET":
-            return b"+OK\r\n"
-        sock.sendall(b"$%d\r\n%s\r\n" % (len(stored), stored))
-        return None
+        sock.sendall(stored(words))
+        return None if words[0] == b"EVAL" else b""
 
     commands(sock, answer)
 
@@ -97,7 +109,7 @@ FAULTS: dict[str, Handler | None] = {
     "MOVED": saying(b"-MOVED 3999 127.0.0.1:6381\r\n"),
     "idle close": idle_close,
     "hang after the greeting": saying(silent),
-    "another's entry": saying(b"$3\r\nREP\r\n"),
+    "another's entry": foreign,
 }
 
 

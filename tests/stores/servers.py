@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import socket
 import subprocess
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -25,20 +27,31 @@ def free_port() -> int:
 class RedisServer:
     """A redis-server of the tests' own, without persistence, on a port and a Unix socket.
 
-    Where the program is missing, the test that wants it is skipped; with CI set it fails.
+    Where the program is missing, the test that wants it is skipped; with CI set it fails. With a
+    `config` it is a Sentinel.
     """
 
-    def __init__(self, directory: Path, *options: str, port: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *options: str,
+        port: int | None = None,
+        config: Path | None = None,
+    ) -> None:
         program = shutil.which("redis-server")
         if program is None:
             missing = pytest.fail if os.environ.get("CI") else pytest.skip
             missing("redis-server is not installed (Debian: apt-get install redis-server)")
+        self._process: subprocess.Popen[bytes] | None = None
         self.port = port or free_port()
+        self.bus = 0
         self.socket = directory / "redis.sock"
+        if config is not None:
+            self._command = [program, str(config), "--sentinel"]
+            return
         self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1"]
         self._command += ["--save", "", "--appendonly", "no", "--dir", str(directory)]
         self._command += ["--unixsocket", str(self.socket), *options]
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def uri(self) -> str:
@@ -113,6 +126,76 @@ class ScriptedServer:
     def _serve(self, sock: socket.socket) -> None:
         with sock, suppress(OSError, ValueError):
             self._handler(sock)
+
+
+class DistantServer:
+    """A proxy in front of a real server: each direction takes half a round trip of `seconds`.
+
+    Both ends of a connection are `cut` at once, as by a router that was restarted. What the
+    operating system does to connect costs no round trip on loopback, so the proxy lets the first
+    octets wait for one more.
+    """
+
+    def __init__(self, port: int, seconds: float) -> None:
+        self._port = port
+        self._seconds = seconds
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.uri = f"redis://127.0.0.1:{self.port}/0"
+        self.connections = 0
+        self._open: list[socket.socket] = []
+
+    def __enter__(self) -> DistantServer:
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._accepting.join(5)
+        self.cut()
+
+    def cut(self) -> None:
+        """All connections break."""
+        broken, self._open = self._open, []
+        for sock in broken:
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                self.connections += 1
+                far = socket.create_connection(("127.0.0.1", self._port))
+                self._open += [near, far]
+                for source, target, first in ((near, far, self._seconds), (far, near, 0.0)):
+                    arguments = (source, target, first)
+                    threading.Thread(target=self._carry, args=arguments, daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket, extra: float) -> None:
+        """What comes is handed on later, in order, however much of it is under way."""
+        under_way: deque[tuple[float, bytes]] = deque()
+        ended = False
+        opened_at = time.monotonic() + extra
+        with suppress(OSError):
+            while not ended or under_way:
+                due = under_way[0][0] - time.monotonic() if under_way else None
+                if due is not None and due <= 0:
+                    target.sendall(under_way.popleft()[1])
+                    continue
+                if ended:
+                    time.sleep(due or 0)
+                elif select.select([source], [], [], due)[0]:
+                    octets = source.recv(1 << 16)
+                    ended = not octets
+                    at = max(time.monotonic(), opened_at) + self._seconds / 2
+                    under_way.append((at, octets))
+        for sock in (source, target):
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+        source.close()
 
 
 def commands(sock: socket.socket, reply: Callable[[list[bytes]], bytes | None]) -> None:

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from scrapy_rep.protocol.policy import Entry
-from scrapy_rep.stores.address import Address
-from scrapy_rep.stores.base import KEEP_FAILURES, MONTH, StoreError
+from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.stores.base import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH, StoreError
+from scrapy_rep.stores.codec import decode_v1
 from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.redis_uri import RedisUri
 from tests.stores.contract import SharedStoreContract, now
-from tests.stores.samples import NOW, authority, entry, full_entry, gone, told
-from tests.stores.servers import RedisServer, free_port
+from tests.stores.deployments import ClusterDeployment, SentinelDeployment
+from tests.stores.samples import (
+    NOW,
+    authority,
+    entry,
+    failure,
+    full_entry,
+    gone,
+    refused,
+    told,
+)
+from tests.stores.servers import DistantServer, RedisServer, free_port
+from tests.stores.test_codec import V1_FULL
 from tests.stores.tls import write_certificate
 
 
@@ -34,6 +48,9 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_rep.stores.redis.PATIENCE", 10.0)
 
 
+Clock = Callable[[], float]
+
+
 class TestRedisStore(SharedStoreContract):
     """The Redis store keeps the contract."""
 
@@ -42,12 +59,12 @@ class TestRedisStore(SharedStoreContract):
         """An empty server."""
         return redis_server.uri
 
-    def make(self, place: Any) -> RedisStore:
-        """A store on the first database."""
-        return RedisStore(place, clock=now)
+    def make(self, place: Any, clock: Clock = now) -> RedisStore:
+        """A store at that URI."""
+        return RedisStore(place, clock=clock)
 
 
-class TestRedisStoreOverASocket(SharedStoreContract):
+class TestRedisStoreOverASocket(TestRedisStore):
     """The Redis store keeps the contract over a Unix socket, in a database of its own."""
 
     @pytest.fixture
@@ -55,9 +72,28 @@ class TestRedisStoreOverASocket(SharedStoreContract):
         """An empty server, by its socket."""
         return f"unix://{redis_server.socket}?db=3"
 
-    def make(self, place: Any) -> RedisStore:
-        """A store on the fourth database."""
-        return RedisStore(place, clock=now)
+
+class TestRedisStoreWithSentinels(TestRedisStore):
+    """The Redis store keeps the contract where Sentinels say which server is the master."""
+
+    @pytest.fixture
+    def place(self, sentinels: SentinelDeployment) -> str:
+        """An empty master, by its Sentinels."""
+        with redis.Redis(port=sentinels.master().port) as client:
+            client.flushall()
+        return sentinels.uri
+
+
+class TestRedisStoreInACluster(TestRedisStore):
+    """The Redis store keeps the contract in a cluster of three masters."""
+
+    @pytest.fixture
+    def place(self, cluster: ClusterDeployment) -> str:
+        """An empty cluster, by two of its nodes."""
+        for server in cluster.servers[:3]:
+            with redis.Redis(port=server.port) as client:
+                client.flushall()
+        return cluster.uri
 
 
 @pytest.fixture
@@ -70,40 +106,93 @@ def store(redis_server: RedisServer, client: Any) -> Iterator[RedisStore]:
 
 def seconds_left(client: Any, number: int) -> float:
     """For how long the server keeps the entry of that number."""
-    return int(client.pttl(f"scrapy_rep:1:{authority(number)}")) / 1000
+    return int(client.pttl(f"scrapy_rep:2:{authority(number)}")) / 1000
 
 
 @pytest.mark.parametrize(
-    ("kept", "expected"),
+    ("puts", "expected"),
     [
-        (entry(), MONTH),
-        (gone(), 86_400),
-        (full_entry(), MONTH - 90_000.5),
-        (Entry(failing_since=NOW, failed_at=NOW, failures=1, retry_at=NOW + 60), KEEP_FAILURES),
-        (gone(at=NOW - 100_000), 60),
+        ([entry()], MONTH),
+        ([gone()], KEEP_CONCLUSIONS),
+        ([full_entry()], MONTH - 90_000.5),
+        ([failure()], KEEP_FAILURES),
+        ([gone(at=NOW - MONTH)], 60),
+        ([failure(at=NOW - 100), refused()], KEEP_CONCLUSIONS),
+        ([entry(at=NOW - 100), failure()], MONTH - 100),
     ],
 )
 def test_the_server_drops_an_entry_when_it_is_of_no_more_use(
-    store: RedisStore, client: Any, kept: Entry, expected: float
+    store: RedisStore, client: Any, puts: list[Entry], expected: float
 ) -> None:
-    """A good copy lives as long as it may be followed, any other as long as it says something."""
-    store.put(authority(7), kept)
+    """A key lives as long as any part of the entry is of use, however short-lived the last put."""
+    for put in puts:
+        store.put(authority(7), put, "crawler")
     store.flush()
     assert seconds_left(client, 7) == pytest.approx(expected, abs=5)
 
 
-def test_all_keys_have_one_prefix_and_an_expiry(store: RedisStore, client: Any) -> None:
-    """Entries and leases lie under `scrapy_rep:`, and none of them stays for ever."""
-    store.put(authority(1), entry())
+@pytest.mark.parametrize("prefix", ["scrapy_rep", "another project"])
+def test_all_keys_have_one_prefix_and_an_expiry(
+    redis_server: RedisServer, client: Any, prefix: str
+) -> None:
+    """Entries and leases lie under the prefix, and none of them stays for ever."""
+    store = RedisStore(redis_server.uri, clock=now, prefix=prefix)
+    store.put(authority(1), full_entry())
+    store.put(authority(1), refused(), "0123abcd")
     assert told(store.lease(authority(2), 15.0))
     store.flush()
     keys = sorted(client.keys("*"))
     assert keys == [
-        b"scrapy_rep:1:https://host-1.example",
-        b"scrapy_rep:lease:https://host-2.example",
+        f"{prefix}:2:https://host-1.example".encode(),
+        f"{prefix}:lease:https://host-2.example".encode(),
     ]
     assert 0 < client.pttl(keys[1]) <= 15_000
     assert client.pttl(keys[0]) > 0
+    assert sorted(client.hkeys(keys[0])) == [b"answer", b"failure", b"refusal 0123abcd"]
+    store.close()
+
+
+def test_a_prefix_parts_what_two_projects_know(redis_server: RedisServer, client: Any) -> None:
+    """Neither entries nor leases nor listings of one prefix are another's, whatever is in it."""
+    stores = [RedisStore(redis_server.uri, clock=now, prefix=p) for p in ("a*", "ab", "a[b]", "a")]
+    for number, store in enumerate(stores):
+        store.put(authority(), entry(number))
+        store.flush()
+    for number, store in enumerate(stores):
+        assert told(store.get(authority())) == entry(number)
+        assert list(store) == [(authority(), entry(number))]
+        assert told(store.lease(authority(), 5.0))
+        store.close()
+
+
+def test_what_version_1_stored_is_read_once(store: RedisStore, client: Any) -> None:
+    """A string of 0.1 is an entry until there is a hash, into which it is put; it stays itself."""
+    key = f"scrapy_rep:1:{authority()}"
+    means = decode_v1(authority(), V1_FULL)
+    assert means is not None
+    client.set(key, V1_FULL, px=60_000)
+    assert list(store) == [(authority(), means)]
+    assert told(store.get(authority(), "crawler")) == means
+    store.flush()
+    assert client.get(key) == V1_FULL
+    assert sorted(client.hkeys(f"scrapy_rep:2:{authority()}")) == [b"answer", b"failure"]
+    client.delete(key)
+    assert told(store.get(authority())) == means
+    client.set(key, b"REP\x01 damaged")
+    store.forget(authority())
+    store.flush()
+    assert client.keys("*") == []
+
+
+def test_what_version_1_stored_is_of_the_default_prefix(
+    redis_server: RedisServer, client: Any
+) -> None:
+    """Version 0.1 had no prefixes: what it stored belongs to no project."""
+    client.set(f"scrapy_rep:1:{authority()}", V1_FULL, px=60_000)
+    store = RedisStore(redis_server.uri, clock=now, prefix="mine")
+    assert told(store.get(authority())) is None
+    assert list(store) == []
+    store.close()
 
 
 def test_a_lease_expires_on_the_server(store: RedisStore) -> None:
@@ -114,15 +203,23 @@ def test_a_lease_expires_on_the_server(store: RedisStore) -> None:
     assert told(store.lease(authority(), 0.2))
 
 
-def test_what_others_wrote_under_our_keys_is_a_miss(store: RedisStore, client: Any) -> None:
-    """A foreign value is not read, and gives way; a foreign type is a StoreError."""
-    key = f"scrapy_rep:1:{authority()}"
-    for foreign in (b"", b"x", b"REP\x01", b"REP\x01" + b"\xff" * 40):
-        client.set(key, foreign)
-        assert told(store.get(authority())) is None
-        store.put(authority(), entry())
-        assert told(store.get(authority())) == entry()
-    client.delete(key)
+@pytest.mark.parametrize("foreign", [b"", b"x", b"REP\x02", b"REP\x02" + b"\xff" * 40])
+def test_what_others_wrote_into_our_hashes_is_a_miss(
+    store: RedisStore, client: Any, foreign: bytes
+) -> None:
+    """A foreign part is not read, and gives way."""
+    key = f"scrapy_rep:2:{authority()}"
+    client.hset(key, "answer", foreign)
+    client.hset(key, "failure", foreign)
+    client.set(f"scrapy_rep:1:{authority()}", foreign)
+    assert told(store.get(authority())) is None
+    store.put(authority(), entry())
+    assert told(store.get(authority())) == entry()
+
+
+def test_a_foreign_type_under_our_key_is_a_store_error(store: RedisStore, client: Any) -> None:
+    """What is no hash is left as it is."""
+    key = f"scrapy_rep:2:{authority()}"
     client.lpush(key, b"x")
     with pytest.raises(StoreError, match="WRONGTYPE"):
         told(store.get(authority()))
@@ -139,7 +236,7 @@ def test_a_put_that_failed_shows_at_the_next_one(store: RedisStore, client: Any)
     client.config_set("maxmemory", "1")
     try:
         store.put(authority(2), entry(2))
-        assert store._link.idle(5)
+        assert store._pool.idle(5)
         with pytest.raises(StoreError, match="OutOfMemory"):
             store.put(authority(3), entry(3))
         assert told(store.get(authority(1))) == entry(1)
@@ -206,9 +303,43 @@ def test_rediss_speaks_tls(tmp_path: Path) -> None:
         server.stop()
 
 
+def test_sentinels_and_their_master_may_speak_tls_and_want_passwords(tmp_path: Path) -> None:
+    """`rediss+sentinel://` with two passwords: the master's and the Sentinel's own."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    write_certificate(key, certificate)
+    tls = [f"tls-cert-file {certificate}", f"tls-key-file {key}", f"tls-ca-cert-file {certificate}"]
+    tls += ["tls-auth-clients no", "tls-replication yes"]
+    master_port, port, sentinel_port = free_port(), free_port(), free_port()
+    options = " ".join(f"--{line}" for line in [*tls, f"tls-port {master_port}"]).split()
+    server = RedisServer(tmp_path, *options, "--requirepass", "master's")
+    config = tmp_path / "sentinel.conf"
+    lines = [*tls, f"port {port}", f"tls-port {sentinel_port}", "bind 127.0.0.1"]
+    lines += [f"dir {tmp_path}", 'requirepass "own"']
+    lines += [f"sentinel monitor robots 127.0.0.1 {master_port} 1"]
+    lines += ['sentinel auth-pass robots "master\'s"']
+    config.write_text("\n".join(lines) + "\n")
+    sentinel = RedisServer(tmp_path, port=port, config=config)
+    options_of = f"sentinel_password=own&ssl_ca_certs={certificate}&ssl_check_hostname=false"
+    uri = f"rediss+sentinel://:master%27s@localhost:{sentinel_port}/robots/2?{options_of}"
+    try:
+        server.start()
+        sentinel.start()
+        store = RedisStore(uri, clock=now)
+        store.put(authority(), entry())
+        store.flush()
+        assert told(store.get(authority())) == entry()
+        assert list(store) == [(authority(), entry())]
+        store.close()
+        with redis.Redis(port=server.port, db=2, password="master's") as client:
+            assert client.dbsize() == 1
+    finally:
+        sentinel.stop()
+        server.stop()
+
+
 def test_errors_are_described_in_one_safe_line() -> None:
     """A server's own words are cut, put in ASCII, and freed of the credentials it may repeat."""
-    address = Address("rediss://us%65r:p%40ss@h.example:1/5?ssl_cert_reqs=none")
+    address = RedisUri("rediss://us%65r:p%40ss@h.example:1/5?ssl_cert_reqs=none")
     text = address.describe(OSError("AUTH user p@ss p%40ss\r\n\x1b[31m" + "é" * 5_000))
     assert text.startswith("Redis at rediss://h.example:1/5: OSError: AUTH *** *** *** \\x1b[31m")
     assert len(text) < 200
@@ -224,15 +355,134 @@ def test_errors_are_described_in_one_safe_line() -> None:
         "redis://h:99999/0",
         "redis://h/0?socket_timeout=100",
         "redis://h/0?decode_responses=1",
-        "redis://user:secret@[::1/0",
-        "redis://user:secret@h/0?db=x",
+        "redis://user:s3cret@[::1/0",
+        "redis://user:s3cret@h/0?db=x",
+        "redis://user:s3cret@h/0?password",
+        "redis://h1,h2/0",
         "unix://",
+        "unix://host/sock",
         "unix:///sock?ssl_cert_reqs=none",
+        "redis+sentinel://h1,h2",
+        "redis+sentinel://h1,h2/name/x",
+        "redis+sentinel:///name/0",
+        "redis+sentinel://h1,,h2/name/0",
+        "redis+sentinel://h1/name/0?ssl_cert_reqs=none",
+        "redis+cluster://h1/1",
+        "redis+cluster://h1/?db=1",
+        "redis+cluster://h1?sentinel_password=s3cret",
+        *(
+            f"{scheme}://{userinfo}{password}{after}"
+            for scheme in ("redis", "rediss", "unix", "redis+sentinel", "rediss+cluster")
+            for userinfo in (":", "user:")
+            for password in (
+                "s3cret#x",
+                "s3cret/x",
+                "s3cret?x",
+                "12/s3cret",
+                "12?s3cret",
+                "s3cret[",
+            )
+            for after in ("@host", "@host/0", "@host/name/0?db=1")
+        ),
     ],
 )
 def test_a_bad_uri_is_a_value_error_without_credentials(uri: str) -> None:
-    """What is wrong is said in one line, and the password is not."""
+    """RFC 3986 section 3.2.1: what is wrong is said in one line that quotes nothing."""
     with pytest.raises(ValueError, match="not the URI of a Redis server") as error:
-        RedisStore(uri)
-    assert "secret" not in str(error.value)
-    assert "\n" not in str(error.value)
+        RedisUri(uri)
+    said = str(error.value)
+    assert not [part for part in ("s3cret", "user", "12") if part in said.replace("username", "")]
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("uri", "text", "places"),
+    [
+        ("redis://u:s3cret@h:1/2?password=s3cret", "redis://h:1/2", [("h", 1)]),
+        ("redis:///1", "redis:///1", [("localhost", 6379)]),
+        ("rediss://[::1]:7/0?ssl_cert_reqs=none", "rediss://[::1]:7/0", [("::1", 7)]),
+        ("unix://u:s3cret@/a/b?db=3", "unix:///a/b", []),
+        (
+            "redis+sentinel://:s3cret@a,b:1,[::1]/n%20m/3?sentinel_password=s3cret",
+            "redis+sentinel://a,b:1,[::1]/n%20m/3",
+            [("a", 26379), ("b", 1), ("::1", 26379)],
+        ),
+        ("rediss+cluster://u:s3cret@a:1,b", "rediss+cluster://a:1,b", [("a", 1), ("b", 6379)]),
+    ],
+)
+def test_a_uri_is_told_by_scheme_hosts_ports_and_path(
+    uri: str, text: str, places: list[tuple[str, int]]
+) -> None:
+    """RFC 3986 section 3.2.1: neither the user's name nor the query is shown."""
+    address = RedisUri(uri)
+    assert str(address) == text
+    assert list(address.parts.places) == places
+    if "s3cret" in uri:
+        assert address.describe(OSError("AUTH s3cret")) == f"Redis at {text}: OSError: AUTH ***"
+
+
+def test_a_sentinel_uri_names_service_and_database() -> None:
+    """The Sentinels have credentials of their own, or none."""
+    parts = RedisUri("redis+sentinel://u:p@a/n%20m/3?sentinel_password=q").parts
+    assert parts.service == "n m"
+    assert parts.options == {"username": "u", "password": "p", "db": 3}
+    assert parts.sentinel_options == {"password": "q"}
+
+
+def test_a_lone_node_of_a_cluster_says_what_to_use(cluster: ClusterDeployment) -> None:
+    """`redis://` to a node of a cluster fails for most keys, and tells of `redis+cluster://`."""
+    store = RedisStore(cluster.servers[0].uri, clock=now)
+    said = set()
+    for number in range(20):
+        error = store.get(authority(number)).exception(10)
+        said |= {str(error)} if error else set()
+    assert said
+    assert all("redis+cluster://" in text for text in said)
+    store.close()
+
+
+def test_a_lease_that_came_too_late_is_given_back(
+    redis_server: RedisServer, client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lease that is granted after its look-up failed holds no other worker up."""
+    with DistantServer(redis_server.port, 0.5) as distant:
+        store = RedisStore(distant.uri, clock=now)
+        assert told(store.get(authority())) is None  # it is connected
+        client.config_resetstat()
+        monkeypatch.setattr("scrapy_rep.stores.redis.PATIENCE", 0.2)
+        with pytest.raises(StoreError, match="in time"):
+            told(store.lease(authority(), 300.0))
+        end = time.monotonic() + 10
+        for command in ("cmdstat_set", "cmdstat_del"):
+            while command not in client.info("commandstats"):
+                assert time.monotonic() < end
+                time.sleep(0.02)
+        assert client.keys("*") == []
+        store.close()
+
+
+def test_a_forked_process_has_connections_of_its_own(
+    redis_server: RedisServer, client: Any
+) -> None:
+    """Parent and child both go on with a store that was made before the fork."""
+    code = f"""
+import os, sys, warnings
+warnings.simplefilter("ignore")  # of a fork while there are threads
+from scrapy_rep.stores.codec import decode_v1
+from scrapy_rep.stores.redis import RedisStore
+from tests.stores.samples import authority, entry, told
+store = RedisStore({redis_server.uri!r})
+store.put(authority(1), entry(1))
+store.flush()
+child = os.fork()
+for number in range(50):
+    told(store.get(authority(1))) or sys.exit("a miss")
+    store.put(authority(2 + bool(child)), entry(number))
+store.flush()
+store.close()
+if not child:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert len(client.keys("scrapy_rep:2:*")) == 3

@@ -7,24 +7,25 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.breaker import Breaker
-from scrapy_rep.stores.codec import encode
-from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.redis import PATIENCE, RedisStore
+from scrapy_rep.stores.redis_pool import THREADS
 from tests.stores.contract import now
-from tests.stores.faults import FAULTS, faulty, saying, silent, wait
+from tests.stores.faults import FAULTS, faulty, saying, silent, stored, wait
 from tests.stores.lateness import Lateness
 from tests.stores.samples import authority, entry, told
-from tests.stores.servers import ScriptedServer, commands, free_port
+from tests.stores.servers import DistantServer, RedisServer, ScriptedServer, commands, free_port
 from tests.timed import timed
 
 pytestmark = timed
 
-LONGEST = 0.3
+LONGEST = PATIENCE + 0.05
 """Seconds that a look-up may take, whatever the server does."""
 
 
@@ -60,7 +61,7 @@ def ask(store: RedisStore) -> tuple[Entry | None, float]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str, late: Lateness) -> None:
-    """One after another: each is right or a miss, each within 300 ms, all within a second or so."""
+    """One after another: each is right or a miss, each is short, and three at most are slow."""
     with faulty(fault) as uri:
         store = RedisStore(uri, clock=now)
         start = time.monotonic()
@@ -68,9 +69,9 @@ def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str, late: 
         took = time.monotonic() - start
         closing = time.monotonic()
         store.close()
-        assert time.monotonic() - closing < 3 + late.slack
+        assert time.monotonic() - closing < 2.5 + late.slack
     assert max(seconds for _, seconds in answers) <= LONGEST + late.slack
-    assert took < 1.5 + 10 * late.slack
+    assert took < 4 * LONGEST + 10 * late.slack
     right = [brought for brought, _ in answers if brought is not None]
     assert set(right) <= {entry()}
     # The server may hang up between our look whether it has and our sending.
@@ -79,7 +80,7 @@ def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str, late: 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -> None:
-    """Asked all at once, each of them has ended within 300 ms; puts in between do no harm."""
+    """Asked all at once, each of them has ended in time; puts in between do no harm."""
     with faulty(fault) as uri:
         store = RedisStore(uri, clock=now)
         start = time.monotonic()
@@ -95,7 +96,7 @@ def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -> None
 
 @pytest.mark.parametrize("fault", ["refuse", "hang", "huge bulk", "5 s slow", "half a line"])
 def test_a_lease_of_a_faulty_server_is_a_store_error(fault: str, late: Lateness) -> None:
-    """Whoever asks for a lease knows within 300 ms that it has to do without."""
+    """Whoever asks for a lease knows in time that it has to do without."""
     with faulty(fault) as uri:
         store = RedisStore(uri, clock=now)
         start = time.monotonic()
@@ -112,51 +113,144 @@ def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
         store = RedisStore(server.uri, breaker=Breaker(clock=lambda: moment[0]))
         waits = [ask(store)[1] for _ in range(50)]
         # One more where the machine, not the server, was late to begin with.
-        assert sum(wait > 0.2 for wait in waits) in (3, 4)
+        assert sum(wait > 0.5 for wait in waits) in (3, 4)
         moment[0] += 30.0
-        assert [ask(store)[1] > 0.2 for _ in range(3)] == [True, False, False]
+        assert [ask(store)[1] > 0.5 for _ in range(3)] == [True, False, False]
         store.close()
 
 
-def test_a_server_that_mends_is_found_out_by_one_lookup() -> None:
-    """After the pause one look-up is let through, and if it is answered all are."""
+def test_a_server_that_mends_is_found_out_and_both_are_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """After a pause one look-up is let through; the log says how many failed, and no password."""
     moment = [0.0]
     broken = [True]
-    stored = encode(authority(), entry())
 
-    def reply(sock: socket.socket) -> bytes:
-        return silent(sock) if broken[0] else b"$%d\r\n%s\r\n" % (len(stored), stored)
+    def handle(sock: socket.socket) -> None:
+        def answer(words: list[bytes]) -> bytes:
+            if broken[0]:
+                return b"-NOAUTH s3cret is the wrong password of us3r\r\n"
+            return stored(words)
 
-    with ScriptedServer(saying(reply)) as server:
-        store = RedisStore(server.uri, breaker=Breaker(clock=lambda: moment[0]))
-        assert [ask(store)[0] for _ in range(5)] == [None] * 5
-        broken[0] = False
-        assert ask(store)[0] is None
-        moment[0] += 30.0
-        assert [ask(store)[0] for _ in range(5)] == [entry()] * 5
-        store.close()
+        commands(sock, answer)
+
+    with ScriptedServer(handle) as server:
+        uri = server.uri.replace("//", "//us3r:s3cret@") + "?password=s3cret"
+        with caplog.at_level("INFO", "scrapy_rep"):
+            store = RedisStore(uri, breaker=Breaker(clock=lambda: moment[0]))
+            assert [ask(store)[0] for _ in range(5)] == [None] * 5
+            with suppress(StoreError):
+                store.put(authority(), entry())
+            broken[0] = False
+            assert ask(store)[0] is None
+            assert len(caplog.records) == 1
+            moment[0] += 30.0
+            assert [ask(store)[0] for _ in range(5)] == [entry()] * 5
+            store.close()
+    down, back = (record.getMessage() for record in caplog.records)
+    assert down.startswith(f"RedisStore('{server.uri}') is given up for now")
+    assert "NOAUTH" in down or "AuthenticationError" in down
+    assert back == f"RedisStore('{server.uri}') is back: 6 look-ups failed meanwhile"
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+    assert {record.name for record in caplog.records} == {"scrapy_rep.stores.redis"}
+    assert not [text for text in (down, back) if "s3cret" in text or "us3r" in text]
 
 
-def test_a_server_whose_greeting_takes_a_while_is_reached_all_the_same() -> None:
-    """A connection takes several round trips: look-ups fail meanwhile, and then no more."""
-    stored = encode(authority(), entry())
+@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2])
+def test_a_server_far_away_loses_no_lookup(tmp_path: Path, seconds: float) -> None:
+    """Round trips of 50 to 200 ms: connected in time, with a password and a database, and again.
+
+    All connections are cut twice, once while nothing is under way and once in the middle of it.
+    """
+    server = RedisServer(tmp_path, "--requirepass", "s3cret").start()
+    try:
+        with DistantServer(server.port, seconds) as distant:
+            store = RedisStore(distant.uri.replace("//", "//:s3cret@")[:-1] + "2", clock=now)
+            store.put(authority(), entry())
+            store.flush()
+            assert [ask(store)[0] for _ in range(5)] == [entry()] * 5
+            assert ask(store)[1] < 2 * seconds
+            before = distant.connections
+            distant.cut()
+            assert [ask(store)[0] for _ in range(3)] == [entry()] * 3
+            for _ in range(2):  # fifty look-ups of all threads are under way at the second one
+                many = [store.get(authority(number)) for number in range(50)]
+                time.sleep(seconds / 2)
+                distant.cut()
+                assert [answer.exception(10) for answer in many] == [None] * 50
+            assert before < distant.connections <= before + 20
+            store.close()
+    finally:
+        server.stop()
+
+
+def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
+    """Look-ups fail while a connection takes longer than they may, and then no more."""
 
     def far(sock: socket.socket) -> None:
+        slow = [True]
+
         def answer(words: list[bytes]) -> bytes:
-            if words[0] != b"GET":
-                time.sleep(0.2)
-                return b"+OK\r\n"
-            return b"$%d\r\n%s\r\n" % (len(stored), stored)
+            if slow.pop() if slow else False:
+                time.sleep(1.8 * PATIENCE)
+            return stored(words)
 
         commands(sock, answer)
 
     with ScriptedServer(far) as server:
         store = RedisStore(server.uri, clock=now)
-        end = time.monotonic() + 2
+        end = time.monotonic() + 5
         while ask(store)[0] is None:
             assert time.monotonic() < end
-        assert server.connections == 1
+            time.sleep(0.05)
+        assert server.connections == THREADS
         store.close()
+
+
+def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An octet now and then keeps each read from timing out: the whole exchange has an end."""
+    monkeypatch.setattr("scrapy_rep.stores.redis_pool.CUT_AFTER", 0.5)
+    dribbling: list[socket.socket] = []
+
+    def handle(sock: socket.socket) -> None:
+        def answer(words: list[bytes]) -> bytes:
+            if words[0] == b"EVAL" and len(dribbling) < 2:  # the first attempt and its retry
+                dribbling.append(sock)
+                sock.sendall(b"$1000\r\n")
+                for _ in range(1000):
+                    sock.sendall(b"x")
+                    time.sleep(0.05)
+            return stored(words)
+
+        commands(sock, answer)
+
+    with ScriptedServer(handle) as server:
+        store = RedisStore(server.uri, clock=now)
+        start = time.monotonic()
+        while ask(store)[0] is None:
+            assert time.monotonic() < start + 10
+            time.sleep(0.05)
+        assert len(dribbling) == 2
+        store.close()
+
+
+@pytest.mark.parametrize("kind", ["sentinel", "cluster"])
+@pytest.mark.parametrize("fault", ["refuse", "hang", "garbage", "5 s slow", "LOADING", "MOVED"])
+def test_lookups_by_faulty_sentinels_and_nodes_are_short_too(
+    kind: str, fault: str, late: Lateness
+) -> None:
+    """Who is in charge is found out in the threads; nobody waits for that, nor does a close."""
+    with faulty(fault) as first, faulty(fault) as second:
+        places = ",".join(uri.split("/")[2] for uri in (first, second))
+        path = "/robots/0" if kind == "sentinel" else ""
+        store = RedisStore(f"redis+{kind}://{places}{path}", clock=now)
+        answers = [ask(store) for _ in range(50)]
+        start = time.monotonic()
+        store.close()
+        assert time.monotonic() - start < 2.5 + late.slack
+        assert [brought for brought, _ in answers if brought] == []
+        assert max(seconds for _, seconds in answers) <= LONGEST + late.slack
+        time.sleep(0.1)
 
 
 def test_iteration_and_flush_of_a_dead_server_are_store_errors() -> None:
@@ -172,7 +266,7 @@ def test_iteration_and_flush_of_a_dead_server_are_store_errors() -> None:
 
 def test_a_queue_that_a_server_does_not_take_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """While the server hangs, commands wait up to a number, and further ones are refused."""
-    monkeypatch.setattr("scrapy_rep.stores.link.QUEUE_LIMIT", 5)
+    monkeypatch.setattr("scrapy_rep.stores.redis_pool.QUEUE_LIMIT", 5)
     with ScriptedServer(wait) as server:
         store = RedisStore(server.uri, clock=now)
         with pytest.raises(StoreError, match="5 commands wait"):  # noqa: PT012 (which of them)
@@ -187,7 +281,7 @@ def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
     """The server's name is looked up in the store's own thread, and a close does not wait."""
 
     def slow(*_: object, **__: object) -> None:
-        time.sleep(3)
+        time.sleep(1.2)
         raise OSError("no such host")
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
@@ -196,4 +290,4 @@ def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
     start = time.monotonic()
     store.close()
     assert time.monotonic() - start < 2.5 + late.slack
-    time.sleep(1)  # the thread ends before the patch does
+    time.sleep(2)  # the threads end before the patch does

@@ -12,7 +12,8 @@ from scrapy.settings import Settings
 
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores import check_store
-from scrapy_rep.stores.address import Address
+from scrapy_rep.stores.redis_client import open_client
+from scrapy_rep.stores.redis_uri import RedisUri
 from scrapy_rep.stores.uri import SCHEMES, shown
 
 WORD = "hunter2"
@@ -62,7 +63,7 @@ def read(value: Any) -> list[str]:
         chosen = RepSettings.from_settings(Settings({"REP_STORE": value}))
         said.append(repr(chosen))
         check_store(chosen.store or "")
-        said.append(str(Address(chosen.store or "")))
+        said.append(str(RedisUri(chosen.store or "")))
     except ValueError as error:
         said += [str(error), repr(error), "".join(traceback.format_exception(error))]
     return said
@@ -163,6 +164,6 @@ def test_what_redis_py_says_of_an_option_is_not_shown(uri: str) -> None:
     """Its errors quote options; they are what the log tells of a store that fails."""
     address = None
     with pytest.raises(Exception) as caught:  # noqa: PT011, PT012 (whatever it is)
-        address = Address(uri)
-        address.connection(1.0).connect()
+        address = RedisUri(uri)
+        open_client(address.parts, 1.0).ping()
     assert WORD not in (address.describe(caught.value) if address else str(caught.value))

@@ -1,0 +1,179 @@
+"""redis-py's clients for a single server, a Sentinel's master and a cluster, behind one face.
+
+What matters is set explicitly, as the defaults of redis-py differ between versions 5 and 8:
+
+- One retry, at once, and after a broken connection only, by :meth:`Client.run`, since the versions
+  differ in what they retry: a connection that is cut, be it idle, in use or half made, and a master
+  that has become a replica cost nothing. A timeout is not retried, because the server would be
+  asked again when nobody needs the answer any more.
+- RESP2, so that a server before version 6 is not asked for what it does not know.
+- No ``CLIENT SETINFO``: two round trips less for each connection.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import redis
+from redis.backoff import NoBackoff
+from redis.cluster import ClusterNode, RedisCluster
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from scrapy_rep.stores.redis_uri import CLUSTER, SENTINEL, Parts
+
+Command = tuple[Any, ...]
+
+# Parts of redis-py have no types.
+_Sentinel: Any = Sentinel
+_ClusterNode: Any = ClusterNode
+
+_KEY_OF_A_SCRIPT = 3
+_SCAN_COUNT = 500
+
+
+def _nameless() -> dict[str, None]:
+    """Return the arguments that keep a connection from telling the server redis-py's name."""
+    known = inspect.signature(redis.Redis.__init__).parameters
+    return (
+        {"driver_info": None} if "driver_info" in known else {"lib_name": None, "lib_version": None}
+    )
+
+
+def open_client(parts: Parts, timeout: float) -> Client:
+    """Return a client that waits ``timeout`` seconds for each step.
+
+    A cluster is connected to at once, which blocks, and raises what redis-py raises.
+    """
+    common: dict[str, Any] = {
+        "socket_timeout": timeout,
+        "socket_connect_timeout": timeout,
+        "protocol": 2,
+        **_nameless(),
+    }
+    if parts.kind == CLUSTER:
+        return ClusterClient(parts, common)
+    common["retry"] = Retry(NoBackoff(), 0)
+    if parts.kind == SENTINEL:
+        return SentinelClient(parts, common)
+    return Client(_single(parts, common))
+
+
+def _single(parts: Parts, common: dict[str, Any]) -> Any:
+    options = parts.options | common
+    if "path" in options:
+        return redis.Redis(unix_socket_path=options.pop("path"), **options)
+    ((host, port),) = parts.places
+    return redis.Redis(host, port, **options)
+
+
+class Client:
+    """A client of one server. Only one thread may run commands; any may :meth:`cut`."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def run(self, commands: Sequence[Command]) -> list[Any]:
+        """Send the commands in one go; return their replies, of which some may be exceptions.
+
+        Raises what redis-py raises, or anything at all if a reply is garbled.
+        """
+        try:
+            return self._run(commands)
+        except redis.AuthenticationError:  # the same password is not right a moment later
+            raise
+        except redis.ConnectionError:
+            return self._run(commands)
+
+    def _run(self, commands: Sequence[Command]) -> list[Any]:
+        pipeline = self._client.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command, **self._target(command))
+        replies: list[Any] = pipeline.execute(raise_on_error=False)
+        return replies
+
+    def ping(self) -> None:
+        """Connect, if that is yet to be done."""
+        self._client.ping()
+
+    def keys(self, pattern: str) -> Iterator[bytes]:
+        """Yield the keys that match, some of them perhaps twice."""
+        return iter(self._client.scan_iter(match=pattern, count=_SCAN_COUNT))
+
+    def cut(self) -> None:
+        """Break all connections, those in use, too."""
+        self._client.connection_pool.disconnect()
+
+    def close(self) -> None:
+        """Hang up."""
+        # Another thread may have cut a connection meanwhile: whatever that does is no matter.
+        with suppress(Exception):
+            self.cut()
+        with suppress(Exception):
+            self._client.close()
+
+    def _target(self, command: Command) -> dict[str, Any]:
+        return {}
+
+
+class SentinelClient(Client):
+    """A client of the server that the Sentinels call the master, whichever that is."""
+
+    def __init__(self, parts: Parts, common: dict[str, Any]) -> None:
+        tls = {name: value for name, value in parts.options.items() if name.startswith("ssl")}
+        self._sentinel = _Sentinel(
+            parts.places,
+            sentinel_kwargs=common | tls | parts.sentinel_options,
+            **(parts.options | common),
+        )
+        super().__init__(self._sentinel.master_for(parts.service))
+
+    def close(self) -> None:
+        """Hang up on the Sentinels, too."""
+        super().close()
+        for sentinel in self._sentinel.sentinels:
+            with suppress(Exception):
+                sentinel.close()
+
+
+class ClusterClient(Client):
+    """A client of all nodes of a cluster."""
+
+    def __init__(self, parts: Parts, common: dict[str, Any]) -> None:
+        super().__init__(
+            RedisCluster(
+                startup_nodes=[_ClusterNode(*place) for place in parts.places],
+                retry=Retry(NoBackoff(), 1),
+                # Nodes that are well are asked, even if another one is down.
+                require_full_coverage=False,
+                **parts.options,
+                **common,
+            )
+        )
+
+    def ping(self) -> None:
+        """Connect to all masters."""
+        self._client.ping(target_nodes=RedisCluster.PRIMARIES)
+
+    def cut(self) -> None:
+        """Break all connections, those in use, too."""
+        self._client.disconnect_connection_pools()
+
+    def _target(self, command: Command) -> dict[str, Any]:
+        # Told its node, redis-py does not ask the server which arguments of a script are keys.
+        key = command[_KEY_OF_A_SCRIPT if command[0] == "EVAL" else 1]
+        with suppress(redis.RedisError):  # no node is known to have it: redis-py looks for one
+            return {"target_nodes": self._client.get_node_from_key(key)}
+        return {}
+
+
+def values(client: Client, commands: Sequence[Command]) -> list[Any]:
+    """Return the replies to the commands. Raises what redis-py raises."""
+    replies = client.run(commands)
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies

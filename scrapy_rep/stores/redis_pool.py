@@ -1,0 +1,346 @@
+"""A pool of threads that ask a Redis server, which may hang, lie or die without delaying a crawl.
+
+The patience of whoever waits and the time that a server is given are two things. A look-up fails
+at its deadline, whatever its thread is doing; the thread goes on for seconds: it resolves the
+server's name, connects, authenticates, asks a Sentinel or a cluster who is in charge. So a server
+200 ms away, whose connection takes four round trips, loses the look-ups of its first second at
+most, and no reconnect is given up because nobody waits for it any more.
+
+- Each thread has a client, and with it a connection, of its own. All commands for one key go to
+  one thread, so that they are done in the order in which they were asked for.
+- A thread sends all that is queued for it, up to :data:`BATCH`, in one go.
+- One more thread watches the deadlines. It fails the jobs that are overdue, and breaks the
+  connection of a thread that has been busy for :data:`CUT_AFTER`: against a server that sends an
+  octet now and then, the timeout of a socket does not help.
+- After three failures in a row the server is left alone for a while
+  (:mod:`scrapy_rep.stores.breaker`). Any reply ends that, however late it is.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import redis
+
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.breaker import Breaker
+from scrapy_rep.stores.redis_client import Client, Command
+
+THREADS = 2
+"""Connections of a store: while one hangs, the other goes on.
+
+A put costs 10 % more processor time than with one thread, and 50 % more with four, which contend
+for the interpreter.
+"""
+
+BATCH = 64
+"""Jobs that are sent in one go."""
+
+QUEUE_LIMIT = 10_000
+"""Jobs that may be unanswered."""
+
+BLAME = 0.5
+"""Seconds that a thread must have waited for the server, for what is late to be its fault."""
+
+CUT_AFTER = 5.0
+"""Seconds after which the connection of a thread that still waits is broken."""
+
+TOGETHER = 0.01
+"""Jobs whose deadlines are no more than these seconds apart count as one failure."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A command, when it must be answered (``time.monotonic()``), and its result.
+
+    ``convert`` makes the result of the reply. It raises ``StoreError`` on one of a wrong type.
+    ``too_late`` is handed a result that came after the deadline.
+    """
+
+    command: Command
+    deadline: float
+    convert: Callable[[Any], Any]
+    lookup: bool = False
+    too_late: Callable[[Any], None] | None = None
+    future: Future[Any] = field(default_factory=Future)
+
+    def answer(self, reply: Any) -> None:
+        """Make the result of the reply."""
+        try:
+            result = self.convert(reply)
+        except StoreError as error:
+            self.fail(error)
+            return
+        try:
+            self.future.set_result(result)
+        except InvalidStateError:  # its deadline is over, or it was cancelled
+            if self.too_late is not None:
+                self.too_late(result)
+
+    def fail(self, error: StoreError) -> None:
+        """Fail, unless the job has ended."""
+        with suppress(InvalidStateError):
+            self.future.set_exception(error)
+
+
+class _Worker:
+    """What one thread has to do, and since when it has been waiting for the server."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self.jobs: deque[Job] = deque()
+        self.wake = threading.Condition(lock)
+        self.client: Client | None = None
+        self.busy_since: float | None = None
+        self.cut_at = 0.0
+
+
+class RedisPool:
+    """Jobs in, Futures out.
+
+    ``connect`` makes a client, and may block. ``describe`` makes one safe line of an exception.
+    ``say`` is told in one line when the server is given up and when it is back; True stands for
+    the former.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Client],
+        describe: Callable[[BaseException], str],
+        breaker: Breaker,
+        say: Callable[[bool, str], None],
+    ) -> None:
+        self._connect = connect
+        self._describe = describe
+        self._say = say
+        self.breaker = breaker
+        self._closed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
+        self._why: str | None = None
+        self._lock = threading.Lock()
+        self._failing = threading.Lock()
+        self._unanswered: set[Job] = set()
+        self._look_at = 0.0
+        self._watch_wake = threading.Condition(self._lock)
+        self._quiet = threading.Condition(self._lock)
+        self._workers = [_Worker(self._lock) for _ in range(THREADS)]
+        self._threads = [threading.Thread(target=self._watch, name="robots.txt redis watch")]
+        self._threads += [
+            threading.Thread(target=self._work, args=[worker], name="robots.txt redis")
+            for worker in self._workers
+        ]
+        for thread in self._threads:
+            thread.daemon = True
+            thread.start()
+
+    def ask(
+        self,
+        key: str,
+        command: Command,
+        patience: float,
+        convert: Callable[[Any], Any],
+        lookup: bool = False,
+        too_late: Callable[[Any], None] | None = None,
+    ) -> Future[Any]:
+        """Queue a command that must be answered within ``patience`` seconds.
+
+        Commands of the same ``key`` are done in order. Raises ``StoreError`` at once while the
+        server is left alone.
+        """
+        if self._process != os.getpid():
+            self._begin()  # a fork copies no threads, and must not share their connections
+        job = Job(command, time.monotonic() + patience, convert, lookup, too_late)
+        worker = self._workers[hash(key) % len(self._workers)]
+        with self._lock:
+            if self._closed:
+                raise StoreError("the store is closed")
+            if len(self._unanswered) >= QUEUE_LIMIT:
+                raise StoreError(f"{QUEUE_LIMIT} commands wait for the Redis server")
+            if not self.breaker.admits(int(lookup)):
+                raise self._failure("the Redis server is left alone for a while")
+            self._unanswered.add(job)
+            worker.jobs.append(job)
+            worker.wake.notify()
+            if job.deadline < self._look_at:
+                self._watch_wake.notify()
+        return job.future
+
+    def idle(self, seconds: float) -> bool:
+        """Wait until all jobs have ended. Return False if that took too long."""
+        with self._lock:
+            return self._quiet.wait_for(lambda: not self._unanswered, seconds)
+
+    def close(self, patience: float) -> None:
+        """Do what is queued and end the threads, within twice ``patience`` seconds."""
+        if self._process != os.getpid():
+            self._closed = True
+            return
+        if not self.breaker.open:
+            self.idle(patience)
+        with self._lock:
+            self._closed = True
+            left = list(self._unanswered)
+            for condition in (self._watch_wake, *(worker.wake for worker in self._workers)):
+                condition.notify()
+        for job in left:
+            job.fail(StoreError("the store was closed"))
+        self._ended(left)
+        end = time.monotonic() + patience
+        for worker in self._workers:
+            if worker.busy_since is not None:
+                self._cut(worker)
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+
+    # The workers
+
+    def _work(self, worker: _Worker) -> None:
+        worker.busy_since = time.monotonic()
+        with suppress(Exception):  # what is wrong with the server shows when it is asked something
+            self._connected(worker).ping()
+        while jobs := self._take(worker):
+            try:
+                self._attempt(worker, jobs)
+            finally:
+                self._ended(jobs)
+        if worker.client is not None:
+            worker.client.close()
+
+    def _take(self, worker: _Worker) -> list[Job]:
+        """Wait for jobs and return them. None are left when the store is closed."""
+        with self._lock:
+            while True:
+                worker.busy_since = None
+                worker.wake.wait_for(lambda: worker.jobs or self._closed)
+                if self._closed:
+                    return []
+                count = min(BATCH, len(worker.jobs))
+                taken = [worker.jobs.popleft() for _ in range(count)]
+                jobs = [job for job in taken if not job.future.done()]
+                self._unanswered.difference_update(set(taken).difference(jobs))
+                if jobs:
+                    worker.busy_since = time.monotonic()
+                    return jobs
+
+    def _attempt(self, worker: _Worker, jobs: list[Job]) -> None:
+        try:
+            replies = self._connected(worker).run([job.command for job in jobs])
+            if not all(map(_is_lost, replies)):
+                self._succeeded()
+            self._answer(jobs, replies)
+        # Not only redis-py's own: what a garbled reply makes of its parser is anything.
+        except Exception as error:  # noqa: BLE001
+            self._cut(worker)
+            self._fail(jobs, self._failure(self._describe(error)))
+
+    def _answer(self, jobs: list[Job], replies: list[Any]) -> None:
+        lost = []
+        for job, reply in zip(jobs, replies, strict=True):
+            if not isinstance(reply, Exception):
+                job.answer(reply)
+            elif _is_lost(reply):  # a cluster's client says so for each command
+                lost.append((job, reply))
+            else:  # the error is this command's alone, and the server is well
+                job.fail(StoreError(self._describe(reply)))
+        if lost:
+            self._fail([job for job, _ in lost], self._failure(self._describe(lost[0][1])))
+
+    def _connected(self, worker: _Worker) -> Client:
+        if worker.client is None:
+            worker.client = self._connect()
+        return worker.client
+
+    @staticmethod
+    def _cut(worker: _Worker) -> None:
+        # Called while the worker's thread reads: what that does to redis-py is no matter.
+        with suppress(Exception):
+            if worker.client is not None:
+                worker.client.cut()
+
+    # The outcome of jobs
+
+    def _ended(self, jobs: Iterable[Job]) -> None:
+        with self._lock:
+            self._unanswered.difference_update(jobs)
+            if not self._unanswered:
+                self._quiet.notify_all()
+
+    def _succeeded(self) -> None:
+        self._why = None
+        lost = self.breaker.succeeded()
+        if lost is not None:
+            self._say(False, f"{lost} look-ups failed meanwhile")
+
+    def _fail(self, jobs: list[Job], error: StoreError, *, blame: bool = True) -> None:
+        """Fail those of the jobs that have not ended: one failure, however many they are."""
+        with self._failing:  # a job that two threads give up counts once
+            left = [job for job in jobs if not job.future.done()]
+            if left and blame and self.breaker.failed(sum(job.lookup for job in left)):
+                self._say(True, str(error))
+            for job in left:
+                job.fail(error)
+
+    def _failure(self, text: str) -> StoreError:
+        """Return what to raise: from its first failure to its next reply a server has one."""
+        why = self._why = self._why or text
+        return StoreError(why)
+
+    # The watch
+
+    def _watch(self) -> None:
+        while True:
+            with self._lock:
+                if self._closed:
+                    return
+                now = time.monotonic() + TOGETHER
+                overdue = [job for job in self._unanswered if job.deadline <= now]
+                hanging = [worker for worker in self._workers if self._hangs(worker, now)]
+                if not overdue and not hanging:
+                    self._sleep(now)
+                    continue
+                blame = self._to_blame(now)
+                for worker in self._workers if overdue else ():
+                    worker.jobs = deque(job for job in worker.jobs if job.deadline > now)
+            if overdue:
+                late = self._failure("the Redis server did not answer in time")
+                self._fail(overdue, late, blame=blame)
+                self._ended(overdue)
+            for worker in hanging:
+                self._cut(worker)
+
+    def _sleep(self, now: float) -> None:
+        """Wait until the next deadline, or an earlier one that comes in meanwhile."""
+        deadlines = [job.deadline for job in self._unanswered]
+        deadlines += [w.busy_since + CUT_AFTER for w in self._workers if w.busy_since is not None]
+        self._look_at = min(deadlines, default=float("inf"))
+        timeout = None if not deadlines else max(TOGETHER, self._look_at - now)
+        self._watch_wake.wait(timeout)
+
+    def _hangs(self, worker: _Worker, now: float) -> bool:
+        since = worker.busy_since
+        if since is None or now < since + CUT_AFTER or now < worker.cut_at + CUT_AFTER:
+            return False
+        worker.cut_at = now
+        return True
+
+    def _to_blame(self, now: float) -> bool:
+        """Return True if the server is late, not a crawl that is short of processor time."""
+        busy = [worker.busy_since for worker in self._workers]
+        return any(since is not None and now > since + BLAME for since in busy)
+
+
+def _is_lost(reply: Any) -> bool:
+    """Return True for an error that does not come from a server that is well."""
+    if isinstance(reply, redis.exceptions.ClusterError):
+        return True
+    return isinstance(reply, Exception) and not isinstance(reply, redis.ResponseError)
