@@ -22,8 +22,10 @@ def sends_octets(transport: Any) -> bool:
     inherits from Scrapy's, may read a body to its end before anything hears of it. So may an
     unknown one, ``None``.
     """
-    module = getattr(getattr(transport, "download_request", None), "__module__", None) or ""
-    return module.startswith("scrapy.") and module not in _SILENT
+    for kind in type(transport).__mro__:
+        if "download_request" in vars(kind):
+            return kind.__module__.startswith("scrapy.") and kind.__module__ not in _SILENT
+    return False
 
 
 def negotiates(transport: Any) -> bool:

@@ -26,6 +26,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from threading import Lock
@@ -295,16 +296,15 @@ class RedisStore(Store):
             return decode_parts(authority, _parts(fields, reply), crawler)
         entry = decode_v1(authority, reply)
         if entry is not None:
-            self._put(authority, entry, "")
+            with self._noting():
+                self._put(authority, entry, "")
         return entry
 
     def _give_back(self, authority: Authority, token: str | None) -> None:
         """End a lease that was granted after its look-up had failed: nobody knows of it."""
         if token is not None:
-            try:
+            with self._noting():  # if it fails, the lease expires
                 self.release(authority, token)
-            except StoreError as error:  # then it expires
-                self._note_error(error)
 
     def _list(self, client: Client) -> Iterator[tuple[Authority, Entry]]:
         fields = [ANSWER, FAILURE]
@@ -330,13 +330,17 @@ class RedisStore(Store):
                         yield authority, entry
 
     def _note(self, future: Future[Any]) -> None:
-        error = future.exception()
-        if isinstance(error, StoreError):
-            self._note_error(error)
+        with self._noting():
+            future.result()
 
-    def _note_error(self, error: StoreError) -> None:
-        with self._lock:
-            self._fault = error
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Have the next put or flush raise a ``StoreError`` of this block."""
+        try:
+            yield
+        except StoreError as error:
+            with self._lock:
+                self._fault = error
 
     def _raise_fault(self) -> None:
         with self._lock:

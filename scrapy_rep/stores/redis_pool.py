@@ -234,28 +234,26 @@ class RedisPool:
 
     def _attempt(self, worker: _Worker, jobs: list[Job]) -> None:
         try:
-            client = self._connected(worker)
-            replies = client.run([job.command for job in jobs])
-            # The client of a cluster answers a command that it could not deliver with the error.
-            lost = next(filter(_is_lost, replies), None)
+            replies = self._connected(worker).run([job.command for job in jobs])
+            if not all(map(_is_lost, replies)):
+                self._succeeded()
+            self._answer(jobs, replies)
         # Not only redis-py's own: what a garbled reply makes of its parser is anything.
         except Exception as error:  # noqa: BLE001
-            if worker.client is not None:
-                self._cut(worker)
+            self._cut(worker)
             self._fail(jobs, self._failure(self._describe(error)))
-            return
-        if len(replies) > sum(map(_is_lost, replies)):
-            self._succeeded()
-        failed = []
+
+    def _answer(self, jobs: list[Job], replies: list[Any]) -> None:
+        lost = []
         for job, reply in zip(jobs, replies, strict=True):
             if not isinstance(reply, Exception):
                 job.answer(reply)
-            elif _is_lost(reply):
-                failed.append(job)
+            elif _is_lost(reply):  # a cluster's client says so for each command
+                lost.append((job, reply))
             else:  # the error is this command's alone, and the server is well
                 job.fail(StoreError(self._describe(reply)))
-        if lost is not None:
-            self._fail(failed, self._failure(self._describe(lost)))
+        if lost:
+            self._fail([job for job, _ in lost], self._failure(self._describe(lost[0][1])))
 
     def _connected(self, worker: _Worker) -> Client:
         if worker.client is None:

@@ -303,6 +303,40 @@ def test_rediss_speaks_tls(tmp_path: Path) -> None:
         server.stop()
 
 
+def test_sentinels_and_their_master_may_speak_tls_and_want_passwords(tmp_path: Path) -> None:
+    """`rediss+sentinel://` with two passwords: the master's and the Sentinel's own."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    write_certificate(key, certificate)
+    tls = [f"tls-cert-file {certificate}", f"tls-key-file {key}", f"tls-ca-cert-file {certificate}"]
+    tls += ["tls-auth-clients no", "tls-replication yes"]
+    master_port, port, sentinel_port = free_port(), free_port(), free_port()
+    options = " ".join(f"--{line}" for line in [*tls, f"tls-port {master_port}"]).split()
+    server = RedisServer(tmp_path, *options, "--requirepass", "master's")
+    config = tmp_path / "sentinel.conf"
+    lines = [*tls, f"port {port}", f"tls-port {sentinel_port}", "bind 127.0.0.1"]
+    lines += [f"dir {tmp_path}", 'requirepass "own"']
+    lines += [f"sentinel monitor robots 127.0.0.1 {master_port} 1"]
+    lines += ['sentinel auth-pass robots "master\'s"']
+    config.write_text("\n".join(lines) + "\n")
+    sentinel = RedisServer(tmp_path, port=port, config=config)
+    options_of = f"sentinel_password=own&ssl_ca_certs={certificate}&ssl_check_hostname=false"
+    uri = f"rediss+sentinel://:master%27s@localhost:{sentinel_port}/robots/2?{options_of}"
+    try:
+        server.start()
+        sentinel.start()
+        store = RedisStore(uri, clock=now)
+        store.put(authority(), entry())
+        store.flush()
+        assert told(store.get(authority())) == entry()
+        assert list(store) == [(authority(), entry())]
+        store.close()
+        with redis.Redis(port=server.port, db=2, password="master's") as client:
+            assert client.dbsize() == 1
+    finally:
+        sentinel.stop()
+        server.stop()
+
+
 def test_errors_are_described_in_one_safe_line() -> None:
     """A server's own words are cut, put in ASCII, and freed of the credentials it may repeat."""
     address = RedisUri("rediss://us%65r:p%40ss@h.example:1/5?ssl_cert_reqs=none")

@@ -207,6 +207,52 @@ def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
         store.close()
 
 
+def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An octet now and then keeps each read from timing out: the whole exchange has an end."""
+    monkeypatch.setattr("scrapy_rep.stores.redis_pool.CUT_AFTER", 0.5)
+    dribbling: list[socket.socket] = []
+
+    def handle(sock: socket.socket) -> None:
+        def answer(words: list[bytes]) -> bytes:
+            if words[0] == b"EVAL" and len(dribbling) < 2:  # the first attempt and its retry
+                dribbling.append(sock)
+                sock.sendall(b"$1000\r\n")
+                for _ in range(1000):
+                    sock.sendall(b"x")
+                    time.sleep(0.05)
+            return stored(words)
+
+        commands(sock, answer)
+
+    with ScriptedServer(handle) as server:
+        store = RedisStore(server.uri, clock=now)
+        start = time.monotonic()
+        while ask(store)[0] is None:
+            assert time.monotonic() < start + 10
+            time.sleep(0.05)
+        assert len(dribbling) == 2
+        store.close()
+
+
+@pytest.mark.parametrize("kind", ["sentinel", "cluster"])
+@pytest.mark.parametrize("fault", ["refuse", "hang", "garbage", "5 s slow", "LOADING", "MOVED"])
+def test_lookups_by_faulty_sentinels_and_nodes_are_short_too(
+    kind: str, fault: str, late: Lateness
+) -> None:
+    """Who is in charge is found out in the threads; nobody waits for that, nor does a close."""
+    with faulty(fault) as first, faulty(fault) as second:
+        places = ",".join(uri.split("/")[2] for uri in (first, second))
+        path = "/robots/0" if kind == "sentinel" else ""
+        store = RedisStore(f"redis+{kind}://{places}{path}", clock=now)
+        answers = [ask(store) for _ in range(50)]
+        start = time.monotonic()
+        store.close()
+        assert time.monotonic() - start < 2.5 + late.slack
+        assert [brought for brought, _ in answers if brought] == []
+        assert max(seconds for _, seconds in answers) <= LONGEST + late.slack
+        time.sleep(0.1)
+
+
 def test_iteration_and_flush_of_a_dead_server_are_store_errors() -> None:
     """Listing says that there is no server; a flush says that a put did not get there."""
     store = RedisStore(f"redis://127.0.0.1:{free_port()}/0", clock=now)
