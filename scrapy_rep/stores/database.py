@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+import secrets
 import sqlite3
 import stat
 import threading
@@ -96,8 +97,7 @@ class Database:
 
     def _make(self) -> None:
         """Make a file under another name, complete, so that no process ever finds half of one."""
-        new = self.path.with_name(f"{self.path.name}.new-{os.getpid()}")
-        new.unlink(missing_ok=True)
+        new = self.path.with_name(f"{self.path.name}.new-{secrets.token_hex(4)}")
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
             with closing(sqlite3.connect(new, isolation_level=None)) as connection:
@@ -105,11 +105,7 @@ class Database:
                 # again, but would have to be copied whole to shrink.
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 _prepare(connection)
-            if self.path.exists():  # it is empty
-                new.chmod(stat.S_IMODE(self.path.stat().st_mode))
-                new.replace(self.path)
-            else:
-                _give_name(new, self.path)
+            _give_name(new, self.path)
         finally:
             new.unlink(missing_ok=True)
 
@@ -268,7 +264,10 @@ def _give_name(new: Path, path: Path) -> None:
     try:
         os.link(new, path)
     except FileExistsError:
-        pass
+        status = path.stat()
+        if not status.st_size:
+            new.chmod(stat.S_IMODE(status.st_mode))
+            new.replace(path)
     except OSError:  # a file system without links
         new.replace(path)
 
