@@ -47,8 +47,8 @@ def open_store(
     - ``package.module.Class``, of which ``build`` makes an instance.
 
     Keys in a store that others may share begin with ``prefix``. Raises ``ValueError``, one line
-    without credentials, if ``uri`` names no store. A file or a server that is out of order raises
-    nothing here, but ``StoreError`` when the store is used.
+    without credentials, if ``uri`` names no store, or a file that is not one. A file or a server
+    that is out of order raises nothing here, but ``StoreError`` when the store is used.
     """
     check_store(uri)
     scheme, colon, rest = uri.partition(":")

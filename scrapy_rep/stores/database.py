@@ -1,13 +1,13 @@
 """The SQLite file of :mod:`scrapy_rep.stores.sqlite`: how it is opened, mended and kept small.
 
-Two connections, one that reads and one that writes. A file of ours that turns out to be damaged
-is set aside as ``NAME.corrupt``, or ``NAME.corrupt-2`` and so on, and begun anew; one that was
-deleted or replaced under us is opened anew; either is said in one warning. What the operating
-system refuses (a full disk, a directory that may not be written) is a :class:`StoreError`. A file
-that is not ours is never touched (:mod:`scrapy_rep.stores.header`).
+One connection reads and one writes. If a file of ours turns out to be damaged, it is renamed to
+``NAME.corrupt``, or ``NAME.corrupt-2`` and so on, and a new one is made. If the file was deleted or
+replaced, the file of that name is opened. Both are logged as one warning. What the operating system
+refuses (a full disk, a directory that may not be written) is a :class:`StoreError`. A file that is
+not ours is never touched (:mod:`scrapy_rep.stores.header`).
 
-A new file is readable by its owner alone, and SQLite gives its log the same permissions. A file
-that exists keeps those that it has, as somebody may have chosen them.
+A new file is readable by its owner alone, and SQLite gives its log the same permissions. An
+existing file keeps its permissions, because the operator may have chosen them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+import secrets
 import sqlite3
 import stat
 import threading
@@ -41,7 +42,7 @@ SPARE_PAGES = 256
 """Unused pages that a file may hold, so that it does not shrink and grow all the time."""
 
 VACUUM_STEP = 64
-"""Unused pages that are given back at a time, which takes about a millisecond."""
+"""Unused pages that are given back at a time, in a few milliseconds at most."""
 
 
 class Database:
@@ -57,7 +58,7 @@ class Database:
         self._identity: tuple[int, int] | None = None
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
-        self.is_mended = False  # while that lasts, whoever reads has to wait
+        self.is_being_mended = False  # meanwhile, reading has to wait
 
     def open(self, patience: float = WRITE_PATIENCE) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`."""
@@ -95,9 +96,8 @@ class Database:
         self._identity = self._found()
 
     def _make(self) -> None:
-        """Make the file under another name first: nobody ever finds half of one."""
-        new = self.path.with_name(f"{self.path.name}.new-{os.getpid()}")
-        new.unlink(missing_ok=True)
+        """Make a file under another name, complete, so that no process ever finds half of one."""
+        new = self.path.with_name(f"{self.path.name}.new-{secrets.token_hex(4)}")
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
             with closing(sqlite3.connect(new, isolation_level=None)) as connection:
@@ -105,11 +105,7 @@ class Database:
                 # again, but would have to be copied whole to shrink.
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 _prepare(connection)
-            if self.path.exists():  # it is empty
-                new.chmod(stat.S_IMODE(self.path.stat().st_mode))
-                new.replace(self.path)
-            else:
-                _give_name(new, self.path)
+            _give_name(new, self.path)
         finally:
             new.unlink(missing_ok=True)
 
@@ -168,12 +164,12 @@ class Database:
 
     @contextmanager
     def _mending(self) -> Iterator[None]:
-        self.is_mended = True
+        self.is_being_mended = True
         try:
             with self._reading:
                 yield
         finally:
-            self.is_mended = False
+            self.is_being_mended = False
 
     def _rename(self, damage: object) -> None:
         try:
@@ -268,7 +264,10 @@ def _give_name(new: Path, path: Path) -> None:
     try:
         os.link(new, path)
     except FileExistsError:
-        pass
+        status = path.stat()
+        if not status.st_size:
+            new.chmod(stat.S_IMODE(status.st_mode))
+            new.replace(path)
     except OSError:  # a file system without links
         new.replace(path)
 
@@ -287,7 +286,7 @@ def _is_prepared(writer: sqlite3.Connection) -> bool:
 
 
 def _switch_to_wal(writer: sqlite3.Connection, patience: float) -> None:
-    """Switch to write-ahead logging; SQLite does not wait for others who do so by itself."""
+    """Switch to write-ahead logging; SQLite itself does not wait while others do so."""
     end = time.monotonic() + patience
     while True:
         try:

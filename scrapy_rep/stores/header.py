@@ -1,7 +1,8 @@
-"""Whose file it is, told from its first octets, without opening it as a database.
+"""Whether a file is a store of ours, judged by its first octets.
 
-Whoever opens a database changes its directory: a log and an index appear beside it. So a file is
-read first, and what is not ours is left as it is.
+SQLite leaves traces: opening a database may create a log and an index beside it, or change its
+header. So the octets are read before SQLite opens the file, and a file of another program is left
+as it is.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class SqliteStore(Store):
         """
         self._check()
         waiting = self._writer.waiting(authority)  # it may be in the file a moment later
-        if self._quick >= QUICK_READS and not self._database.is_mended:
+        if self._quick >= QUICK_READS and not self._database.is_being_mended:
             return self._look_up(authority, crawler, waiting)
         try:
             return self._reader.submit(self._look_up, authority, crawler, waiting)

@@ -1,4 +1,4 @@
-"""Keeping the SQLite file small, in steps of about a millisecond, each in a transaction of its own.
+"""Keeping the SQLite file small, in short transactions, so that other processes can write between.
 
 First goes what is of no use any more. If the file is larger than its limit, what will be of use for
 the shortest time goes next. Then unused pages are given back, so that the file shrinks.
@@ -56,7 +56,7 @@ class Tidier:
             for _ in range(steps):
                 if not self._database.is_open or not self._step():
                     return
-        except StoreError:  # somebody else is writing
+        except StoreError:  # another process is writing
             return
         self._due_at = time.monotonic() + TIDY_PAUSE
 

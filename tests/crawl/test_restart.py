@@ -18,6 +18,7 @@ from tests.crawl.plugin import obey
 from tests.crawl.result import Result
 from tests.replies import Reply
 from tests.site import Authority, Site
+from tests.stores.samples import told
 
 DAY = 86_400.0
 
@@ -59,7 +60,7 @@ def grow_older(path: Path, authorities: list[Authority], seconds: float) -> None
     for authority in authorities:
         key = authority_of(authority.url())
         assert key
-        entry = store.get(key)
+        entry = told(store.get(key))
         assert isinstance(entry, Entry)
         assert entry.answer
         store.forget(key)

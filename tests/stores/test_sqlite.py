@@ -65,7 +65,7 @@ def test_a_full_queue_refuses_puts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_store_is_not_carried_over_a_fork(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A child that inherits a store is told to open its own, and closing harms nobody."""
+    """A child that inherits a store is told to open its own, and closing it does no harm."""
     store = SqliteStore(tmp_path / "robots.db", clock=now)
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: -1)
@@ -97,7 +97,7 @@ def test_a_damage_that_stays_is_a_store_error(
 
 
 def test_a_fault_of_ours_ends_no_thread(tmp_path: Path) -> None:
-    """What cannot be written for a reason nobody thought of is lost; leases fail; all goes on."""
+    """What cannot be written for an unforeseen reason is lost and told of; then all goes on."""
     faults = [0]
 
     def clock() -> float:

@@ -1,4 +1,4 @@
-"""Whose file it is: what is not ours is never touched, and what is ours is nobody else's."""
+"""Which files are ours: others are never touched, and ours are private."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_stranger_that_takes_the_place_of_the_file_is_not_touched(tmp_path: Pa
 
 
 def test_an_empty_file_is_taken(tmp_path: Path) -> None:
-    """A file of no octets is nobody's: it is used, and keeps its permissions."""
+    """An empty file is used, and keeps its permissions."""
     path = tmp_path / "robots.db"
     path.touch(mode=0o640)
     store = SqliteStore(path, clock=now)

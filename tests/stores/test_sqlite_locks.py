@@ -1,4 +1,4 @@
-"""A write lock that another process holds, and leases that nobody could have been granted."""
+"""A write lock that another process holds, and leases that cannot have been granted."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_of_what_waits_the_newest_of_each_authority_is_kept(
     limit: str,
     value: int,
 ) -> None:
-    """Up to the limit all is kept; what there is no room for is an error, and is counted."""
+    """Up to the limit all is kept; the rest is an error, and is counted."""
     monkeypatch.setattr(f"scrapy_rep.stores.writer.{limit}", value)
     store = SqliteStore(path, clock=now)
     body = b"#" * 238
@@ -155,7 +155,7 @@ def test_of_what_waits_the_newest_of_each_authority_is_kept(
 def test_a_flush_and_a_close_are_bounded_in_time(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whoever holds the lock, both end within seconds; the log says how much was lost."""
+    """Under another process's lock both end within seconds; the log says what was lost."""
     store = SqliteStore(path, clock=now)
     with locked(path):
         store.put(authority(), entry())
@@ -183,7 +183,7 @@ def test_a_flush_and_a_close_are_bounded_in_time(
         (NOW - 60, NOW - 1),
     ],
 )
-def test_a_lease_that_nobody_was_granted_is_void(
+def test_a_lease_that_cannot_have_been_granted_is_void(
     tmp_path: Path, since: object, until: object
 ) -> None:
     """A row from the future, or of another kind, shuts no site: the next lease is granted."""
