@@ -10,6 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
@@ -29,8 +30,15 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     meaning_of,
 )
-from scrapy_rep.redirects import RefusedError, answered_by_public, target_of
-from scrapy_rep.responses import body_of, cause_of, lifetime_of
+from scrapy_rep.redirects import (
+    RefusedError,
+    TooLongError,
+    answered_by_public,
+    refuse_private,
+    target_of,
+)
+from scrapy_rep.responses import body_of, cause_of, lifetime_of, validators_of
+from scrapy_rep.scrapy_internals.transports import negotiates
 from scrapy_rep.transfers import TRANSFER, Transfer
 from scrapy_rep.waiting import AbandonedError, within
 
@@ -59,9 +67,9 @@ _META: dict[str, Any] = {
 }
 _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 
-# What an encoded body may grow to while Scrapy decodes it, in parsing limits; beyond, Scrapy drops
-# the response.
-_MOST_INFLATION = 16
+# A header that is there, though without a value, gets none from the project's defaults.
+_KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
+_LONGEST_DETAIL = 500
 
 
 class RobotsFetcher:
@@ -104,13 +112,16 @@ class RobotsFetcher:
         except CancelledError:  # of the caller; any other comes as AbandonedError
             raise
         except RefusedError as error:
+            if isinstance(error, TooLongError):
+                self._stats.inc(names.TOO_LONG_URL)
             return Unreachable(Cause.REDIRECT, detail=str(error))
         except Exception as error:  # noqa: BLE001  # whatever it is, it is no permission
             if not isinstance(error, IgnoreRequest):
                 self._stats.inc(names.EXCEPTIONS.format(type(error)))
             cause = cause_of(error)
             ours = cause in (Cause.ERROR, Cause.DROPPED) or bool(page and page.meta.get("proxy"))
-            return Unreachable(cause, detail=str(error) or type(error).__name__, ours=ours)
+            detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
+            return Unreachable(cause, detail=detail, ours=ours)
         finally:
             self._listen(-1)
 
@@ -123,7 +134,9 @@ class RobotsFetcher:
         public = True
         while True:
             first = uri.startswith(f"{authority}/")
-            request = self._request(uri, page, known, first)
+            check = refuse_private if trail and public else None
+            transfer = Transfer(self._settings.max_size, check)
+            request = self._request(uri, page, known, first, transfer)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             redirect = meaning_of(response.status) is Meaning.REDIRECT
@@ -153,12 +166,12 @@ class RobotsFetcher:
             raise
 
     def _request(
-        self, uri: str, page: Request | None, known: Answer | None, first: bool
+        self, uri: str, page: Request | None, known: Answer | None, first: bool, transfer: Transfer
     ) -> Request:
         """Return the request of one hop; ``first`` if it is to the authority first asked."""
-        most = _MOST_INFLATION * self._settings.max_size
-        meta = {**_META, TRANSFER: Transfer(most), "download_maxsize": most}
-        headers: dict[str, Any] = {**_HEADERS}
+        meta = {**_META, TRANSFER: transfer, "download_maxsize": self._settings.max_size}
+        transport = self._inside.exchanges.transport_of(urlsplit(uri).scheme)
+        headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
             # One for each exchange: the next hop, or attempt, waits for no delay either.
             meta["download_slot"] = f"robots.txt {next(self._exchanges)} {authority_of(uri)}"
@@ -174,10 +187,7 @@ class RobotsFetcher:
             headers["If-None-Match"] = known.etag
             headers["If-Modified-Since"] = known.last_modified
         sent = {name: value for name, value in headers.items() if value is not None}
-        # A header that is there, though without a value, gets none from the project's defaults.
-        kept_back = {"Cookie": None, "Referer": None, "If-Range": None, "Range": None}
-        if not first:
-            kept_back["Authorization"] = None
+        kept_back = _KEPT_BACK if first else {**_KEPT_BACK, "Authorization": None}
         return Request(uri, callback=NO_CALLBACK, headers={**kept_back, **sent}, meta=meta)
 
     def _outcome(
@@ -193,9 +203,9 @@ class RobotsFetcher:
         status = response.status
         meaning = meaning_of(status)
         if meaning is Meaning.SUCCESS:
-            etag, modified = (response.headers.get(h) for h in ("ETag", "Last-Modified"))
             limit = self._settings.max_size
-            body, cut = body_of(response, limit)
+            body, cut = body_of(response, request.meta[TRANSFER], limit)
+            etag, modified = validators_of(response, self._stats)
             if cut:
                 self._stats.inc(names.TRUNCATED)
             life = lifetime_of(response, now)
@@ -212,7 +222,7 @@ class RobotsFetcher:
 
     def _count(self, response: Response) -> None:
         self._stats.inc(names.RESPONSES)
-        self._stats.inc(names.RESPONSE_STATUS.format(response.status))
+        self._stats.inc(names.response_status(response.status))
 
     def _listen(self, change: int) -> None:
         # Every chunk of every download passes the signal: listen only while a fetch is on.
@@ -225,7 +235,5 @@ class RobotsFetcher:
 
     def _received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(TRANSFER)
-        if transfer is not None:
-            transfer.octets += len(data)
-            if transfer.octets > self._settings.max_size:
-                raise StopDownload(fail=False)
+        if transfer is not None and transfer.receive(data):
+            raise StopDownload(fail=False)

@@ -81,11 +81,12 @@ class Inquiry:
     def patience(self) -> float:
         """The seconds after which an inquiry must be over, with some to spare.
 
-        Another worker may be killed in its round, and a third one may then make a whole round
-        before this one does.
+        With a store, one worker may be killed in its round and another one then make a whole
+        round before this one does.
         """
         attempts = 1 + len(self._retry_delays)
-        return 2.0 * (attempts * self._timeout + sum(self._retry_delays)) + LEASE_TERM + 1.0
+        term = LEASE_TERM if self._shelf.stores else 0.0
+        return 2.0 * (attempts * self._timeout + sum(self._retry_delays)) + term + 1.0
 
     async def ask(
         self,

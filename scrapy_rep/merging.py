@@ -43,6 +43,8 @@ class Merging:
     def put(self, authority: Authority, entry: Entry) -> None:
         """Merge ``entry`` into what the store keeps of ``authority``, now or in a while."""
         entry = replace(entry, refusal=None)
+        if entry == Entry():
+            return
         if authority in self._waiting:
             waiting, reading = self._waiting[authority]
             self._waiting[authority] = merge(waiting, entry, self._clock()), reading

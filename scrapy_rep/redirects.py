@@ -7,14 +7,23 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from scrapy_rep.addresses import is_global, is_local_host, literal_address
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, authority_of
+from scrapy_rep.resolving import addresses_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
 
+_LONGEST_URL = 8192
+"""Octets of a URL that is followed; RFC 9110 section 4.1 has all programs support 8,000."""
+
+
 class RefusedError(Exception):
-    """A redirect that must not be followed; the message says why."""
+    """A redirect must not be followed; the message says why."""
+
+
+class TooLongError(RefusedError):
+    """A redirect to a URL that is too long."""
 
 
 def target_of(uri: str, response: Response, public: bool) -> str:
@@ -22,6 +31,8 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     location = response.headers.get("Location")
     if location is None:
         raise RefusedError(f"status {response.status} without a Location")
+    if len(location) > _LONGEST_URL:
+        raise TooLongError(f"Location of {len(location):,} octets")
     try:
         text = location.decode("utf-8")
     except UnicodeDecodeError:
@@ -41,8 +52,25 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     if public and is_local_host(authority.host):
         raise RefusedError(f"redirect from a public to a local address: {authority}")
     parts = urlsplit(target)
-    # User information in a Location is no credential of ours to send.
-    return f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    # User information in a Location is not a credential of ours to send.
+    uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    if len(uri) > _LONGEST_URL:  # a relative one adds to the URL it is relative to
+        raise TooLongError(f"redirect to a URL of {len(uri):,} characters")
+    return uri
+
+
+async def refuse_private(request: Request) -> None:
+    """Raise ``RefusedError`` if a request would go to an address of a private network.
+
+    A public name may resolve to any address, so it is looked up before anything is sent there. What
+    goes through a proxy is for the proxy to look up.
+    """
+    host = (urlsplit(request.url).hostname or "").lower()
+    if request.meta.get("proxy") or literal_address(host) is not None:
+        return
+    for address in await addresses_of(host):
+        if not is_global(address):
+            raise RefusedError(f"redirect from a public to a local address: {host} is {address}")
 
 
 def answered_by_public(request: Request, response: Response, uri: str) -> bool:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_rep import stats as names
+from scrapy_rep.codings import BrokenBodyError, plain_octets
 from scrapy_rep.protocol.freshness import lifetime
-from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
 from scrapy_rep.protocol.syntax import truncate
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-# Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's.
+    from scrapy_rep.stats import RepStats
+    from scrapy_rep.transfers import Transfer
+
+_LONGEST_VALIDATOR = 1024
+"""Octets of a validator that is kept. It comes from the server, and stays as long as the entry."""
+
+# Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's, Python's.
 _CAUSES: dict[str, Cause] = {
     "DeadlineError": Cause.TIMEOUT,
     "TimeoutError": Cause.TIMEOUT,
@@ -21,6 +30,7 @@ _CAUSES: dict[str, Cause] = {
     "DownloadTimeoutError": Cause.TIMEOUT,
     "DNSLookupError": Cause.DNS,
     "CannotResolveHostError": Cause.DNS,
+    "gaierror": Cause.DNS,
     "SSL.Error": Cause.TLS,
     "SSLError": Cause.TLS,
     "VerificationError": Cause.TLS,
@@ -32,6 +42,7 @@ _CAUSES: dict[str, Cause] = {
     "DownloadFailedError": Cause.CONNECTION,
     "DownloadCancelledError": Cause.CONNECTION,
     "ResponseDataLossError": Cause.CONNECTION,
+    "BrokenBodyError": Cause.CONNECTION,
     "AbandonedError": Cause.DROPPED,
     "ConnectionError": Cause.CONNECTION,
     "IgnoreRequest": Cause.DROPPED,
@@ -51,23 +62,58 @@ def cause_of(error: BaseException) -> Cause:
     return Cause.CONNECTION if inner else Cause.ERROR
 
 
-def body_of(response: Response, limit: int) -> tuple[bytes, bool]:
+def decoded(response: Response, limit: int) -> tuple[Response, bool]:
+    """Return a response without its content codings, and whether its body was cut.
+
+    At most one octet more than ``limit`` is decoded. Raises ``ValueError`` for a body that is not
+    whole or not readable, unless its status says that it is not to be read.
+    """
+    cut = "download_stopped" in response.flags
+    codings = response.headers.getlist("Content-Encoding")
+    if not codings:
+        return response, cut
+    try:
+        body, cut = plain_octets(response.body, codings, limit + 1, cut)
+    except ValueError:
+        if meaning_of(response.status) is Meaning.SUCCESS:
+            raise
+        body = b""
+    del response.headers["Content-Encoding"]
+    return response.replace(body=body), cut
+
+
+def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, bool]:
     """Return the octets to parse, at most ``limit``, and whether they were cut.
 
-    Raises ``ValueError`` or ``zlib.error`` for a body that is not whole or not readable.
+    Raises ``ValueError`` for a body that is not whole or not readable, and ``IgnoreRequest`` for
+    one that another component stopped.
     """
-    body = response.body
     if "dataloss" in response.flags:
-        raise ValueError("the body stops before its end")
-    encoding = (response.headers.get("Content-Encoding") or b"").strip().lower()
-    if encoding not in (b"", b"identity", b"gzip", b"x-gzip"):
-        raise ValueError(f"Content-Encoding {encoding.decode('latin-1')} was not decoded")
-    if body.startswith(b"\x1f\x8b"):
-        # One octet more than the limit shows that there is more.
-        body = zlib.decompressobj(wbits=31).decompress(body, limit + 1)
-    cut = len(body) > limit or "download_stopped" in response.flags
+        raise BrokenBodyError("the body stops before its end")
+    stopped = "download_stopped" in response.flags
+    if stopped and transfer.octets <= limit:
+        raise IgnoreRequest("another component stopped the download")
+    if not transfer.is_body(response.body):
+        raise BrokenBodyError("another component decoded the body, perhaps only half of it")
+    # A response that another component answers with may still have a coding. One octet more than
+    # the limit shows that there is more.
+    codings = response.headers.getlist("Content-Encoding")
+    body, cut = plain_octets(response.body, codings, limit + 1, stopped or transfer.cut)
     # What was cut on the wire may have its end within the limit: that line is partial, too.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
+
+
+def validators_of(response: Response, stats: RepStats) -> tuple[bytes | None, bytes | None]:
+    """Return ``ETag`` and ``Last-Modified``; one of more than 1 KiB is dropped and counted."""
+    etag, modified = (response.headers.get(name) for name in ("ETag", "Last-Modified"))
+    return _bounded(etag, stats), _bounded(modified, stats)
+
+
+def _bounded(validator: bytes | None, stats: RepStats) -> bytes | None:
+    if validator is None or len(validator) <= _LONGEST_VALIDATOR:
+        return validator
+    stats.inc(names.TOO_LONG_VALIDATOR)
+    return None
 
 
 def lifetime_of(response: Response, now: float) -> float | None:

@@ -121,6 +121,11 @@ class Shelf:
             self._merging = Merging(store, clock=clock, failed=self._failed)
 
     @property
+    def stores(self) -> bool:
+        """Whether there is a store, which other workers may share."""
+        return self._store is not None
+
+    @property
     def memory_limit(self) -> int:
         """The octets of memory that evicted entries may take."""
         return self._memory_limit

@@ -25,6 +25,8 @@ REQUESTS = "robotstxt/request_count"
 RESPONSES = "robotstxt/response_count"
 RESPONSE_STATUS = "robotstxt/response_status_count/{}"
 EXCEPTIONS = "robotstxt/exception_count/{}"
+TOO_LONG_URL = "robotstxt/too_long/url"
+TOO_LONG_VALIDATOR = "robotstxt/too_long/validator"
 REDIRECTS = "robotstxt/redirect_count"
 TRUNCATED = "robotstxt/truncated"
 HIT = "robotstxt/cache/hit"
@@ -50,6 +52,14 @@ class Collector(Protocol):
 
     def max_value(self, key: str, value: Any) -> None:
         """Keep the larger of a stat and ``value``."""
+
+
+def response_status(status: int) -> str:
+    """Return the stat of a status; those that HTTP does not define share one (RFC 9110 section 15).
+
+    A stat name made of what a server sends would let it make as many as it likes.
+    """
+    return RESPONSE_STATUS.format(status if 100 <= status <= 599 else "other")
 
 
 def printable(text: str | bytes | None) -> str:

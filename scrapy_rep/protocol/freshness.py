@@ -10,22 +10,27 @@ from collections.abc import Mapping
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 
-_MAX_AGE = re.compile(rb"(?:^|[\s,])max-age[ \t]*=[ \t]*\"?(\d{1,10})", re.IGNORECASE)
+_MAX_AGE = re.compile(rb"(?:^|[\s,])max-age[ \t]*=[ \t]*\"?(\d+)", re.IGNORECASE)
+_LONGEST = 2.0**31
+"""Seconds that any larger number counts as (RFC 9111 section 1.2.2)."""
+
 _UNCACHEABLE = re.compile(rb"(?:^|[\s,])(?:no-cache|no-store)(?:$|[\s,;=])", re.IGNORECASE)
 
 
 def lifetime(headers: Mapping[str, bytes | None], now: float) -> float | None:
     """Return for how many more seconds a response is fresh, ``None`` if it does not say.
 
-    Reads ``Cache-Control``, ``Expires``, ``Date`` and ``Age`` (RFC 9111 sections 4.2.1 and
-    4.2.3); ``now`` is in seconds since the epoch. Never negative.
+    With ``no-cache`` or ``no-store`` that is 0, whatever else is said. Reads ``Cache-Control``,
+    ``Expires``, ``Date`` and ``Age`` (RFC 9111 sections 4.2.1 and 4.2.3); ``now`` is in seconds
+    since the epoch. Never negative.
     """
     control = headers.get("Cache-Control") or b""
-    age = _seconds(headers.get("Age")) or 0.0
-    if found := _MAX_AGE.search(control):
-        return max(0.0, float(found[1]) - age)
+    # Such a response may not be used again without asking, however old it is (section 5.2.2.4).
     if _UNCACHEABLE.search(control):
         return 0.0
+    age = _seconds(headers.get("Age")) or 0.0
+    if found := _MAX_AGE.search(control):
+        return max(0.0, _number(found[1]) - age)
     expires = headers.get("Expires")
     if expires is None:
         return None
@@ -37,7 +42,10 @@ def lifetime(headers: Mapping[str, bytes | None], now: float) -> float | None:
 
 
 def retry_after(value: bytes | None, now: float) -> float | None:
-    """Return the seconds of a ``Retry-After`` (RFC 9110 section 10.2.3), ``None`` if unreadable."""
+    """Return the seconds of a ``Retry-After`` (RFC 9110 section 10.2.3), ``None`` if unreadable.
+
+    A number of any length counts; how long is waited at most is for policy to say.
+    """
     seconds = _seconds(value)
     if seconds is not None:
         return seconds
@@ -47,7 +55,12 @@ def retry_after(value: bytes | None, now: float) -> float | None:
 
 def _seconds(value: bytes | None) -> float | None:
     text = (value or b"").strip()
-    return float(text) if text.isdigit() and len(text) <= 10 else None
+    return _number(text) if text.isdigit() else None
+
+
+def _number(digits: bytes) -> float:
+    digits = digits.lstrip(b"0") or b"0"
+    return min(float(digits), _LONGEST) if len(digits) <= 10 else _LONGEST
 
 
 def _date(value: bytes | None) -> float | None:

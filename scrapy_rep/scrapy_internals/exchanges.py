@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from scrapy_rep.scrapy_internals.names import NAMES, Feature, Place
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from scrapy_rep.scrapy_internals.switches import Switches
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
-    Run = Callable[[Download, Request], Coroutine[Any, Any, Response]]
 
 _HANDLER = next(entry.path for entry in NAMES if entry.place is Place.HANDLER)
 
@@ -28,19 +28,27 @@ class Exchanges:
         self._on = on
 
     def run_by(self, key: str) -> None:
-        """Have the object under ``key`` in the meta of a request run its download, by ``run``.
+        """Have the object under ``key`` in the meta of a request run its download.
 
-        Other requests are downloaded as ever. A custom downloader may not allow it; then a download
-        ends when it ends.
+        Its ``run`` is called with the download, the request and the download handler. Other
+        requests are downloaded as ever. A custom downloader may not allow it; then a download ends
+        when it ends.
         """
-        if Feature.CANCELLING not in self._on:
+        if Feature.EXCHANGES not in self._on:
             return
         handlers: Any = self._crawler.engine.downloader.handlers
         download = handlers.download_request_async
         if not isinstance(download, _Download):
-            handlers.download_request_async = _Download(download, key, self._unbind)
+            handlers.download_request_async = _Download(download, key, self)
 
-    def _unbind(self) -> None:
+    def transport_of(self, scheme: str) -> Any:
+        """Return the download handler for URLs of ``scheme``, ``None`` if there is none known."""
+        if Feature.EXCHANGES not in self._on or Feature.HANDLERS not in self._on:
+            return None
+        handlers: Any = self._crawler.engine.downloader.handlers
+        return handlers._get_handler(scheme)  # noqa: SLF001
+
+    def unbind(self) -> None:
         """Have no handler make a request wait for a connection; the downloader limits them already.
 
         Without a Twisted reactor Scrapy's handler has no more connections than CONCURRENT_REQUESTS,
@@ -62,17 +70,18 @@ class Exchanges:
 class _Download:
     """``download_request_async`` of a crawl, which lets some requests run their own download."""
 
-    __slots__ = ("_download", "_key", "_unbind")
+    __slots__ = ("_download", "_exchanges", "_key")
 
-    def __init__(self, download: Download, key: str, unbind: Callable[[], None]):
+    def __init__(self, download: Download, key: str, exchanges: Exchanges):
         self._download = download
         self._key = key
-        self._unbind = unbind
+        self._exchanges = exchanges
 
     def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         runner = request.meta.get(self._key)
         if runner is None:
             return self._download(request)
-        self._unbind()
-        coroutine: Coroutine[Any, Any, Response] = runner.run(self._download, request)
+        self._exchanges.unbind()
+        transport = self._exchanges.transport_of(urlsplit(request.url).scheme)
+        coroutine: Coroutine[Any, Any, Response] = runner.run(self._download, request, transport)
         return coroutine

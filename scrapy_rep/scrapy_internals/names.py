@@ -23,7 +23,8 @@ class Feature(Enum):
     WAKING = ("waking", "requests may start up to five seconds late beside others that wait")
     LENDING = ("lending", "requests that wait for a robots.txt count towards CONCURRENT_REQUESTS")
     SLOT_LIMITS = ("slot limits", "requests that waited may queue up in a downloader slot")
-    CANCELLING = ("cancelling", "a robots.txt download that is given up runs until its timeout")
+    EXCHANGES = ("exchanges", None)
+    HANDLERS = ("handlers", "a robots.txt longer than REP_MAX_SIZE is unreachable, not cut")
     CONNECTIONS = (
         "connections",
         "robots.txt downloads share the connections of CONCURRENT_REQUESTS with pages",
@@ -95,7 +96,7 @@ NAMES: tuple[PrivateName, ...] = (
     PrivateName(Place.DOWNLOADER, "get_slot_key", _DOWNLOADER, "slots", Feature.SLOT_LIMITS),
     PrivateName(Place.DOWNLOADER, "per_slot_settings", _DOWNLOADER, "slots", Feature.SLOT_LIMITS),
     PrivateName(Place.DOWNLOADER, "domain_concurrency", _DOWNLOADER, "slots", Feature.SLOT_LIMITS),
-    PrivateName(Place.DOWNLOADER, "handlers", _DOWNLOADER, "exchanges", Feature.CANCELLING),
+    PrivateName(Place.DOWNLOADER, "handlers", _DOWNLOADER, "exchanges", Feature.EXCHANGES),
     PrivateName(Place.MODULE, "Slot", "scrapy.core.downloader", "check", Feature.SLOTS),
     PrivateName(Place.SLOT, "active", _SLOT, "slots", Feature.SLOTS),
     PrivateName(Place.SLOT, "transferring", _SLOT, "slots", Feature.SLOTS),
@@ -105,8 +106,9 @@ NAMES: tuple[PrivateName, ...] = (
     PrivateName(Place.SLOT, "delay", _SLOT, "pacing", Feature.SLOTS),
     PrivateName(Place.SLOT, "download_delay", _SLOT, "pacing", Feature.SLOTS),
     PrivateName(
-        Place.HANDLERS, "download_request_async", _HANDLERS, "exchanges", Feature.CANCELLING
+        Place.HANDLERS, "download_request_async", _HANDLERS, "exchanges", Feature.EXCHANGES
     ),
+    PrivateName(Place.HANDLERS, "_get_handler", _HANDLERS, "exchanges", Feature.HANDLERS),
     PrivateName(Place.HANDLERS, "_handlers", _HANDLERS, "exchanges", Feature.CONNECTIONS),
     PrivateName(Place.HANDLER, "_session", _HANDLER, "exchanges", Feature.CONNECTIONS, "2.19"),
     PrivateName(

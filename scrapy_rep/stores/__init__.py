@@ -57,7 +57,8 @@ def open_store(
     if scheme == "memory":
         return MemoryStore(memory_limit)
     if scheme == "sqlite":
-        return SqliteStore(_path(uri, rest, Path(directory)), limit=disk_limit)
+        path = _path(uri, rest, Path(directory))
+        return SqliteStore(path, limit=disk_limit, keep=keep, prefix=prefix)
     from scrapy_rep.stores.redis import RedisStore
 
     return RedisStore(uri, keep=keep, prefix=prefix)

@@ -50,6 +50,12 @@ class Batch:
             self.octets -= _size_of(entry)
         self.forgotten.add(authority)
 
+    def drop(self) -> None:
+        """Drop all that was to be put or forgotten."""
+        self.forgotten.clear()
+        self.entries.clear()
+        self.octets = 0
+
     def over(
         self, kept: Entry | None, authority: Authority, crawler: str, now: float
     ) -> Entry | None:

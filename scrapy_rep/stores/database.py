@@ -20,7 +20,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ class Database:
         self._identity: tuple[int, int] | None = None
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
+        self.is_mended = False  # while that lasts, whoever reads has to wait
 
     def open(self, patience: float = WRITE_PATIENCE) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`."""
@@ -152,18 +153,27 @@ class Database:
     def reopen(self) -> None:
         """Begin anew where the file was. Raises :class:`StoreError`."""
         logger.warning("%a was deleted or replaced: opened anew", str(self.path))
-        with self._reading:  # who reads meanwhile waits: it takes a few milliseconds
+        with self._mending():
             self.close()
             self.open()
 
     def set_aside(self, damage: object) -> None:
         """Rename the damaged file and begin a new one. Raises :class:`StoreError`."""
-        with self._reading:
+        with self._mending():
             ours = not self.replaced  # else another process was quicker
             self.close()
             if ours:
                 self._rename(damage)
             self.open()
+
+    @contextmanager
+    def _mending(self) -> Iterator[None]:
+        self.is_mended = True
+        try:
+            with self._reading:
+                yield
+        finally:
+            self.is_mended = False
 
     def _rename(self, damage: object) -> None:
         try:

@@ -1,11 +1,15 @@
 """Entries in one SQLite file, kept over restarts and shared by the processes of one machine.
 
-The caller's thread touches no file. A thread of its own reads: most answers are there within
-50 microseconds, and the caller waits up to :data:`GET_PATIENCE` for them; one that takes longer,
-because the disk is busy, comes as a Future. Another thread writes what was put, in batches
-(:mod:`scrapy_rep.stores.writer`). A process that is killed loses the batch it had not written,
-about 50 ms of puts; what was flushed is safe (write-ahead log, ``synchronous = NORMAL``: only a
-power cut may take the last commits, never the file).
+The caller reads on its own thread, which takes some 20 microseconds while the file is in the
+system's cache. A disk that is busy may take a hundred times that. So a slow look-up has the next
+:data:`QUICK_READS` made by another thread, and they come as Futures; only when that many in a row
+were quick does the caller read for itself again. Of 200 look-ups one at most holds up the event
+loop, whatever the disk does.
+
+Another thread writes what was put, in batches (:mod:`scrapy_rep.stores.writer`). A process that is
+killed loses the batch it had not written, about 50 ms of puts; what was flushed is safe
+(write-ahead log, ``synchronous = NORMAL``: only a power cut may take the last commits, never the
+file).
 """
 
 from __future__ import annotations
@@ -14,22 +18,25 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from pathlib import Path
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import MONTH, Store, StoreError
+from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError
 from scrapy_rep.stores.batch import Batch
 from scrapy_rep.stores.database import START_PATIENCE, Database
 from scrapy_rep.stores.header import ForeignError
-from scrapy_rep.stores.tables import PREFIX, Tables
+from scrapy_rep.stores.tables import Tables
+from scrapy_rep.stores.tidying import Tidier
 from scrapy_rep.stores.transaction import DamagedError
 from scrapy_rep.stores.writer import Writer
 
-GET_PATIENCE = 0.0005
-"""Seconds for which ``get`` waits for the reading thread before it returns a Future."""
+SLOW_READ = 0.0005
+"""Seconds after which a look-up counts as slow: it read from the disk, not from a cache."""
+
+QUICK_READS = 200
+"""Quick look-ups in a row after which the caller's thread reads again."""
 
 
 class SqliteStore(Store):
@@ -61,13 +68,15 @@ class SqliteStore(Store):
         self._tables = Tables(prefix, keep)
         self._process = os.getpid()
         self._closed = False
+        self._quick = QUICK_READS
         try:
             self._database.open(START_PATIENCE)
         except ForeignError as error:
             raise ValueError(str(error)) from None
         except StoreError:
             pass  # it shows on use
-        self._writer = Writer(self._database, self._tables, limit, clock, machine_clock)
+        self._tidier = Tidier(self._database, self._tables, limit, clock)
+        self._writer = Writer(self._database, self._tables, self._tidier, clock, machine_clock)
         self._reader = ThreadPoolExecutor(1, "robots.txt reader")
 
     def __repr__(self) -> str:
@@ -76,7 +85,7 @@ class SqliteStore(Store):
     @property
     def evicted(self) -> int:
         """How many parts of entries were dropped because the file was at its limit."""
-        return self._writer.evicted
+        return self._tidier.evicted
 
     def get(self, authority: Authority, crawler: str = "") -> Entry | Future[Entry | None] | None:
         """Return what is queued and what is in the file together, or a Future of that.
@@ -85,20 +94,22 @@ class SqliteStore(Store):
         """
         self._check()
         waiting = self._writer.waiting(authority)  # it may be in the file a moment later
+        if self._quick >= QUICK_READS and not self._database.is_mended:
+            return self._look_up(authority, crawler, waiting)
         try:
-            future = self._reader.submit(self._look_up, authority, crawler, waiting)
+            return self._reader.submit(self._look_up, authority, crawler, waiting)
         except RuntimeError as error:  # closed meanwhile, or the process ends
             raise StoreError(f"the store is closed: {error}") from None
-        with suppress(NotYet):
-            return future.result(GET_PATIENCE)
-        return future
 
     def _look_up(self, authority: Authority, crawler: str, waiting: list[Batch]) -> Entry | None:
+        start = time.perf_counter()
         try:
             entry, inherited = self._tables.read(self._database.ask, authority, crawler)
         except DamagedError as damage:  # a miss; the writer mends the file
             entry, inherited = None, False
             self._writer.damaged(damage)
+        quick = time.perf_counter() - start < SLOW_READ
+        self._quick = self._quick + 1 if quick else 0
         if entry is not None and inherited and not any(waiting):
             with suppress(StoreError):  # written anew, so that version 1 is read once
                 self._writer.put(authority, entry, "")

@@ -21,7 +21,7 @@ from typing import Any
 
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import Entry, merge
-from scrapy_rep.stores.base import KEEP_CONCLUSIONS, StoreError, useful_until
+from scrapy_rep.stores.base import KEEP_CONCLUSIONS, PREFIX, StoreError, useful_until
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,
@@ -31,9 +31,6 @@ from scrapy_rep.stores.codec import (
     refusal_of,
 )
 from scrapy_rep.stores.transaction import Transaction
-
-PREFIX = "scrapy_rep"
-"""The prefix of keys where none is set; version 1 knew no other."""
 
 LONGEST_LEASE = 3_600.0
 """Seconds for which a lease may be granted; one that claims to last longer is void."""
@@ -105,7 +102,7 @@ class Tables:
     def __init__(self, prefix: str, keep: float) -> None:
         self._prefix = prefix
         self._keep = max(keep, KEEP_CONCLUSIONS)
-        self._inherits = prefix == PREFIX
+        self._inherits = prefix == PREFIX  # version 1 knew no other
 
     def read(self, ask: Ask, authority: Authority, crawler: str) -> tuple[Entry | None, bool]:
         """Return what is kept of ``authority``, and whether only version 1 knew it.

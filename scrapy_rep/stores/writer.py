@@ -5,9 +5,7 @@ stays in memory, merged, up to :data:`QUEUE_LIMIT` authorities, and leases fail 
 :data:`FAILURES` attempts in a row the writer rests, and tries again every :data:`RETRY_DELAY`
 seconds; it says so in the log when that begins and when it ends.
 
-Between batches the writer tidies the file: it deletes what is of no use any more, then, if the
-file is larger than its limit, what will be of use for the shortest time, and gives unused pages
-back. Each step takes about a millisecond.
+Between batches the writer has the file tidied (:mod:`scrapy_rep.stores.tidying`).
 """
 
 from __future__ import annotations
@@ -24,7 +22,8 @@ from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.batch import Batch
 from scrapy_rep.stores.breaker import Breaker
 from scrapy_rep.stores.database import Database
-from scrapy_rep.stores.tables import TIDY_STEP, Tables
+from scrapy_rep.stores.tables import Tables
+from scrapy_rep.stores.tidying import Tidier
 from scrapy_rep.stores.transaction import DamagedError
 
 logger = logging.getLogger(__name__)
@@ -41,15 +40,12 @@ QUEUE_OCTETS = 64 * 1024 * 1024
 FAILURES, RETRY_DELAY = 2, 5.0
 """Attempts after which the writer rests, and for how many seconds."""
 
-TIDY_INTERVAL, TIDY_PAUSE = 60.0, 0.02
-"""Seconds between two looks for what is of no use any more, and between two steps."""
-
 FLUSH_PATIENCE, CLOSE_PATIENCE = 60.0, 10.0
 """Seconds for which ``flush`` and ``close`` wait for the thread."""
 
 
 class Writer:
-    """Writes what is queued, as ``tables`` say, into ``database``, up to ``limit`` octets.
+    """Writes what is queued, as ``tables`` say, into ``database``, and has ``tidier`` tidy it.
 
     ``clock`` is what entries are dated by, ``machine_clock`` what leases are. All methods may be
     called from any thread.
@@ -59,13 +55,13 @@ class Writer:
         self,
         database: Database,
         tables: Tables,
-        limit: int,
+        tidier: Tidier,
         clock: Callable[[], float],
         machine_clock: Callable[[], float],
     ) -> None:
         self._database = database
         self._tables = tables
-        self._limit = limit
+        self._tidier = tidier
         self._clock = clock
         self._machine_clock = machine_clock
         self._queue, self._writing = Batch(), Batch()
@@ -77,8 +73,6 @@ class Writer:
         self._breaker = Breaker(FAILURES, RETRY_DELAY)
         self._given_up_at: float | None = None
         self._dropped = 0
-        self._tidy_at = 0.0
-        self.evicted = 0
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="robots.txt writer", daemon=True)
         self._thread.start()
@@ -185,7 +179,7 @@ class Writer:
                     goal, self._hurry = self._queued, False
                     damage, self._damage = self._damage, None
             if idle:
-                self._tidy(1)
+                self._tidy()
                 continue
             error = self._write(self._writing, damage)
             with self._wake:
@@ -196,8 +190,10 @@ class Writer:
                     return
 
     def _pause(self) -> float:
-        pause = max(0.0, self._tidy_at - time.monotonic())
-        return min(pause or RETRY_DELAY, RETRY_DELAY / 4) if self._breaker.open else pause
+        """Return for how many seconds to wait for work."""
+        if self._breaker.open:
+            return RETRY_DELAY / 4
+        return self._tidier.pause
 
     def _has_work(self) -> bool:
         waiting = bool(self._queue or self._damage) and not self._breaker.open
@@ -218,14 +214,23 @@ class Writer:
             return StoreError(f"the file is damaged again and again: {damage}")
         except StoreError as error:
             return error
+        except Exception as error:  # noqa: BLE001  # the thread must not end, nor try for ever
+            batch.drop()
+            return StoreError(f"what was put is lost: {type(error).__name__}: {error}")
 
     def _write_some(self, batch: Batch) -> None:
         before = len(batch.entries)
         now, machine = self._clock(), self._machine_clock()
         fault = batch.write_some(self._database.transaction(), self._tables, now, machine)
         self._fault = fault or self._fault
-        if self._is_too_large():
-            self._tidy(1 + (before - len(batch.entries)) // TIDY_STEP)
+        self._tidier.make_room(before - len(batch.entries))
+
+    def _tidy(self) -> None:
+        if not self._breaker.open and not self._tidier.pause:
+            try:
+                self._tidier.tidy()
+            except DamagedError as damage:
+                self.damaged(damage)
 
     def _mend(self, damage: DamagedError | None) -> None:
         if not self._database.is_open:
@@ -264,37 +269,3 @@ class Writer:
                 error,
                 QUEUE_LIMIT,
             )
-
-    def _is_too_large(self) -> bool:
-        try:
-            return self._database.size > self._limit
-        except (StoreError, DamagedError):
-            return False
-
-    def _tidy(self, steps: int) -> None:
-        """Take up to ``steps`` steps; what is left is done later."""
-        pause = TIDY_INTERVAL
-        try:
-            for _ in range(steps):
-                pause = TIDY_PAUSE if self._tidy_once() else TIDY_INTERVAL
-                if pause == TIDY_INTERVAL:
-                    break
-        except StoreError:
-            pause = TIDY_INTERVAL
-        except DamagedError as damage:
-            self.damaged(damage)
-        self._tidy_at = time.monotonic() + pause
-
-    def _tidy_once(self) -> bool:
-        """Take one step; return whether there is more to do."""
-        if not self._database.is_open:
-            return False
-        full = self._is_too_large()
-        with self._database.transaction() as write:
-            gone = self._tables.expire(write, self._clock())
-            evicted = 0 if gone or not full else self._tables.evict(write)
-        if evicted and not self.evicted:
-            path, limit = str(self._database.path), self._limit
-            logger.warning("%a is at its limit of %d octets: entries are dropped", path, limit)
-        self.evicted += evicted
-        return self._database.shrink() or bool(gone or evicted)

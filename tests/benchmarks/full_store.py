@@ -2,8 +2,9 @@
 
 ``python -m tests.benchmarks.full_store [entries] [file]`` makes a file of so many entries, 1 GiB of
 a million of them, unless it is there already, and asks for entries at random: with the file in the
-system's cache and without, and while the store writes, checkpoints and prunes. The figure is what
-the caller waits for ``get``; *later* is how many of a hundred answers came as a Future.
+system's cache and without, and while the store writes and prunes and another thread writes its log
+back. The figure is how long the call of ``get`` takes; *later* is how many of a hundred answers
+came as a Future.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request, Spider
@@ -63,24 +62,31 @@ class World:
 
 
 def crawler_of(world: World) -> Crawler:
-    """A crawler that has got as far as an engine."""
-    settings = Settings({"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": "mybot"})
+    """A crawler that is about to make its engine."""
+    settings = Settings({"ADDONS": {"scrapy_rep.Addon": 100}, "ROBOTSTXT_USER_AGENT": "mybot"})
+    settings.update({"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False})
     settings.update({"REP_MEMORY_LIMIT": BOUND, "REP_CRAWL_DELAY": False, "REP_RETRY_DELAYS": []})
     crawler = Crawler(Spider, settings)
     crawler.spider = Spider("memory")
     crawler._apply_settings()
-    downloader = SimpleNamespace(total_concurrency=16, slots={}, per_slot_settings={}, active=set())
-    is_open = SimpleNamespace(closing=None, nextcall=SimpleNamespace(schedule=lambda: None))
-    crawler.engine = SimpleNamespace(  # type: ignore[assignment]
-        download_async=world.download_async, downloader=downloader, _slot=is_open, signals=None
-    )
+    return crawler
+
+
+async def opened(world: World) -> Crawler:
+    """A crawler with an open engine of Scrapy's, which downloads from the world."""
+    crawler = crawler_of(world)
+    crawler.engine = crawler._create_engine()
+    await crawler.engine.open_spider_async()
+    crawler.engine.download_async = world.download_async
     return crawler
 
 
 async def ours(count: int) -> None:
     """The middleware, one request to each."""
     world = World()
-    gate = RepDownloaderMiddleware.from_crawler(crawler_of(world))
+    crawler = await opened(world)
+    gate = crawler.get_downloader_middleware(RepDownloaderMiddleware)
+    assert gate is not None
 
     ends = Counter[str]()
 

@@ -59,9 +59,13 @@ class Place:
         self.uri = uri
         self._make = make
 
+    def open(self) -> Store:
+        """Another worker's view of it."""
+        return self._make()
+
     def kept(self, shop: Authority) -> Entry | None:
         """What is kept of an authority; refusals are left out."""
-        store = self._make()
+        store = self.open()
         try:
             found: Entry | None = told(store.get(key_of(shop)))
         finally:
@@ -70,7 +74,7 @@ class Place:
 
     def keep(self, shop: Authority, entry: Entry) -> None:
         """An entry, in the place of what was kept."""
-        store = self._make()
+        store = self.open()
         store.forget(key_of(shop))
         store.put(key_of(shop), entry)
         store.flush()

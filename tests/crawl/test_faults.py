@@ -31,6 +31,7 @@ MODULES = [
     for name in (
         "cache",
         "closing",
+        "codings",
         "departures",
         "downloadermiddlewares",
         "fetcher",
@@ -42,6 +43,7 @@ MODULES = [
         "lanes",
         "parking",
         "redirects",
+        "resolving",
         "responses",
         "robotparser",
         "shelf",

@@ -66,6 +66,9 @@ def date(clock: Ahead, seconds: float) -> str:
         ({"Cache_Control": "max-age=10"}, 60),
         ({"Cache_Control": "no-cache"}, 60),
         ({"Cache_Control": "no-store"}, 60),
+        ({"Cache_Control": "no-cache, max-age=86400"}, 60),
+        ({"Cache_Control": "max-age=86400, no-store"}, 60),
+        ({"Cache_Control": "max-age=86400", "Age": "99999999999"}, 60),
         ({"Cache_Control": "max-age=31536000"}, DAY),
         ({"Cache_Control": "max-age=nonsense"}, DAY),
         ({"Expires": "0"}, 60),
@@ -233,7 +236,16 @@ async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
     ("value", "wait"),
-    [("600", 600), ("10", 60), ("9999999", DAY), ("soon", 60), ("-5", 60), (None, 60)],
+    [
+        ("600", 600),
+        ("10", 60),
+        ("9999999", DAY),
+        ("9" * 11, DAY),
+        ("9" * 999, DAY),
+        ("soon", 60),
+        ("-5", 60),
+        (None, 60),
+    ],
 )
 @ensureDeferred
 async def test_retry_after_is_honoured_within_bounds(

@@ -22,7 +22,7 @@ from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.sharing import CUSTOM, OURS, CustomStore, Place, key_of, place_of, shift
 from tests.replies import Reply
-from tests.site import Authority, Site
+from tests.site import Authority, Hit, Site
 from tests.stores.servers import RedisServer
 
 DAY = 86_400.0
@@ -102,14 +102,18 @@ async def test_a_custom_store_that_hangs_costs_no_copy(site: Site, age: float) -
 async def test_a_redis_server_that_hangs_costs_no_copy(
     site: Site, tmp_path: Path, age: float
 ) -> None:
-    """The server stands still for 0.6 s; robots.txt answers 503 when it is back."""
+    """The server stands still until robots.txt is asked for, which answers 503."""
     server = RedisServer(tmp_path).start()
+
+    def back(_: Hit) -> Reply:
+        server.signal(signal.SIGCONT)
+        return Reply(503, delay=0.3)
+
     try:
-        shop = site.authority(Reply(503, delay=1.0))
+        shop = site.authority(back)
         place = Place("Redis", server.uri, lambda: RedisStore(server.uri))
         place.keep(shop, copy_of(shop, age))
         server.signal(signal.SIGSTOP)
-        Timer(0.6, server.signal, [signal.SIGCONT]).start()
         await judges_by_the_copy(shop, server.uri)
         assert len(shop.robots_hits) == 1  # what failed was the look-up, not the crawl
         kept = place.kept(shop)

@@ -82,7 +82,7 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
         FREE,
     ),
     "200 of 3 MB": (long_rules, RULED),
-    "gzip bomb": (says(Bomb(200, RULES)), DARK),
+    "gzip bomb": (says(Bomb(200, RULES)), RULED),
     "gzip bomb unannounced": (says(Reply(200, Bomb(200, RULES)._octets())), RULED),
     "200 without an end": (says(Endless(200, RULES)), RULED),
     "203": (says(Reply(203, RULES)), RULED),

@@ -138,3 +138,14 @@ async def test_a_copy_older_than_allowed_is_followed_no_more(site: Site, tmp_pat
     authority.robots = Reply(503)
     result = (await crawl(settings=settings, plans=plans)).check()
     assert result.unreachable == plans
+
+
+@ensureDeferred
+async def test_each_prefix_has_a_store_of_its_own(site: Site, tmp_path: Path) -> None:
+    """`REP_STORE_PREFIX`: three crawls with one file, of which two share a prefix."""
+    shop = site.authority("User-agent: *\nDisallow: /private\n")
+    for prefix, fetches in (("one", 1), ("two", 2), ("one", 2)):
+        settings = obey(REP_STORE=f"sqlite://{tmp_path}/r.db", REP_STORE_PREFIX=prefix)
+        result = (await crawl(settings=settings, plans=[shop.url("/private/x")])).check()
+        assert result.forbidden == [shop.url("/private/x")]
+        assert len(shop.robots_hits) == fetches

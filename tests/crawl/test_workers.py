@@ -19,7 +19,7 @@ import redis
 
 from tests.crawl.harness import ROOT, WARNINGS
 from tests.crawl.worker import fill
-from tests.replies import Reply
+from tests.replies import Hang, Reply
 from tests.site import Authority, Script, Site
 from tests.stores.servers import RedisServer
 
@@ -57,9 +57,12 @@ def expected_of(authorities: list[Authority]) -> dict[str, str]:
 class Workers:
     """Worker processes, and what their logs say."""
 
-    def __init__(self, uri: str, directory: Path, timeout: float) -> None:
-        self.logs = [directory / f"worker-{number}" for number in range(4)]
-        self.processes = [self._start(uri, str(log), str(timeout)) for log in self.logs]
+    def __init__(self, uri: str, directory: Path, count: int = 4, **settings: Any) -> None:
+        self.logs = [directory / f"worker-{number}" for number in range(count)]
+        self.processes = [
+            self._start(uri, str(log), json.dumps({**settings, "USER_AGENT": f"{log.name}/1.0"}))
+            for log in self.logs
+        ]
 
     @staticmethod
     def _start(*arguments: str) -> subprocess.Popen[str]:
@@ -79,7 +82,9 @@ class Workers:
 
     def ends(self, number: int) -> list[tuple[str, str]]:
         """The requests of a worker that ended, as (URL, kind)."""
-        return [(of, what) for what, of in self.lines(number) if what not in ("taken", "stats")]
+        return [
+            (of, what) for what, of in self.lines(number) if what not in ("ready", "taken", "stats")
+        ]
 
     def all_ends(self) -> list[tuple[str, str]]:
         """Those of all workers."""
@@ -95,6 +100,13 @@ class Workers:
         what, text = self.lines(number)[-1]
         assert what == "stats"
         return dict(json.loads(text))
+
+    def ready(self) -> None:
+        """All are there, and wait for something to do."""
+        end = time.monotonic() + 60
+        while not all(self.lines(number) for number in range(len(self.logs))):
+            assert time.monotonic() < end, "a worker does not start"
+            time.sleep(0.02)
 
     def when(self, count: int, then: Callable[[], object]) -> None:
         """Something is done once so many requests have ended."""
@@ -128,13 +140,28 @@ def crawl_together(
     expected = expected_of(authorities)
     with redis.Redis(port=server.port) as client:
         fill(client, [a.url(path) for path in PATHS for a in authorities])
-    return authorities, expected, Workers(server.uri, directory, timeout)
+    return authorities, expected, Workers(server.uri, directory, REP_TIMEOUT=timeout)
 
 
 def check_pages(authorities: list[Authority], expected: dict[str, str]) -> None:
     """No page was asked for that the rules, or their want, forbid."""
     asked = {a.url(hit.target) for a in authorities for hit in a.page_hits}
     assert {url for url in asked if expected[url] != "downloaded"} == set()
+
+
+def ask_together(
+    site: Site, server: RedisServer, directory: Path, robots: Script, **settings: Any
+) -> tuple[list[Authority], Workers]:
+    """Eight workers, all there before the first of 400 requests to five sites is in the queue."""
+    shops = [site.authority(robots) for _ in range(5)]
+    workers = Workers(server.uri, directory, 8, **settings)
+    workers.ready()
+    with redis.Redis(port=server.port) as client:
+        fill(client, [shop.url(f"/{n}") for n in range(80) for shop in shops])
+    workers.finish()
+    assert Counter(kind for _, kind in workers.all_ends()) == {"unreachable": 400}
+    assert min(len(workers.ends(number)) for number in range(8)) > 0
+    return shops, workers
 
 
 SIZES = [30, pytest.param(500, marks=pytest.mark.slow)]
@@ -202,3 +229,60 @@ def test_a_redis_server_that_stands_still_stops_no_crawl(
     assert Counter(url for url, _ in ends) == Counter(list(expected))
     assert dict(ends) == expected
     check_pages(authorities, expected)
+
+
+STORES = ["SQLite", "Redis"]
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("robots", [Reply(503), Hang()], ids=["503", "hangs"])
+def test_eight_workers_make_one_round_of_attempts(
+    site: Site, server: RedisServer, tmp_path: Path, store: str, robots: Any
+) -> None:
+    """Five sites that are down: three attempts at each, whoever makes them; the others wait."""
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    own = {"REP_STORE": uri, "REP_TIMEOUT": 2.0, "REP_RETRY_DELAYS": [0.3, 0.6]}
+    shops, workers = ask_together(site, server, tmp_path, robots, **own)
+    hits = [hit for shop in shops for hit in shop.robots_hits]
+    askers = Counter(hit.header("User-Agent") for hit in hits)
+    print(f"attempts: {len(hits)}, by worker: {askers}")  # noqa: T201
+    failed = sum(workers.stats(n).get("robotstxt/store/error", 0) for n in range(8))
+    # A look-up that a busy machine makes late counts as failed: then a worker is on its own.
+    assert len(hits) == 15 or (failed and len(hits) <= 15 + 3 * failed)
+    assert [hit for shop in shops for hit in shop.page_hits] == []
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("store", STORES)
+def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
+    site: Site, server: RedisServer, tmp_path: Path, store: str
+) -> None:
+    """A site hangs for longer than a lease lasts: one request. Its worker is killed: another one.
+
+    The other worker takes over within the term of the lease.
+    """
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    term = 3.0
+    shop = site.authority([Hang(), Reply(200, "User-agent: *\nDisallow: /private\n")])
+    own = {"REP_STORE": uri, "REP_TIMEOUT": 60, "LEASE_TERM": term, "REP_PARK_LIMIT": 4}
+    workers = Workers(server.uri, tmp_path, 3, CONCURRENT_REQUESTS=1, **own)
+    workers.ready()
+    with redis.Redis(port=server.port) as client:
+        fill(client, [shop.url(f"/open/{n}") for n in range(40)])
+    end = time.monotonic() + 30
+    while not shop.robots_hits:
+        assert time.monotonic() < end, "nobody asks"
+        time.sleep(0.02)
+    time.sleep(2.5 * term)
+    [hit] = shop.robots_hits
+    leader = int((hit.header("User-Agent") or "").removeprefix("worker-")[0])
+    killed_at = time.monotonic()
+    workers.processes[leader].kill()
+    workers.finish(killed=leader)
+    assert len(shop.robots_hits) == 2
+    # A poll, and what a busy machine adds.
+    assert shop.robots_hits[1].received - killed_at < term + 2.0
+    ends = workers.all_ends()
+    assert {kind for _, kind in ends} == {"downloaded"}
+    assert len(ends) + len(workers.held(leader)) == 40

@@ -1,7 +1,8 @@
-"""`python -m tests.crawl.worker REDIS LOG TIMEOUT`: one of several workers on a shared queue.
+"""`python -m tests.crawl.worker REDIS LOG SETTINGS`: one of several workers on a shared queue.
 
-Each line of the log is a request that was taken from the queue, or how one ended; it is written
-at once, so that it survives a SIGKILL.
+SETTINGS are those of its own, as JSON; `LEASE_TERM` among them is the constant of that name. Each
+line of the log is a request that was taken from the queue, or how one ended; it is written at
+once, so that it survives a SIGKILL.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ from scrapy.exceptions import DontCloseSpider, ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy_redis.queue import PriorityQueue
 
+from scrapy_rep import inquiry
 from tests.crawl.harness import MODES, settings_of
 from tests.crawl.plugin import obey
 from tests.crawl.result import Problem
 
 PATIENCE = 1.5
 """Seconds without a request after which a worker takes the crawl for finished."""
+
+FIRST_PATIENCE = 30.0
+"""Seconds for which it waits for its first request, so that all workers can start together."""
 
 
 class Scheduler(scrapy_redis.scheduler.Scheduler):  # type: ignore[misc]
@@ -49,7 +54,7 @@ class WorkerSpider(Spider):
     def __init__(self, log: str = "", **arguments: Any) -> None:
         super().__init__(**arguments)
         self.file = Path(log or "/dev/null").open("ab", buffering=0)  # noqa: SIM115
-        self.busy_at = time.monotonic()
+        self.busy_at = time.monotonic() + FIRST_PATIENCE
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> WorkerSpider:
@@ -64,6 +69,7 @@ class WorkerSpider(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         """What there is to do is in the queue."""
+        self.file.write(b"ready .\n")
         return
         yield
 
@@ -103,14 +109,16 @@ def fill(server: Any, urls: Iterable[str]) -> None:
     spider.file.close()
 
 
-def main(uri: str, log: str, timeout: str) -> None:
+def main(uri: str, log: str, own: str) -> None:
     """One worker crawls until there is nothing left to do."""
+    chosen = json.loads(own)
+    inquiry.LEASE_TERM = chosen.pop("LEASE_TERM", inquiry.LEASE_TERM)
     # scrapy-redis passes stats the spider, which Scrapy asks no more.
     warnings.filterwarnings("ignore", category=ScrapyDeprecationWarning, module="scrapy_redis")
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.1
     settings = {
         # What waits for a robots.txt is held by one worker, and lost with it.
-        **obey(REP_STORE=uri, REP_TIMEOUT=float(timeout), REP_PARK_LIMIT=50),
+        **obey(**{"REP_STORE": uri, "REP_PARK_LIMIT": 50, **chosen}),
         **MODES["asyncio"],
         "REDIS_URL": uri,
         "SCHEDULER": "tests.crawl.worker.Scheduler",

@@ -47,7 +47,18 @@ def put_among_others(path: Path, worker: int, puts: int, keys: int) -> None:
     print(sorted(took)[int(0.99 * len(took))])  # noqa: T201 (the parent reads it)
 
 
-ROLES: dict[str, Callable[..., None]] = {"killed": put_until_killed, "worker": put_among_others}
+def make_file(path: Path) -> None:
+    """A store is made, in some milliseconds from the line that is printed."""
+    print("now", flush=True)  # noqa: T201 (the parent reads it)
+    SqliteStore(path, clock=now)
+    time.sleep(60)
+
+
+ROLES: dict[str, Callable[..., None]] = {
+    "killed": put_until_killed,
+    "making": make_file,
+    "worker": put_among_others,
+}
 
 if __name__ == "__main__":
     role, where, *numbers = sys.argv[1:]

@@ -53,6 +53,16 @@ def test_sqlite_uris_name_a_file(tmp_path: Path, uri: str, file: str) -> None:
     assert (tmp_path / file).is_file()
 
 
+def test_projects_with_other_prefixes_share_nothing(tmp_path: Path) -> None:
+    """`REP_STORE_PREFIX` parts the projects that use one file."""
+    stores = [open_store("sqlite:", directory=tmp_path, prefix=name) for name in ("one", "two")]
+    stores[0].put(authority(), entry())
+    stores[0].flush()
+    assert [store.get(authority()) is not None for store in stores] == [True, False]
+    for store in stores:
+        store.close()
+
+
 def test_stores_say_what_they_are(tmp_path: Path) -> None:
     """A store's representation tells where it keeps its entries."""
     store = open_store("sqlite:", directory=tmp_path)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.sqlite import QUICK_READS, SqliteStore
 from scrapy_rep.stores.transaction import DamagedError
 from scrapy_rep.stores.writer import QUEUE_LIMIT
 from tests.stores.contract import SharedStoreContract, now
@@ -23,6 +25,30 @@ class TestSqliteStore(SharedStoreContract):
     def make(self, place: Any, clock: Callable[[], float] = now) -> SqliteStore:
         """A store in a file of the test's own directory."""
         return SqliteStore(place / "deep" / "robots.db", clock=clock)
+
+
+def test_a_slow_disk_holds_up_one_look_up_in_two_hundred(tmp_path: Path) -> None:
+    """After a slow look-up a thread makes the others, until all are quick again."""
+    store = SqliteStore(tmp_path / "robots.db", clock=now)
+    store.put(authority(), entry())
+    store.flush()
+    assert store.get(authority()) == entry()
+    reader = store._database._reader
+    assert reader is not None
+    reader.set_progress_handler(lambda: time.sleep(0.001), 1)  # as a disk does that is busy
+    assert store.get(authority()) == entry()
+    slow = [store.get(authority()) for _ in range(3)]
+    assert all(isinstance(answer, Future) for answer in slow)
+    assert [told(answer) for answer in slow] == [entry()] * 3
+    reader.set_progress_handler(None, 0)
+    answers = 0
+    while isinstance(answer := store.get(authority()), Future):
+        assert told(answer) == entry()
+        answers += 1
+        assert answers < 20_000  # a machine that is busy itself is slow now and then
+    assert answers >= QUICK_READS
+    assert answer == entry()
+    store.close()
 
 
 def test_a_full_queue_refuses_puts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,4 +93,26 @@ def test_a_damage_that_stays_is_a_store_error(
     store.put(authority(), entry())
     store.flush()
     assert told(store.get(authority())) == entry()
+    store.close()
+
+
+def test_a_fault_of_ours_ends_no_thread(tmp_path: Path) -> None:
+    """What cannot be written for a reason nobody thought of is lost; leases fail; all goes on."""
+    faults = [0]
+
+    def clock() -> float:
+        if faults[0]:
+            faults[0] -= 1
+            raise ZeroDivisionError("scripted")
+        return now()
+
+    store = SqliteStore(tmp_path / "robots.db", clock=now, machine_clock=clock)
+    faults[0] = 1
+    store.put(authority(0), entry(0))
+    with pytest.raises(StoreError, match="lost: ZeroDivisionError: scripted"):
+        told(store.lease(authority(), 5.0))
+    store.put(authority(1), entry(1))
+    store.flush()
+    assert dict(store) == {authority(1): entry(1)}
+    assert told(store.lease(authority(), 5.0))
     store.close()

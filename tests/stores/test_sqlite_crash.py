@@ -61,6 +61,28 @@ def test_a_killed_process_loses_nothing_that_was_flushed(tmp_path: Path, times: 
     assert len(set(acknowledged)) > times // 4, "the moments were not random"
 
 
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("times", [10, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_process_killed_while_it_makes_a_file_leaves_one_that_is_ours(
+    tmp_path: Path, times: int
+) -> None:
+    """SIGKILL at any moment of the first milliseconds: the next process has its store."""
+    rng = random.Random(9309)
+    for turn in range(times):
+        path = tmp_path / f"{turn}.db"
+        process = child("making", path)
+        assert process.stdout
+        process.stdout.readline()
+        time.sleep(rng.uniform(0, 0.02))
+        process.kill()
+        assert not process.communicate(timeout=10)[1]
+        store = SqliteStore(path, clock=now)
+        store.put(authority(), entry())
+        store.flush()
+        assert told(store.get(authority())) == entry()
+        store.close()
+
+
 @timed
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.base import PREFIX, StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.tables import LONGEST_LEASE, PREFIX
+from scrapy_rep.stores.tables import LONGEST_LEASE
 from tests.stores.contract import now
 from tests.stores.samples import NOW, authority, entry, failure, told
 from tests.timed import timed

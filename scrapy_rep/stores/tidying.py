@@ -1,0 +1,73 @@
+"""Keeping the SQLite file small, in steps of about a millisecond, each in a transaction of its own.
+
+First goes what is of no use any more. If the file is larger than its limit, what will be of use for
+the shortest time goes next. Then unused pages are given back, so that the file shrinks.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.database import Database
+from scrapy_rep.stores.tables import TIDY_STEP, Tables
+
+logger = logging.getLogger(__name__)
+
+TIDY_INTERVAL, TIDY_PAUSE = 60.0, 0.02
+"""Seconds between two looks for what is of no use any more, and between two steps."""
+
+
+class Tidier:
+    """Keeps ``database`` within ``limit`` octets or so. For one thread, that of the writer.
+
+    ``evicted`` counts the rows that were dropped because the file was at its limit.
+    """
+
+    def __init__(
+        self, database: Database, tables: Tables, limit: int, clock: Callable[[], float]
+    ) -> None:
+        self._database = database
+        self._tables = tables
+        self._limit = limit
+        self._clock = clock
+        self._due_at = 0.0
+        self.evicted = 0
+
+    @property
+    def pause(self) -> float:
+        """The seconds until there is something to do."""
+        return max(0.0, self._due_at - time.monotonic())
+
+    def make_room(self, written: int) -> None:
+        """Delete as much as was written, if the file is too large. Raises ``DamagedError``."""
+        try:
+            if self._database.size > self._limit:
+                self.tidy(1 + written // TIDY_STEP)
+        except StoreError:
+            pass  # it is done later
+
+    def tidy(self, steps: int = 1) -> None:
+        """Take up to ``steps`` steps; what is left is done later. Raises ``DamagedError``."""
+        self._due_at = time.monotonic() + TIDY_INTERVAL
+        try:
+            for _ in range(steps):
+                if not self._database.is_open or not self._step():
+                    return
+        except StoreError:  # somebody else is writing
+            return
+        self._due_at = time.monotonic() + TIDY_PAUSE
+
+    def _step(self) -> bool:
+        """Return whether there is more to do."""
+        full = self._database.size > self._limit
+        with self._database.transaction() as write:
+            gone = self._tables.expire(write, self._clock())
+            evicted = 0 if gone or not full else self._tables.evict(write)
+        if evicted and not self.evicted:
+            path, limit = str(self._database.path), self._limit
+            logger.warning("%a is at its limit of %d octets: entries are dropped", path, limit)
+        self.evicted += evicted
+        return self._database.shrink() or bool(gone or evicted)

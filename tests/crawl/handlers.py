@@ -1,0 +1,69 @@
+"""Download handlers that are not Scrapy's, for crawls under an asyncio event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrapy import Request
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response, TextResponse
+
+
+class TooLargeError(IgnoreRequest):
+    """The body is longer than `download_maxsize`."""
+
+
+class SilentHandler:
+    """A small HTTP client that heeds `download_maxsize` and sends no signal.
+
+    The stat `handler/most` is the most that it held of one body.
+    """
+
+    lazy = True
+
+    def __init__(self, crawler: Any) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> SilentHandler:
+        """Scrapy's way to make one."""
+        return cls(crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        """One connection, which is closed at the end of the body."""
+        parts = urlsplit(request.url)
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        try:
+            lines = [f"GET {parts.path} HTTP/1.1", f"Host: {parts.netloc}", "Connection: close"]
+            writer.write("\r\n".join([*lines, "", ""]).encode())
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+            body = await self._body(reader, request.meta.get("download_maxsize", 0))
+        finally:
+            writer.transport.abort()
+        status = int(head[0].split()[1])
+        headers = dict(line.split(": ", 1) for line in head[1:] if line)
+        return TextResponse(request.url, status, headers, body, request=request)
+
+    async def _body(self, reader: asyncio.StreamReader, most: int) -> bytes:
+        body = bytearray()
+        while octets := await reader.read(65_536):
+            body += octets
+            self._crawler.stats.max_value("handler/most", len(body))
+            if most and len(body) > most:
+                raise TooLargeError(f"more than {most} octets")
+        return bytes(body)
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+
+class WrappingHandler(HTTP11DownloadHandler):
+    """Scrapy's own, with something about it: what it does is not known to be Scrapy's."""
+
+    async def download_request(self, request: Request) -> Response:
+        """Counts, and lets Scrapy's do it."""
+        self._crawler.stats.inc_value("handler/requests")
+        return await super().download_request(request)

@@ -1,0 +1,265 @@
+"""Half of a robots.txt is none, whatever it is wrapped in (RFC 9309 section 2.3.1.4).
+
+The rule that forbids the page stands at the end of each file, so that half a file would permit it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request, signals
+from scrapy.exceptions import StopDownload
+from scrapy.http import Response
+
+from tests.compressed import ENCODERS, may_end
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.plugin import obey
+from tests.crawl.test_redirects import visit
+from tests.proxy import Proxy
+from tests.replies import Bomb, Raw, Reply
+from tests.site import Site
+
+TEXT = b"User-agent: *\nDisallow: /private\n"
+LIMIT = 512_000
+
+
+def noise(size: int) -> bytes:
+    """That many octets of rules which hardly get smaller."""
+    chance = random.Random(9309)
+    return b"".join(b"Disallow: /%x\n" % chance.getrandbits(256) for _ in range(size // 76))
+
+
+def head(coding: str, *lines: str) -> bytes:
+    """The head of a 200."""
+    given = [f"Content-Encoding: {coding}"] if coding else []
+    return "\r\n".join(["HTTP/1.1 200 OK", *given, *lines, "", ""]).encode()
+
+
+def sent(framing: str, coding: str, body: bytes, place: int) -> Reply:
+    """The octets of a body up to a place, in a response that is complete or is cut there."""
+    piece = body[:place]
+    headers = {"Content-Encoding": coding} if coding else {}
+    if framing == "connection cut":
+        return Raw(body=head(coding, f"Content-Length: {len(body) + 1}") + piece)
+    if framing == "chunked cut":
+        chunk = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
+        return Raw(body=head(coding, "Transfer-Encoding: chunked") + chunk)
+    return Reply(200, piece, headers, framing=framing)
+
+
+def cuts(framing: str, text: bytes, step: int = 1) -> Iterator[tuple[str, int, Reply]]:
+    """Every body that is not whole: its coding, where it is cut, and how it is sent."""
+    for name, (coding, encode) in ENCODERS.items():
+        body = encode(text)
+        complete = "cut" not in framing
+        # An empty body is an empty file; a member may end where the file does.
+        for place in range(1 if complete else 0, len(body), step):
+            if not (complete and may_end(name, text, place)):
+                yield name, place, sent(framing, coding, body, place)
+
+
+async def visit_all(site: Site, robots: list[Reply], **settings: Any) -> list[str]:
+    """How a request for a page ends, for an authority with each of those robots.txt."""
+    proxy = Proxy(site)
+    plans = []
+    for number, reply in enumerate(robots):
+        proxy.authority(f"http://s{number}.example", reply)
+        plans.append({"url": f"http://s{number}.example/private", "meta": {"proxy": proxy.url}})
+    result = await visit(plans, CONCURRENT_REQUESTS=50, **settings)
+    return [ending.kind for ending in sorted(result.endings, key=lambda ending: ending.number)]
+
+
+FRAMINGS = ("length", "chunked", "close", "connection cut", "chunked cut")
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@pytest.mark.parametrize("framing", FRAMINGS)
+@ensureDeferred
+async def test_a_small_body_cut_anywhere_is_unreachable(
+    site: Site, framing: str, compression: bool
+) -> None:
+    """Each coding, cut after each octet, whether or not Scrapy decodes what pages are sent in."""
+    step = {"length": 1, "chunked": 5, "close": 5}.get(framing, 11)
+    cases = list(cuts(framing, TEXT, step))
+    kinds = await visit_all(site, [c[2] for c in cases], COMPRESSION_ENABLED=compression)
+    endings = {(name, place): kind for (name, place, _), kind in zip(cases, kinds, strict=True)}
+    assert len(endings) > 50
+    assert endings == dict.fromkeys(endings, "unreachable")
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_a_large_body_cut_anywhere_is_unreachable(site: Site, compression: bool) -> None:
+    """The same of 100 KB, in five places."""
+    text = b"User-agent: *\n" + noise(100_000) + b"Disallow: /private\n"
+    cases = list(cuts("length", text, 20_011))
+    kinds = await visit_all(site, [c[2] for c in cases], COMPRESSION_ENABLED=compression)
+    endings = {(name, place): kind for (name, place, _), kind in zip(cases, kinds, strict=True)}
+    assert endings == dict.fromkeys(endings, "unreachable")
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool) -> None:
+    """The counterpart: each coding, in each way of sending a complete response."""
+    cases = {
+        (name, framing): sent(framing, coding, encode(text), len(encode(text)))
+        for name, (coding, encode) in ENCODERS.items()
+        for framing in FRAMINGS
+        if "cut" not in framing
+        for text in (TEXT, b"User-agent: *\n" + noise(100_000) + b"Disallow: /private\n")
+    }
+    kinds = await visit_all(site, list(cases.values()), COMPRESSION_ENABLED=compression)
+    endings = dict(zip(cases, kinds, strict=True))
+    assert endings == dict.fromkeys(endings, "forbidden")
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_an_empty_body_is_an_empty_file_whatever_it_claims(
+    site: Site, compression: bool
+) -> None:
+    """No octets are not the half of anything: there are no rules."""
+    codings = ["gzip", "deflate", "br", "zstd", "gzip, br", "compress"]
+    robots = [
+        Reply(200, b"", {"Content-Encoding": coding}, framing=framing)
+        for coding in codings
+        for framing in ("length", "chunked", "close")
+    ]
+    kinds = await visit_all(site, robots, COMPRESSION_ENABLED=compression)
+    assert kinds == ["downloaded"] * len(robots)
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_a_coding_that_cannot_be_decoded_is_unreachable(
+    site: Site, compression: bool
+) -> None:
+    """Unknown ones, and known ones that are not what they say."""
+    codings = ["compress", "exi", "gzip, exi", "exi, gzip", "gzip", "deflate", "br", "zstd"]
+    robots = [Reply(200, TEXT, {"Content-Encoding": coding}) for coding in codings]
+    kinds = await visit_all(site, robots, COMPRESSION_ENABLED=compression)
+    assert kinds == ["unreachable"] * len(robots)
+
+
+@pytest.mark.parametrize("status", [404, 403, 503])
+@ensureDeferred
+async def test_the_body_of_another_status_is_not_decoded(site: Site, status: int) -> None:
+    """RFC 9309 section 2.3.1.3: what the status says holds, though the body is broken."""
+    kinds = await visit_all(site, [Reply(status, b"\x1f\x8b\x08", {"Content-Encoding": "gzip"})])
+    assert kinds == ["unreachable" if status == 503 else "downloaded"]
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+@ensureDeferred
+async def test_a_stream_that_is_cut_at_the_limit_counts_as_far_as_it_decodes(
+    site: Site, name: str
+) -> None:
+    """RFC 9309 section 2.5: 500 KiB are read of a longer file, and its partial line is dropped."""
+    coding, encode = ENCODERS[name]
+    body = encode(TEXT + noise(2_000_000) + b"Disallow: /last\n")
+    assert len(body) > LIMIT
+    shop = site.authority(Reply(200, body, {"Content-Encoding": coding} if coding else {}))
+    result = await visit([shop.url("/private"), shop.url("/last")])
+    kinds = [result.kind(shop.url(path)) for path in ("/private", "/last")]
+    assert kinds == ["forbidden", "downloaded"]
+    assert result.stats["robotstxt/truncated"] == 1
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_a_bomb_is_read_up_to_the_limit(site: Site, compression: bool) -> None:
+    """A small body of 64 MB: announced as gzip or not, what comes first is read."""
+    bombs = [Bomb(200, TEXT), Reply(200, Bomb(200, TEXT)._octets())]
+    assert await visit_all(site, bombs, COMPRESSION_ENABLED=compression) == ["forbidden"] * 2
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: str) -> None:
+    """One body of each coding, whole and without its last octet."""
+    whole, half = [], []
+    for coding, encode in ENCODERS.values():
+        body = encode(TEXT)
+        for authorities, place in ((whole, len(body)), (half, len(body) - 1)):
+            authorities.append(site.authority(sent("length", coding, body, place)))
+    urls = [[authority.url("/private") for authority in some] for some in (whole, half)]
+    result = crawl_in_child(mode=mode, settings=obey(), plans=[*urls[0], *urls[1]]).check()
+    assert (result.forbidden, result.unreachable) == (urls[0], urls[1])
+
+
+@pytest.mark.parametrize("moment", ["headers_received", "bytes_received"])
+@ensureDeferred
+async def test_a_download_that_another_component_stops_is_unreachable(
+    site: Site, moment: str
+) -> None:
+    """A rule of the project that spares it large bodies, say: what came is not what there is."""
+    shop = site.authority(TEXT)
+
+    def stop(request: Any) -> None:
+        if request.url.endswith("/robots.txt"):
+            raise StopDownload(fail=False)
+
+    def prepare(crawler: Any) -> None:
+        crawler.signals.connect(stop, signal=getattr(signals, moment), weak=False)
+
+    settings = obey(REP_RETRY_DELAYS=[])
+    result = await crawl(settings=settings, plans=[shop.url("/open")], prepare=prepare)
+    assert result.check().unreachable == [shop.url("/open")]
+
+
+class Keeper:
+    """A downloader middleware that keeps what comes, and answers with it from then on."""
+
+    kept: ClassVar[dict[str, Response]] = {}
+
+    def process_request(self, request: Request) -> Response | None:
+        """The response that came before."""
+        return self.kept.get(request.url)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Kept as it is next to the downloader."""
+        self.kept.setdefault(request.url, response.copy())
+        return response
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_what_a_component_keeps_is_as_good_as_what_came(
+    site: Site, compression: bool
+) -> None:
+    """A cache of the project, say: the response that it is shown can be answered with again."""
+    Keeper.kept.clear()
+    path = "tests.crawl.test_half_bodies.Keeper"
+    settings = {"DOWNLOADER_MIDDLEWARES": {path: 950}, "COMPRESSION_ENABLED": compression}
+    whole = [
+        sent("length", coding, encode(TEXT), len(encode(TEXT)))
+        for coding, encode in ENCODERS.values()
+    ]
+    shops = [site.authority([reply, Reply(500)]) for reply in whole]
+    plans = [shop.url("/private") for shop in shops]
+    for _ in range(2):
+        result = await visit(plans, **settings)
+        assert result.forbidden == plans
+    assert [len(shop.robots_hits) for shop in shops] == [1] * len(shops)
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_a_body_that_scrapy_decoded_counts_for_nothing(site: Site, compression: bool) -> None:
+    """A custom downloader, whose downloads this package cannot run; Scrapy takes half for all."""
+    robots = [Reply(200, TEXT)]
+    for name, (coding, encode) in ENCODERS.items():
+        body = encode(TEXT)
+        places = [place for place in range(1, len(body), 7) if not may_end(name, TEXT, place)]
+        robots += [sent("length", coding, body, place) for place in places]
+    settings = {
+        "DOWNLOADER": "tests.crawl.pacing.SlotlessDownloader",
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+        "COMPRESSION_ENABLED": compression,
+    }
+    kinds = await visit_all(site, robots, **settings)
+    assert kinds == ["forbidden", *["unreachable"] * (len(robots) - 1)]

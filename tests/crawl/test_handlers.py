@@ -1,0 +1,135 @@
+"""Download handlers that are not Scrapy's own fetch a robots.txt as well as Scrapy's do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+from pytest_twisted import ensureDeferred
+
+from scrapy_rep.scrapy_internals.transports import sends_octets
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.test_redirects import visit
+from tests.replies import Endless, Reply, redirect
+from tests.site import Site
+
+LIMIT = 512_000
+LONG = RULES + "# nothing to see in this line\n" * 20_000
+assert len(LONG) > LIMIT
+
+
+def by(handler: str) -> dict[str, Any]:
+    """Settings of a crawl by one of the handlers."""
+    return {"DOWNLOAD_HANDLERS": {"http": f"tests.crawl.handlers.{handler}"}}
+
+
+@ensureDeferred
+async def test_a_handler_that_sends_no_signal_reads_up_to_the_limit(site: Site) -> None:
+    """It gets the limit as download_maxsize; a body that is longer, or endless, is unreachable."""
+    short, long, endless = map(site.authority, (Reply(200, RULES), LONG, Endless(200, RULES)))
+    urls = [authority.url("/private") for authority in (short, long, endless)]
+    result = await visit(urls, **by("SilentHandler"), REP_TIMEOUT=5)
+    assert [result.kind(url) for url in urls] == ["forbidden", "unreachable", "unreachable"]
+    assert result.stats["handler/most"] <= LIMIT + 65_536
+
+
+@ensureDeferred
+async def test_a_handler_around_scrapys_own_gets_the_limit_too(site: Site) -> None:
+    """It might read the body itself; where it leaves that to Scrapy's, that one refuses it."""
+    short, long = map(site.authority, (RULES, LONG))
+    urls = [authority.url("/private") for authority in (short, long)]
+    result = await visit(urls, **by("WrappingHandler"))
+    assert [result.kind(url) for url in urls] == ["forbidden", "unreachable"]
+    assert result.stats["handler/requests"] == 2
+
+
+@ensureDeferred
+async def test_scrapys_own_handler_cuts_at_the_limit(site: Site) -> None:
+    """The counterpart: RFC 9309 section 2.5, whatever DOWNLOAD_MAXSIZE a project has for pages."""
+    long = site.authority(LONG)
+    result = await visit([long.url("/private")], DOWNLOAD_MAXSIZE=1000)
+    assert result.forbidden == [long.url("/private")]
+    assert result.stats["robotstxt/truncated"] == 1
+
+
+def test_scrapys_handlers_are_known_by_what_they_send() -> None:
+    """HTTP/1.1 has sent bytes_received from the beginning, HTTP/2 since Scrapy 2.18."""
+    module = "scrapy.core.downloader.handlers"
+
+    def of(name: str) -> Any:
+        return type("Handler", (), {"download_request": lambda *_: None, "__module__": name})()
+
+    assert sends_octets(of(f"{module}.http11"))
+    assert sends_octets(of(f"{module}._base_streaming"))
+    assert sends_octets(of(f"{module}.http2")) is (scrapy.version_info >= (2, 18))
+    for name in (f"{module}.http10", "scrapy_playwright.handler", "scrapyish", "shop.handlers"):
+        assert not sends_octets(of(name))
+    assert not sends_octets(None)
+    assert not sends_octets(object())
+
+
+ZYTE = '''
+import logging
+
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+
+
+class ScrapyZyteAPIHTTPDownloadHandler(HTTP11DownloadHandler):
+    """As theirs: a header that the service cannot take is warned of."""
+
+    async def download_request(self, request):
+        for name in ("Accept", "Accept-Encoding"):
+            if request.headers.get(name):
+                logging.getLogger(__name__).warning("%s cannot be mapped", name)
+        return await super().download_request(request)
+'''
+
+
+@pytest.fixture
+def zyte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A package of the name of Zyte API's plugin; the settings that use it."""
+    package = tmp_path / "scrapy_zyte_api"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "handler.py").write_text(ZYTE)
+    monkeypatch.syspath_prepend(tmp_path)
+    path = "scrapy_zyte_api.handler.ScrapyZyteAPIHTTPDownloadHandler"
+    return {"DOWNLOAD_HANDLERS": {"http": path}}
+
+
+@ensureDeferred
+async def test_zyte_apis_handler_gets_no_accept_header(site: Site, zyte: dict[str, Any]) -> None:
+    """It negotiates by itself and warns of either; neither the project's defaults are sent."""
+    second = site.authority(RULES)
+    first = site.authority(redirect(second.url("/robots.txt")))
+    defaults = {"DEFAULT_REQUEST_HEADERS": {"Accept": "text/html", "X-Crawl": "yes"}}
+    result = await visit([first.url("/private")], **zyte, **defaults)
+    assert result.forbidden == [first.url("/private")]
+    for hit in (*first.robots_hits, *second.robots_hits):
+        assert (hit.header("Accept"), hit.header("Accept-Encoding")) == (None, None)
+        assert hit.header("X-Crawl") == "yes"
+    assert not result.lines("cannot be mapped")
+
+
+@ensureDeferred
+async def test_other_handlers_are_asked_for_text_as_it_is(site: Site) -> None:
+    """The counterpart, by Scrapy's own handler and by one around it."""
+    for settings in ({}, by("WrappingHandler")):
+        shop = site.authority(RULES)
+        await visit([shop.url("/private")], **settings)
+        (hit,) = shop.robots_hits
+        assert (hit.header("Accept"), hit.header("Accept-Encoding")) == (
+            "text/plain, */*;q=0.5",
+            "identity",
+        )
+
+
+@ensureDeferred
+async def test_a_scheme_without_a_handler_is_unreachable(site: Site) -> None:
+    """A project may have none for https: that is said, and nothing is requested."""
+    shop = site.authority(RULES, tls=True)
+    settings = obey(DOWNLOAD_HANDLERS={"https": None})
+    result = await visit([shop.url("/open")], **settings)
+    assert result.unreachable == [shop.url("/open")]

@@ -1,0 +1,178 @@
+"""One worker makes a round of attempts, the others read what came of it (RFC 9309 2.3.1.4, 2.4)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.stores import Store, StoreError
+from scrapy_rep.stores.redis import RedisStore
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.result import Result
+from tests.crawl.sharing import OURS, Place, key_of, place_of
+from tests.replies import Reply
+from tests.site import Authority, Hit, Site
+from tests.stores.samples import told
+from tests.stores.servers import RedisServer
+
+TERM = 20.0
+"""Seconds for which the other worker of these tests holds its lease; it does not renew it."""
+
+
+@pytest.fixture(params=OURS)
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """A store of each kind that is shared."""
+    with place_of(request.param) as place:
+        yield place
+
+
+async def visit(
+    shop: Authority,
+    uri: str,
+    *,
+    begun: Callable[[], None] = lambda: None,
+    **settings: Any,
+) -> Result:
+    """A crawl of two pages of a site; `begun` is called when it has started."""
+    plans = [shop.url("/open"), shop.url("/private")]
+
+    def prepare(crawler: Crawler) -> None:
+        crawler.signals.connect(begun, signals.engine_started, weak=False)
+
+    settings = obey(REP_STORE=uri, **settings)
+    return (await crawl(settings=settings, plans=plans, prepare=prepare)).check()
+
+
+async def visit_while_another_fetches(
+    shop: Authority, place: Place, then: Callable[[Store], None]
+) -> Result:
+    """A crawl that comes while another worker holds the lease, which ends its round with `then`."""
+    other = place.open()
+    token = told(other.lease(key_of(shop), TERM))
+    assert token
+
+    def end() -> None:
+        then(other)
+        with suppress(StoreError):  # the store may be gone
+            other.release(key_of(shop), token)
+            other.flush()
+
+    timer = Timer(1.0, end)
+    try:
+        return await visit(shop, place.uri, begun=timer.start)
+    finally:
+        timer.join()
+        other.close()
+
+
+@pytest.mark.parametrize("wrong", [-3_600, -120, 0, 50])
+@ensureDeferred
+async def test_the_failure_of_another_worker_is_the_outcome(
+    site: Site, place: Place, wrong: float
+) -> None:
+    """It is not tried again at once, though the other worker's clock may be wrong."""
+    shop = site.authority(RULES)
+
+    def fail(store: Store) -> None:
+        at = time.time() + wrong
+        store.put(key_of(shop), Entry(failure=Failure(at, at, cause="status 503")))
+
+    result = await visit_while_another_fetches(shop, place, fail)
+    assert len(result.unreachable) == 2
+    assert shop.hits == []
+
+
+@ensureDeferred
+async def test_the_failure_of_another_worker_leaves_the_copy(site: Site, place: Place) -> None:
+    """RFC 9309 section 2.3.1.4: the last good copy is followed without a fetch."""
+    shop = site.authority(RULES)
+    robots = key_of(shop).robots_uri
+    place.keep(shop, Entry(Answer(200, RULES.encode(), robots, fetched_at=time.time() - 90_000)))
+
+    def fail(store: Store) -> None:
+        store.put(key_of(shop), Entry(failure=Failure(time.time(), time.time(), cause="timeout")))
+
+    result = await visit_while_another_fetches(shop, place, fail)
+    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    assert shop.robots_hits == []
+
+
+@ensureDeferred
+async def test_an_earlier_failure_is_not_the_outcome(site: Site, place: Place) -> None:
+    """What was stored before the wait, and is due again, says nothing of the round."""
+    shop = site.authority(RULES)
+    long_ago = time.time() - 4_000
+    place.keep(shop, Entry(failure=Failure(long_ago, long_ago, cause="status 503")))
+    result = await visit_while_another_fetches(shop, place, lambda _: None)
+    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    assert len(shop.robots_hits) == 1
+
+
+@ensureDeferred
+async def test_a_round_without_an_outcome_is_followed_by_another(site: Site, place: Place) -> None:
+    """A worker that failed by its own fault puts nothing: the next one tries."""
+    shop = site.authority(RULES)
+    result = await visit_while_another_fetches(shop, place, lambda _: None)
+    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    assert len(shop.robots_hits) == 1
+
+
+@ensureDeferred
+async def test_a_failure_of_ours_is_not_stored(site: Site, place: Place) -> None:
+    """Our proxy refuses: nothing is known of the site, for another worker or the next run."""
+    shop = site.authority(RULES)
+    proxy = site.refusing()
+    plan = {"url": shop.url("/open"), "meta": {"proxy": proxy.url()}}
+    settings = obey(REP_STORE=place.uri)
+    result = (await crawl(settings=settings, plans=[plan])).check()
+    assert len(result.unreachable) == 1
+    assert place.kept(shop) is None
+    result = await visit(shop, place.uri)
+    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+
+
+@ensureDeferred
+async def test_a_worker_whose_store_goes_away_in_mid_round_goes_on(
+    site: Site, tmp_path: Path
+) -> None:
+    """The server is gone at the first attempt: the others are made all the same."""
+    server = RedisServer(tmp_path).start()
+
+    def gone(_: Hit) -> Reply:
+        server.stop()
+        return Reply(503)
+
+    try:
+        shop = site.authority([gone, Reply(503), RULES])
+        result = await visit(shop, server.uri, REP_RETRY_DELAYS=[0.1, 0.1])
+    finally:
+        server.stop()
+    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    assert len(shop.robots_hits) == 3
+
+
+@ensureDeferred
+async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
+    site: Site, tmp_path: Path
+) -> None:
+    """The server is gone while another worker holds the lease: this one fetches for itself."""
+    server = RedisServer(tmp_path).start()
+    try:
+        shop = site.authority(RULES)
+        with_store = Place("Redis", server.uri, lambda: RedisStore(server.uri))
+        result = await visit_while_another_fetches(shop, with_store, lambda _: server.stop())
+    finally:
+        server.stop()
+    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
+    assert len(shop.robots_hits) == 1
