@@ -301,7 +301,7 @@ class RedisStore(Store):
         return entry
 
     def _give_back(self, authority: Authority, token: str | None) -> None:
-        """End a lease that was granted after its look-up had failed: nobody knows of it."""
+        """End a lease that was granted after its deadline: no caller knows of it."""
         if token is not None:
             with self._noting():  # if it fails, the lease expires
                 self.release(authority, token)

@@ -5,7 +5,7 @@ What matters is set explicitly, as the defaults of redis-py differ between versi
 - One retry, at once, and after a broken connection only, by :meth:`Client.run`, since the versions
   differ in what they retry: a connection that is cut, be it idle, in use or half made, and a master
   that has become a replica cost nothing. A timeout is not retried, because the server would be
-  asked again when nobody needs the answer any more.
+  asked again when the answer is not needed any more.
 - RESP2, so that a server before version 6 is not asked for what it does not know.
 - No ``CLIENT SETINFO``: two round trips less for each connection.
 """

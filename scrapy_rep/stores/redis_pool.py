@@ -1,17 +1,17 @@
 """A pool of threads that ask a Redis server, which may hang, lie or die without delaying a crawl.
 
-The patience of whoever waits and the time that a server is given are two things. A look-up fails
-at its deadline, whatever its thread is doing; the thread goes on for seconds: it resolves the
-server's name, connects, authenticates, asks a Sentinel or a cluster who is in charge. So a server
-200 ms away, whose connection takes four round trips, loses the look-ups of its first second at
-most, and no reconnect is given up because nobody waits for it any more.
+The patience of a caller and the time that a server gets are two different things. A look-up fails
+at its deadline, whatever its thread is doing. The thread goes on for seconds: it resolves the
+server's name, connects, authenticates, asks a Sentinel or a cluster which server is in charge. So
+a server 200 ms away, whose connection takes four round trips, is reached even if each single
+look-up has given up by then, and its first reply ends the outage.
 
 - Each thread has a client, and with it a connection, of its own. All commands for one key go to
   one thread, so that they are done in the order in which they were asked for.
-- A thread sends all that is queued for it, up to :data:`BATCH`, in one go.
+- A thread sends all that is queued for it, up to :data:`BATCH` commands, in one go.
 - One more thread watches the deadlines. It fails the jobs that are overdue, and breaks the
-  connection of a thread that has been busy for :data:`CUT_AFTER`: against a server that sends an
-  octet now and then, the timeout of a socket does not help.
+  connection of a thread that has been busy for :data:`CUT_AFTER`: the timeout of a socket does not
+  help against a server that sends an octet now and then.
 - After three failures in a row the server is left alone for a while
   (:mod:`scrapy_rep.stores.breaker`). Any reply ends that, however late it is.
 """
@@ -157,8 +157,7 @@ class RedisPool:
         Commands of the same ``key`` are done in order. Raises ``StoreError`` at once while the
         server is left alone.
         """
-        if self._process != os.getpid():
-            self._begin()  # a fork copies no threads, and must not share their connections
+        self._follow_fork()
         job = Job(command, time.monotonic() + patience, convert, lookup, too_late)
         worker = self._workers[hash(key) % len(self._workers)]
         with self._lock:
@@ -177,14 +176,13 @@ class RedisPool:
 
     def idle(self, seconds: float) -> bool:
         """Wait until all jobs have ended. Return False if that took too long."""
+        self._follow_fork()
         with self._lock:
             return self._quiet.wait_for(lambda: not self._unanswered, seconds)
 
     def close(self, patience: float) -> None:
         """Do what is queued and end the threads, within twice ``patience`` seconds."""
-        if self._process != os.getpid():
-            self._closed = True
-            return
+        self._follow_fork()
         if not self.breaker.open:
             self.idle(patience)
         with self._lock:
@@ -201,6 +199,11 @@ class RedisPool:
                 self._cut(worker)
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
+
+    def _follow_fork(self) -> None:
+        """Begin anew in a child process: it has none of the threads, but all their connections."""
+        if self._process != os.getpid():
+            self._begin()
 
     # The workers
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,6 +38,15 @@ def says(server: RedisServer, command: str, text: str, times: int = 1) -> bool:
         connection.disconnect()
 
 
+def port_and_bus() -> int:
+    """A free port of a cluster's node, which speaks to the others on the one 10,000 above."""
+    while True:
+        port = free_port()
+        with suppress(OSError, OverflowError), socket.socket() as sock:
+            sock.bind(("127.0.0.1", port + 10_000))
+            return port
+
+
 def _directory(parent: Path, name: str) -> Path:
     directory = parent / name
     directory.mkdir()
@@ -48,7 +58,7 @@ class SentinelDeployment:
 
     name = "robots"
 
-    def __init__(self, directory: Path, given_up_after: int = 10_000) -> None:
+    def __init__(self, directory: Path, given_up_after: int = 5_000) -> None:
         """A server that is silent for so many milliseconds is taken for dead."""
         at_once = ["--repl-diskless-sync-delay", "0"]
         first = RedisServer(_directory(directory, "r0"), *at_once)
@@ -105,7 +115,7 @@ class SentinelDeployment:
 class ClusterDeployment:
     """Three masters, each with a replica."""
 
-    def __init__(self, directory: Path, given_up_after: int = 10_000) -> None:
+    def __init__(self, directory: Path, given_up_after: int = 5_000) -> None:
         """A node that is silent for so many milliseconds is taken for dead."""
         options = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"]
         options += [
@@ -117,17 +127,8 @@ class ClusterDeployment:
         options += ["--cluster-replica-validity-factor", "0"]
         self.servers = []
         for number in range(6):
-            port, bus = free_port(), free_port()
-            self.servers.append(
-                RedisServer(
-                    _directory(directory, f"n{number}"),
-                    *options,
-                    "--cluster-port",
-                    str(bus),
-                    port=port,
-                )
-            )
-            self.servers[-1].bus = bus
+            place = _directory(directory, f"n{number}")
+            self.servers.append(RedisServer(place, *options, port=port_and_bus()))
 
     @property
     def uri(self) -> str:
@@ -141,10 +142,10 @@ class ClusterDeployment:
             server.start()
             clients.append(redis.Redis(port=server.port, decode_responses=True))
         for server in self.servers[1:]:
-            clients[0].execute_command("CLUSTER MEET", "127.0.0.1", server.port, server.bus)
+            clients[0].execute_command("CLUSTER MEET", "127.0.0.1", server.port)
         for number, client in enumerate(clients[:3]):
-            first, last = SLOTS * number // 3, SLOTS * (number + 1) // 3 - 1
-            client.execute_command("CLUSTER ADDSLOTSRANGE", first, last)
+            slots = range(SLOTS * number // 3, SLOTS * (number + 1) // 3)
+            client.execute_command("CLUSTER ADDSLOTS", *slots)
         ids = [client.execute_command("CLUSTER MYID") for client in clients]
         for server in self.servers:
             until(partial(says, server, "CLUSTER INFO", "cluster_known_nodes:6"))

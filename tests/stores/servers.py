@@ -44,7 +44,6 @@ class RedisServer:
             missing("redis-server is not installed (Debian: apt-get install redis-server)")
         self._process: subprocess.Popen[bytes] | None = None
         self.port = port or free_port()
-        self.bus = 0
         self.socket = directory / "redis.sock"
         if config is not None:
             self._command = [program, str(config), "--sentinel"]

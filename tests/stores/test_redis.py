@@ -441,6 +441,23 @@ def test_a_lone_node_of_a_cluster_says_what_to_use(cluster: ClusterDeployment) -
     store.close()
 
 
+def test_in_a_cluster_an_entry_and_its_lease_lie_on_one_node(cluster: ClusterDeployment) -> None:
+    """What was put before a lease ended is then seen: one node does both, in order."""
+    store = RedisStore(cluster.uri, prefix="pairs")
+    for number in range(20):
+        store.put(authority(number), entry(number))
+        assert told(store.lease(authority(number), 60.0))
+    store.flush()
+    on_nodes = []
+    for server in cluster.servers[:3]:
+        with redis.Redis(port=server.port, decode_responses=True) as client:
+            names = client.keys("pairs:*")
+        on_nodes.append(sorted(name.split(":", 2)[2] for name in names))
+    assert all(names and names[::2] == names[1::2] for names in on_nodes)
+    assert sum(map(len, on_nodes)) == 40
+    store.close()
+
+
 def test_a_lease_that_came_too_late_is_given_back(
     redis_server: RedisServer, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
