@@ -134,9 +134,10 @@ class Shelf:
         """Return what was evicted from the memory of this crawl; awaits nothing."""
         return self._evicted.get(authority)
 
-    def demote(self, authority: Authority, entry: Entry) -> None:
-        """Keep an entry that there is no room for in memory."""
-        self._evicted.put(authority, entry)
+    def demote(self, authority: Authority, entry: Entry, *, again: bool) -> None:
+        """Keep an entry that there is no room for in memory; ``again`` if it came from here."""
+        if not again or authority not in self._evicted:
+            self._evicted.put(authority, entry)
 
     def at_once(self, authority: Authority) -> Entry | None:
         """Return what the store keeps of ``authority``, if it answered the last time at once."""
