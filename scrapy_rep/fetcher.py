@@ -235,7 +235,5 @@ class RobotsFetcher:
 
     def _received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(TRANSFER)
-        if transfer is not None:
-            transfer.octets += len(data)
-            if transfer.octets > self._settings.max_size:
-                raise StopDownload(fail=False)
+        if transfer is not None and transfer.receive(data):
+            raise StopDownload(fail=False)

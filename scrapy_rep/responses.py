@@ -90,12 +90,15 @@ def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, 
     """
     if "dataloss" in response.flags:
         raise BrokenBodyError("the body stops before its end")
-    if "download_stopped" in response.flags and transfer.octets <= limit:
+    stopped = "download_stopped" in response.flags
+    if stopped and transfer.octets <= limit:
         raise IgnoreRequest("another component stopped the download")
+    if not transfer.is_body(response.body):
+        raise BrokenBodyError("another component decoded the body, perhaps only half of it")
     # A response that another component answers with may still have a coding. One octet more than
     # the limit shows that there is more.
     codings = response.headers.getlist("Content-Encoding")
-    body, cut = plain_octets(response.body, codings, limit + 1, transfer.cut)
+    body, cut = plain_octets(response.body, codings, limit + 1, stopped or transfer.cut)
     # What was cut on the wire may have its end within the limit: that line is partial, too.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
 

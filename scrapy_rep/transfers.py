@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
@@ -35,13 +36,15 @@ class Transfer:
     exchange.
     """
 
-    __slots__ = ("_cancel", "_check", "_limit", "cut", "octets")
+    __slots__ = ("_cancel", "_check", "_checksum", "_limit", "_was_run", "cut", "octets")
 
     def __init__(self, limit: int, check: Check | None = None) -> None:
         self.octets = 0
         """How many octets of the body came, as far as the download handler tells."""
         self.cut = False
         """Whether the body was cut: on its way, or while it was decoded."""
+        self._was_run = False
+        self._checksum = 0
         self._limit = limit
         self._check = check
         self._cancel: Callable[[], Any] | None = None
@@ -50,6 +53,20 @@ class Transfer:
         """End the exchange if it is still under way: the connection is closed."""
         if self._cancel is not None:
             self._cancel()
+
+    def receive(self, octets: bytes) -> bool:
+        """Count octets of the body that came; return True if they are more than the limit."""
+        self.octets += len(octets)
+        self._checksum = crc32(octets, self._checksum)
+        return self.octets > self._limit
+
+    def is_body(self, body: bytes) -> bool:
+        """Return True if the body of a response is what came, as far as that can be told.
+
+        If the exchange was not run, as on a custom downloader, another component may have decoded
+        the body, perhaps only half of it.
+        """
+        return self._was_run or not self.octets or crc32(body) == self._checksum
 
     async def run(self, download: Download, request: Request, transport: Any) -> Response:
         """Return what ``request`` brings, unless :meth:`end` is called before.
@@ -72,7 +89,8 @@ class Transfer:
     async def _exchange(self, download: Download, request: Request) -> Response:
         if self._check is not None:
             await self._check(request)
-        self.octets = 0
+        self.octets = self._checksum = 0
         # Decoded before HttpCompressionMiddleware can do so, which would take half a body for all.
         response, self.cut = decoded(await download(request), self._limit)
+        self._was_run = True
         return response

@@ -37,7 +37,7 @@ _NAME: Final = re.compile(rb"[a-z0-9_-]+|\*(?![a-z0-9_-])")
 
 def blocks(
     text: bytes, wanted: Sequence[str], profile: Profile
-) -> tuple[str | None, list[str]] | None:
+) -> tuple[str | None, list[bytes]] | None:
     r"""The lines of the groups that apply to tokens, in order of preference, become one text.
 
     ``text`` is that of :func:`scrapy_rep.protocol.syntax.text_of`. The answer is the token found
@@ -54,7 +54,7 @@ def blocks(
             return None
         marks = [found.end() for found in _AGENT_LINES.finditer(low)]
     if len(marks) == 1 and low.startswith(_ALL_CRAWLERS, marks[0]):
-        return "*", [text[marks[0] + 2 :].decode("latin-1")]
+        return "*", [text[marks[0] + 2 :]]
     sought, begins = _sought(tuple(wanted))
     found = _found(text, low, marks, sought, begins, profile)
     for token in sought:
@@ -62,8 +62,8 @@ def blocks(
             lines = found[token]
             if len(lines) != 1:
                 lines = _joined(lines)
-            return token.decode("latin-1"), [block.decode("latin-1") for block in lines]
-    return None, [""]
+            return token.decode("latin-1"), lines
+    return None, [b""]
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:
@@ -159,14 +159,14 @@ def _has_rule(low: bytes, profile: Profile) -> bool:
     )
 
 
-def patterns(block: str, profile: Profile) -> tuple[list[str], list[str]]:
+def patterns(block: bytes, profile: Profile) -> tuple[list[str], list[str]]:
     r"""The lines of a block become the disallow and the allow patterns.
 
     RFC 9309 section 2.2.2. What stands behind the colon is not yet freed of white space and
     comments. Lines that begin in a usual manner are split off in bulk; what is left over is read
     line by line.
     """
-    allow, left = _values("\nAllow: ", block)
+    allow, left = _values("\nAllow: ", block.decode("latin-1"))
     disallow, left = _values("\nDisallow: ", left)
     if not left:
         return disallow, allow

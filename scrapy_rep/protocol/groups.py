@@ -6,7 +6,7 @@ RFC 9309 sections 2.2 and 2.2.1.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import agent as tokens
@@ -111,7 +111,10 @@ def patterns_for(
     if profile.lines_are_ordinary:
         found = blocks.blocks(text, wanted, profile)
         if found is not None:
-            return found[0], [blocks.patterns(block, profile) for block in found[1]]
+            token, texts = found
+            if len(texts) == 1:
+                return token, [blocks.patterns(texts[0], profile)]
+            return token, [*map(blocks.patterns, texts, repeat(profile))]
     token, records = records_for(syntax.squeezed(text), wanted, profile)
     return token, [_sorted(_rules_of(part, profile)) for part in _parts(records)]
 

@@ -112,7 +112,7 @@ def _of_few(sieve: Sieve, decides: Matcher, form: Form) -> Matcher:
 
 
 def _of_many(few: Matcher, longest: int, put_in_order: Callable[[], None]) -> Matcher:
-    """So many questions about URIs of so many octets are answered without an index."""
+    """The first questions about URIs shorter than ``longest`` are answered without an index."""
     asked = 0
 
     def allows(uri: str) -> bool:

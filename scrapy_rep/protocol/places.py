@@ -15,9 +15,9 @@ from scrapy_rep.protocol.budget import FEW
 from scrapy_rep.protocol.path import Form
 from scrapy_rep.protocol.wildcard import floating_piece
 
-LONGEST_GUARD: Final = 32
-"""Octets of a guard; the rest of a longer piece is not needed to tell most paths, and makes the
-search for it slower where path and piece are made to be alike."""
+_LONGEST_GUARD: Final = 32
+"""Octets of a guard. The last octets of a longer piece tell it from others as well as all of it,
+and searching for more of them is slower where path and piece are made to be alike."""
 _TELLING: Final = 3
 """Octets of a text that few paths hold by chance."""
 
@@ -120,8 +120,7 @@ def _placed(
         elif pattern[-1] == "*":
             others.append(pattern)
         elif pattern[-1] != "$":
-            at = pattern.rfind("*") + 1
-            guards.append(pattern[at : at + LONGEST_GUARD])
+            guards.append(pattern[pattern.rfind("*") + 1 :][-_LONGEST_GUARD:])
         elif "*" in pattern[at + 1 :] or len(pattern) == at + 2:
             others.append(pattern)
         else:
@@ -162,7 +161,7 @@ def places_of(pattern: str, form: Form) -> Iterator[tuple[Place, str]]:
 
 def guards_of(pieces: list[str], form: Form) -> Collection[str]:
     """What a path must hold of the longest piece that tells, or one of what it must hold."""
-    return {text[:LONGEST_GUARD] for text in _telling(pieces, form)}
+    return {text[-_LONGEST_GUARD:] for text in _telling(pieces, form)}
 
 
 def _telling(pieces: list[str], form: Form) -> Collection[str]:

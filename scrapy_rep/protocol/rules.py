@@ -161,7 +161,7 @@ class RobotsTxt:
         compiled = self._compiled.get(wanted)
         if compiled is None:
             others = self._compiled.values()
-            if len(others) >= _MOST_AGENTS or compiling.size(others) > _MOST_OCTETS:
+            if others and (len(others) >= _MOST_AGENTS or compiling.size(others) > _MOST_OCTETS):
                 self._compiled.clear()
                 self._allows.clear()
             compiled = Compiled(self._text(), wanted, self._profile, others)

@@ -48,7 +48,6 @@ MODULES = [
         "robotparser",
         "shelf",
         "transfers",
-        "transports",
         "waiting",
     )
 ]

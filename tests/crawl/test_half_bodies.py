@@ -245,3 +245,21 @@ async def test_what_a_component_keeps_is_as_good_as_what_came(
         result = await visit(plans, **settings)
         assert result.forbidden == plans
     assert [len(shop.robots_hits) for shop in shops] == [1] * len(shops)
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_a_body_that_scrapy_decoded_counts_for_nothing(site: Site, compression: bool) -> None:
+    """A custom downloader, whose downloads this package cannot run; Scrapy takes half for all."""
+    robots = [Reply(200, TEXT)]
+    for name, (coding, encode) in ENCODERS.items():
+        body = encode(TEXT)
+        places = [place for place in range(1, len(body), 7) if not may_end(name, TEXT, place)]
+        robots += [sent("length", coding, body, place) for place in places]
+    settings = {
+        "DOWNLOADER": "tests.crawl.pacing.SlotlessDownloader",
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+        "COMPRESSION_ENABLED": compression,
+    }
+    kinds = await visit_all(site, robots, **settings)
+    assert kinds == ["forbidden", *["unreachable"] * (len(robots) - 1)]

@@ -1,0 +1,196 @@
+"""No file and URL that are made for each other cost more than they may.
+
+RFC 9309 section 3. The budget of :mod:`scrapy_rep.protocol.budget` bounds a question about a body
+of 500 KiB: 30 ms of processor time for a URL of 2 KB and 100 ms for one of 8 KB, twice that for a
+verdict, and 200 ms more for the first question, which reads the body.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
+from scrapy_rep.protocol.verdict import NO_RULE_MATCHES, TOO_COSTLY
+from tests.benchmarks import inputs
+from tests.hostile.costly import AGENT, Cost, Question, cost, question
+from tests.hostile.test_budgets import calibration
+from tests.timed import timed
+
+LETTERS = "bcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def wrong_order(
+    octets: int,
+    piece: str = "a" * 37 + "baa",
+    length: int = 3,
+    line: str = "Disallow: /*{piece}*{telling}",
+    first: str = "",
+) -> Question:
+    """Each pattern has a piece that is nearly found everywhere, and one that stands before it."""
+    rnd = random.Random(1)
+    text = "".join(rnd.choices(LETTERS, k=octets // 2))
+    lines = ["User-agent: *", first]
+    left = DEFAULT_MAX_SIZE
+    while left > 0:
+        at = rnd.randrange(len(text) - length)
+        lines.append(line.format(piece=piece, telling=text[at : at + length]))
+        left -= len(lines[-1]) + 1
+    path = text + "a" * (octets - len(text) - len(piece)) + piece
+    return Question("\n".join(lines).encode()[:DEFAULT_MAX_SIZE], f"https://e.org/{path}")
+
+
+FINDS: dict[str, Callable[[], Question]] = {
+    "wrong order, 8 KB": lambda: wrong_order(8_000),
+    "wrong order, 2 KB": lambda: wrong_order(2_000),
+    "wrong order, 1 KB": lambda: wrong_order(999),
+    "wrong order and an end": lambda: wrong_order(8_000, line="Disallow: *{piece}*{telling}$"),
+    "wrong order in allow rules": lambda: wrong_order(
+        8_000, line="Allow: /*{piece}*{telling}", first="Disallow: /"
+    ),
+    "wrong order in both kinds": lambda: wrong_order(
+        8_000, line="Allow: /*{piece}*{telling}\nDisallow: /*{piece}*{telling}c", first="Allow: /x"
+    ),
+    "long pieces": lambda: wrong_order(8_000, piece="a" * 96 + "baa", length=12),
+    "very long pieces": lambda: wrong_order(2_000, piece="a" * 300 + "b"),
+    "escapes": lambda: wrong_order(8_000, line="Disallow: /*{piece}*%41*{telling}"),
+    "escapes that differ in a query": lambda: wrong_order(
+        8_000, line="Disallow: /*{piece}*%2F*{telling}"
+    ),
+    "many short pieces": lambda: Question(
+        ("User-agent: *\n" + ("Disallow: /" + "*a*b" * 900 + "c\n") * 140).encode(),
+        "https://e.org/" + "ab" * 3_990,
+    ),
+    "literals that begin each other": lambda: Question(
+        "\n".join(
+            ["User-agent: *", *("Disallow: /*b" + "a" * n + f"*{n}x" for n in range(950))]
+        ).encode(),
+        "https://e.org/" + ("b" + "a" * 900) * 8,
+    ),
+    **{f"seed {seed}": lambda seed=seed: question(seed) for seed in (1, 13, 57, 88, 101, 175)},  # type: ignore[misc]
+}
+
+
+@cache
+def question_of(name: str) -> Question:
+    """A find of the search, or one that was made by hand from such."""
+    return FINDS[name]()
+
+
+def assert_cheap(found: Cost, octets: int, parts: int = 1) -> None:
+    """A question about a URL costs what it may, in each of several parts of a profile."""
+    limit = (30 if octets <= 2_100 else 100) * max(calibration(), 1)
+    assert found.allowed < limit
+    assert found.verdict < 2 * limit
+    assert found.first < parts * (limit + 200 * max(calibration(), 1))
+
+
+@timed
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", FINDS)
+def test_the_costliest_questions_are_answered_in_time(name: str, profile: str) -> None:
+    """RFC 9309 section 3: in each profile; ``strictest`` reads a body once for each document."""
+    asked = question_of(name)
+    found, _ = cost(asked, profile)
+    assert_cheap(found, len(asked.url), len(PROFILES[profile].all_of) or 1)
+
+
+@timed
+@pytest.mark.parametrize("seed", range(1_000, 1_024))
+def test_a_search_finds_no_costlier_question(seed: int) -> None:
+    """RFC 9309 section 3: files and URLs that are made for each other."""
+    asked = question(seed)
+    profile = "google" if seed % 4 == 0 else "rfc9309"
+    assert_cheap(cost(asked, profile)[0], len(asked.url))
+
+
+@timed
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("seed", range(2_000, 2_400, 100))
+def test_a_long_search_finds_no_costlier_question(seed: int) -> None:
+    """The same with 400 questions."""
+    for number in range(seed, seed + 100):
+        asked = question(number)
+        assert_cheap(cost(asked, "google" if number % 4 == 0 else "rfc9309")[0], len(asked.url))
+
+
+@pytest.mark.parametrize("profile", ["rfc9309", "google", "strictest"])
+def test_what_is_too_costly_to_know_is_disallowed(profile: str) -> None:
+    """RFC 9309 section 3: a failure of the matcher is never permission, as elsewhere (2.3.1.4)."""
+    body, url = question_of("wrong order, 8 KB")
+    robots = RobotsTxt.parse(body, profile=profile)
+    assert robots.allowed(url, AGENT) is False
+    verdict = robots.verdict(url, AGENT)
+    assert (verdict.allowed, verdict.reason, verdict.group) == (False, TOO_COSTLY, "*")
+    assert (verdict.rule, verdict.line, verdict.overruled) == (None, None, None)
+
+
+def test_robots_txt_itself_is_allowed_at_any_cost() -> None:
+    """RFC 9309 section 2.2.2: the /robots.txt URI is always allowed."""
+    rnd = random.Random(1)
+    text = "robots.txt"
+    pieces = [text[at : at + length] for at in range(9) for length in (1, 2)]
+    lines = {"Disallow: /*" + "*".join(rnd.choices(pieces, k=9)) for _ in range(4_000)}
+    robots = RobotsTxt.parse("\n".join(["User-agent: *", *sorted(lines)]).encode())
+    assert robots.allowed("https://e.org/robots.txt", AGENT)
+    assert robots.verdict("https://e.org/robots.txt", AGENT).reason == "robots.txt itself"
+    assert robots.verdict("https://e.org/robots.txt2", AGENT).reason == TOO_COSTLY
+    assert not robots.allowed("https://e.org/robots.txt2", AGENT)
+
+
+def test_allow_rules_that_are_too_costly_matter_only_where_something_is_disallowed() -> None:
+    """RFC 9309 section 2.2.2: if no match is found, the URI is allowed."""
+    body, url = wrong_order(8_000, line="Allow: /*{piece}*{telling}", first="Disallow: /*%3Fx")
+    robots = RobotsTxt.parse(body)
+    assert robots.verdict(url, AGENT).reason == NO_RULE_MATCHES
+    assert robots.allowed(url, AGENT) is robots.verdict(url, AGENT).allowed is True
+    assert robots.allowed(url + "?x", AGENT) is True
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_within_the_budget_every_answer_is_exact(seed: int) -> None:
+    """RFC 9309 section 2.2.3: thousands of patterns whose steps are counted match as few do."""
+    rnd = random.Random(seed)
+    lines = {
+        "/" + "*".join("".join(rnd.choices("abc", k=rnd.randrange(1, 6))) for _ in range(3))
+        + rnd.choice(("", "", "$", "*"))
+        for _ in range(3_000)
+    }  # fmt: skip
+    patterns = sorted(lines)
+    body = "\n".join(["User-agent: *", *(f"Disallow: {line}" for line in patterns)]).encode()
+    matching = [
+        re.compile(re.escape(line).replace(r"\*", ".*").replace(r"\$", r"\Z")) for line in patterns
+    ]
+    robots = RobotsTxt.parse(body)
+    for _ in range(40):
+        path = "/" + "".join(rnd.choices("abcx", k=rnd.randrange(1, 14)))
+        expected = max(
+            (len(p) for p, r in zip(patterns, matching, strict=True) if r.match(path)), default=0
+        )
+        verdict = robots.verdict(f"https://e.org{path}", AGENT)
+        assert (len(verdict.rule.pattern) if verdict.rule else 0) == expected
+        assert robots.allowed(f"https://e.org{path}", AGENT) is verdict.allowed
+        assert verdict.allowed is (not expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_files_like_those_of_the_world_stay_far_below_the_budget(seed: int) -> None:
+    """RFC 9309 section 2.2.2: a URL of 2 KB made of a file's own patterns gets a real answer."""
+    rnd = random.Random(seed)
+    body = inputs.file(rnd, rnd.choice((50, 400, 2_500)), wildcards=0.4)
+    robots = RobotsTxt.parse(body)
+    patterns = re.findall(r"(?im)^(?:dis)?allow: *(\S+)", body.decode("utf-8", "replace"))
+    for _ in range(10):
+        path = "/"
+        while len(path) < 2_000 and patterns:
+            path += rnd.choice(patterns).replace("*", rnd.choice(("", "x", "/"))).rstrip("$")
+        for agent in (AGENT, "Googlebot"):
+            verdict = robots.verdict("https://e.org" + path[:2_000], agent)
+            assert verdict.reason != TOO_COSTLY
