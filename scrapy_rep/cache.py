@@ -259,8 +259,7 @@ class RobotsCache:
         while self._octets > self._memory_limit and len(self._known) > 1:
             authority, known = self._known.popitem(last=False)
             self._octets -= known.size
-            if not known.evicted:
-                self._shelf.demote(authority, known.entry)
+            self._shelf.demote(authority, known.entry, again=known.evicted)
             self._stats.inc(names.EVICTED)
 
 

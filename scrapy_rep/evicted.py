@@ -65,6 +65,14 @@ class Evicted:
             return None
         return decode_parts(authority, parts, _CRAWLER) if parts else None
 
+    def __contains__(self, authority: Authority) -> bool:
+        """Return whether there is an entry of ``authority``, without reading it."""
+        try:
+            return authority in self._memory or str(authority) in self._file
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return False
+
     def put(self, authority: Authority, entry: Entry) -> None:
         """Keep ``entry`` in the place of what was kept of ``authority``."""
         try:
@@ -113,6 +121,13 @@ class TemporaryFile:
             (key,),
         )
         return dict(found.fetchall())
+
+    def __contains__(self, key: str) -> bool:
+        """Return whether anything is kept under ``key``."""
+        if self._database is None:
+            return False
+        query = "SELECT 1 FROM entries WHERE authority = ?"
+        return self._database.execute(query, (key,)).fetchone() is not None
 
     def put(self, key: str, parts: dict[str, bytes]) -> None:
         """Keep ``parts`` under ``key``, of which nothing is kept."""

@@ -134,18 +134,18 @@ class Shelf:
         """Return what was evicted from the memory of this crawl; awaits nothing."""
         return self._evicted.get(authority)
 
-    def demote(self, authority: Authority, entry: Entry) -> None:
-        """Keep an entry that there is no room for in memory."""
-        self._evicted.put(authority, entry)
+    def demote(self, authority: Authority, entry: Entry, *, again: bool) -> None:
+        """Keep an entry that there is no room for in memory; ``again`` if it came from here."""
+        if not again or authority not in self._evicted:
+            self._evicted.put(authority, entry)
 
     def at_once(self, authority: Authority) -> Entry | None:
-        """Return what the store keeps of ``authority``, if it is of the kind that need not wait."""
+        """Return what the store keeps of ``authority``, if it answered the last time at once."""
         if self._store is None or not self._immediate:
             return None
         try:
             found = self._get(self._store, authority)
-            if isinstance(found, Future):  # from now on only requests that can wait ask it
-                self._immediate = False
+            if isinstance(found, Future):
                 return None
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything
             self._failed(error)
@@ -193,9 +193,11 @@ class Shelf:
             self._tell(self._store.close)
 
     def _get(self, store: Store, authority: Authority) -> Entry | Future[Entry | None] | None:
-        if self._merging is not None:
-            return store.get(authority)
-        return store.get(authority, self._crawler())
+        """Ask the store, and note whether it had to wait, as some do only at times."""
+        arguments = (authority,) if self._merging is not None else (authority, self._crawler())
+        found = store.get(*arguments)
+        self._immediate = not isinstance(found, Future)
+        return found
 
     def _checked(self, found: Entry | None) -> Entry | None:
         """Return what a store of ours found as it is, and that of a custom one if it is right."""

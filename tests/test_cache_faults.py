@@ -67,6 +67,24 @@ async def test_what_was_evicted_comes_back_without_a_fetch(heard: bool) -> None:
 
 
 @ensureDeferred
+async def test_what_came_back_and_was_dropped_meanwhile_is_kept_again() -> None:
+    """While it was in memory the second level dropped it as the oldest; it is evicted once more."""
+    bench = Bench(big_rules(200_000), memory_limit=1 << 20, evicted_limits=(0, 300_000))
+    await ask(bench, 0)
+    for number in range(1, 8):
+        await ask(bench, number)
+    assert bench.cache.consult(HERE, None) is not None
+    for number in range(8, 40):
+        await ask(bench, number)
+        assert bench.cache.consult(HERE, None) is not None
+    for number in range(40, 48):
+        await ask(bench, number)
+    assert HERE not in [who for who, _ in bench.cache.entries()]
+    assert bench.cache.consult(HERE, None) is not None
+    assert bench.fetches == 48
+
+
+@ensureDeferred
 async def test_what_was_evicted_is_refreshed_and_replaced() -> None:
     """In the last tenth of its life it is used while it is fetched; then the new rules count."""
     bench = Bench(RULES, memory_limit=1 << 20)

@@ -51,6 +51,8 @@ def test_an_entry_comes_back_as_it_went(memory: int) -> None:
     for put in (failure(), whole, entry(1), refused(), whole):
         second.put(authority(), put)
         assert second.get(authority()) == put
+        assert authority() in second
+    assert authority(1) not in second
     assert second.get(authority(1)) is None
     second.close()
 

@@ -214,3 +214,40 @@ def test_an_entry_is_taken_as_it_is() -> None:
     assert checked(None) is None
     for kept in (entry(), gone(), failure(), Entry()):
         assert checked(kept) == kept
+
+
+class AtTimesLate(CustomStore):
+    """A store that is slow at times, as a file on a slow disk is."""
+
+    slow = True
+    asked = 0
+
+    def get(self, authority: Authority) -> Any:
+        """What there is, at once or in a Future."""
+        self.asked += 1
+        found = self.entries.get(authority)
+        return late(found) if self.slow else found
+
+
+@ensureDeferred
+async def test_a_store_that_is_slow_at_times_is_asked_at_once_when_it_is_not() -> None:
+    """While it answers at once nothing is awaited; while it does not, no look-up is wasted."""
+    CustomStore.entries.clear()
+    for number in range(10):
+        CustomStore.entries[authority(number)] = entry(number, at=1_700_000_000.0 - 5)
+    store = AtTimesLate()
+    bench = Bench(RULES, store=store)
+    for number in range(4):
+        assert bench.cache.consult(authority(number), None) is None
+        assert (await ask(bench, number)).robots is not None
+    assert store.asked == 5  # the first one twice
+    store.slow = False
+    assert bench.cache.consult(authority(4), None) is None
+    assert (await ask(bench, 4)).robots is not None
+    for number in range(5, 10):
+        assert bench.cache.consult(authority(number), None) is not None
+    assert store.asked == 11
+    assert bench.fetches == 0
+    store.slow = True
+    assert (await ask(bench, 10)).robots is not None
+    assert bench.fetches == 1

@@ -86,6 +86,10 @@ class MemoryStore(Store):
             if entry is not None:
                 yield authority, entry
 
+    def __contains__(self, authority: Authority) -> bool:
+        """Return whether anything is kept of ``authority``."""
+        return authority in self._kept
+
     def __len__(self) -> int:
         return len(self._kept)
 
