@@ -115,7 +115,7 @@ class Shelf:
         self._crawler = crawler
         self._memory_limit = memory_limit
         self._evicted = Evicted(memory_limit, disk_limit, clock=clock, failed=self._failed)
-        self._immediate = True
+        self._immediate = False  # until it has shown that it is
         self._merging = None
         if store is not None and not store.merges:
             self._merging = Merging(store, clock=clock, failed=self._failed)

@@ -116,6 +116,12 @@ class Workers:
             time.sleep(0.02)
         then()
 
+    def stop(self) -> None:
+        """No worker outlives a test that failed."""
+        for process in self.processes:
+            process.kill()
+            process.wait(10)
+
     def finish(self, *, killed: int | None = None) -> list[str]:
         """All workers end, and what they wrote to the standard error stream is returned."""
         said = []
@@ -270,16 +276,19 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
     workers.ready()
     with redis.Redis(port=server.port) as client:
         fill(client, [shop.url(f"/open/{n}") for n in range(40)])
-    end = time.monotonic() + 30
-    while not shop.robots_hits:
-        assert time.monotonic() < end, "nobody asks"
-        time.sleep(0.02)
-    time.sleep(2.5 * term)
-    [hit] = shop.robots_hits
-    leader = int((hit.header("User-Agent") or "").removeprefix("worker-")[0])
-    killed_at = time.monotonic()
-    workers.processes[leader].kill()
-    workers.finish(killed=leader)
+    try:
+        end = time.monotonic() + 30
+        while not shop.robots_hits:
+            assert time.monotonic() < end, "nobody asks"
+            time.sleep(0.02)
+        time.sleep(2.5 * term)
+        [hit] = shop.robots_hits
+        leader = int((hit.header("User-Agent") or "").removeprefix("worker-")[0])
+        killed_at = time.monotonic()
+        workers.processes[leader].kill()
+        workers.finish(killed=leader)
+    finally:
+        workers.stop()
     assert len(shop.robots_hits) == 2
     # A poll, and what a busy machine adds.
     assert shop.robots_hits[1].received - killed_at < term + 2.0
