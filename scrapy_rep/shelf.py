@@ -19,6 +19,7 @@ from scrapy.utils.project import data_path
 from scrapy.utils.python import without_none_values
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep import stats as names
 from scrapy_rep.evicted import Evicted
 from scrapy_rep.merging import Merging, checked
 from scrapy_rep.stores import Store, StoreError, open_store
@@ -191,6 +192,8 @@ class Shelf:
             self._merging.close()
         if self._store is not None:
             self._tell(self._store.close)
+            if evicted := self._store.evicted:
+                self._stats.inc(names.STORE_EVICTED, evicted)
 
     def _get(self, store: Store, authority: Authority) -> Entry | Future[Entry | None] | None:
         """Ask the store, and note whether it had to wait, as some do only at times."""

@@ -37,6 +37,7 @@ EVICTED = "robotstxt/cache/evicted"
 PARKED = "robotstxt/parked"
 PARKED_MAX = "robotstxt/parked/max"
 STORE_ERROR = "robotstxt/store/error"
+STORE_EVICTED = "robotstxt/store/evicted"
 CRAWL_DELAY_APPLIED = "robotstxt/crawl_delay/applied"
 CRAWL_DELAY_CAPPED = "robotstxt/crawl_delay/capped"
 

@@ -67,6 +67,11 @@ class Store(ABC):
         Raises :class:`StoreError` if it cannot, or if an earlier put turned out to have failed.
         """
 
+    @property
+    def evicted(self) -> int:
+        """How many entries this store has dropped to stay within a limit."""
+        return 0
+
     def forget(self, authority: Authority) -> None:
         """Drop what is kept of ``authority``. Raises :class:`StoreError` if it cannot."""
         raise StoreError(f"{type(self).__name__} does not forget")

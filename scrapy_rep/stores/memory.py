@@ -37,10 +37,15 @@ class MemoryStore(Store):
         self._size = 0
         self._kept: OrderedDict[Authority, dict[str, bytes]] = OrderedDict()
         self._lock = threading.Lock()
-        self.evicted = 0
+        self._evicted = 0
 
     def __repr__(self) -> str:
         return f"MemoryStore({self._limit})"
+
+    @property
+    def evicted(self) -> int:
+        """How many entries have been dropped to stay within the limit."""
+        return self._evicted
 
     def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """Return the entry of ``authority``, ``None`` if there is none; it is now last to go."""
@@ -67,7 +72,7 @@ class MemoryStore(Store):
             while self._size > self._limit and self._kept:
                 oldest = next(iter(self._kept))
                 spilt.append((oldest, self._drop(oldest)))
-        self.evicted += len(spilt)
+        self._evicted += len(spilt)
         if self._spill is not None:
             for gone, octets in spilt:
                 self._spill(gone, octets)

@@ -132,3 +132,17 @@ def _hop(hit: Any, hops: list[str]) -> Reply:
     if step < len(hops):
         return Reply(301, "", {"Location": hops[step]})
     return Reply(200, "User-agent: *\nDisallow: /private\n", {"ETag": '"1"'})
+
+
+@ensureDeferred
+async def test_what_a_store_drops_at_its_limit_is_counted(site: Site) -> None:
+    """Ten files of 480 KB in a SQLite file of 1 MiB: the stat says how many parts had to go."""
+    shops = [site.authority(Reply(200, noise(n))) for n in range(10)]
+    with uri_of("SQLite") as uri:
+        settings = obey(REP_STORE=uri, REP_STORE_LIMIT=MIB)
+        result = await crawl(
+            OneByOneSpider, settings, plans=rounds_of(shops, 1), tick=lambda _: None
+        )
+    result.check()
+    assert result.stats["robotstxt/store/evicted"] >= 6
+    assert [len(shop.robots_hits) for shop in shops] == [1] * 10
