@@ -63,6 +63,11 @@ class PatternSet:
         return len(self._literals) + len(self._others) > FEW
 
     @property
+    def others(self) -> Sequence[str]:
+        """The patterns that are no literals in normal form: all that hold ``*``, ``$`` or ``%``."""
+        return self._others
+
+    @property
     def size(self) -> int:
         """Octets of memory, about."""
         texts = 75 * (len(self._literals) + len(self._others)) + self._octets
