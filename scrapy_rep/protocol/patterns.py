@@ -68,11 +68,11 @@ class PatternSet:
         return self._others
 
     @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        texts = 75 * (len(self._literals) + len(self._others)) + self._octets
-        index = self.index.size if self.index else 0
-        return 300 + texts + 140 * len(self._placed or ()) + self._apart_size + index
+    def state(self) -> tuple[object, ...]:
+        """What has been made on demand; it is another when the set takes a quarter more memory."""
+        bits = self._apart_size.bit_length()
+        apart = bits, self._apart_size >> max(bits - 3, 0)
+        return self.index is None, self._placed is None, self._tried, apart
 
     def put_in_order(self) -> PatternIndex:
         """An index is made, once it is clear that this pays."""

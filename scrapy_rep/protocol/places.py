@@ -85,13 +85,6 @@ class Sieve(NamedTuple):
         """An index would be quicker in the long run."""
         return len(self.heads) > FEW or len(self.guards) > FEW
 
-    @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        texts = len(self.heads) + len(self.ends) + len(self.guards)
-        octets = self.octets if texts == self.number else 2 * self.octets
-        return 250 + octets + 75 * texts + 140 * len(self.placed)
-
 
 NO_PATTERNS: Final = Sieve((), (), (), 0, 0, ())
 

@@ -15,6 +15,7 @@ from scrapy_rep.protocol import extensions, groups, syntax
 from scrapy_rep.protocol.compiled import Compiled
 from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
 from scrapy_rep.protocol.matcher import OutgrownError
+from scrapy_rep.protocol.memory import octets_held
 from scrapy_rep.protocol.path import ROBOTS_TXT, octets_of
 from scrapy_rep.protocol.profiles import Profile, named
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, Record
@@ -40,7 +41,16 @@ class RobotsTxt:
     the profile alone, and reads them anew.
     """
 
-    __slots__ = ("_allows", "_body", "_compiled", "_file_values", "_paces", "_parts", "_profile")
+    __slots__ = (
+        "_allows",
+        "_body",
+        "_compiled",
+        "_file_values",
+        "_measured",
+        "_paces",
+        "_parts",
+        "_profile",
+    )
 
     def __init__(self, body: bytes, profile: Profile) -> None:
         self._body = body
@@ -49,6 +59,7 @@ class RobotsTxt:
         self._compiled: dict[tuple[str, ...], Compiled] = {}
         self._paces: dict[tuple[str, ...], Pace] = {}
         self._file_values: dict[str, tuple[str, ...]] | None = None
+        self._measured: tuple[tuple[object, ...], int] | None = None
         self._parts: tuple[RobotsTxt, ...] = ()
         if profile.all_of:
             self._parts = tuple([RobotsTxt(body, part) for part in profile.all_of])
@@ -145,13 +156,22 @@ class RobotsTxt:
 
     @property
     def size(self) -> int:
-        """Octets of memory that this object holds, about."""
+        """Octets of memory that this object holds; measured anew when it holds more than before."""
+        state = self.state
+        measured = self._measured
+        if measured is None or measured[0] != state:
+            self._measured = None
+            measured = self._measured = state, octets_held(self)
+        return measured[1]
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What has been made on demand."""
         found = list(self._compiled.values())
-        rules = {id(compiled.rules): compiled.rules for compiled in found}
-        lines = {id(compiled.lines): compiled.lines for compiled in found}
-        held = sum([one.size for one in rules.values()])
-        held += sum([260 * len(some or ()) for some in lines.values()]) + 400 * len(found)
-        return 600 + len(self._body) + held + sum([part.size for part in self._parts])
+        made = [(one.lines is None, one.rules.state) for one in found]
+        parts = [part.state for part in self._parts]
+        values = len(self._file_values or ())
+        return len(self._allows), len(self._paces), values, made, parts
 
     def _afresh(self, url: str, key: str | tuple[str, ...]) -> bool:
         """The answer of a new matcher; a very long URL may ask for yet another one."""

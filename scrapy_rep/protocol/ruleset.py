@@ -63,11 +63,11 @@ class LongestMatch:
         self._within_is_known = form.encodes
 
     @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        parts = (self._sieve, self._disallow, self._allow, self._rules_within)
-        sizes = sum([part.size for part in parts if part is not None])
-        return 200 + 100 * len(self._allow_lines) + sizes
+    def state(self) -> tuple[object, ...]:
+        """What has been made on demand."""
+        made = [found and found.state for found in (self._disallow, self._allow)]
+        within = self._rules_within
+        return self._sieve is NO_PATTERNS, *made, within and within.state
 
     @property
     def _forbids(self) -> PatternSet:
@@ -230,10 +230,9 @@ class _Within:
         self._matcher = self._rules.matcher()
 
     @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        texts = sum([150 + len(text) for found in self._patterns for text in found])
-        return 300 + texts + self._rules.size
+    def state(self) -> tuple[object, ...]:
+        """What has been made on demand."""
+        return self._rules.state
 
     def differs(self, path: str, allowed: bool) -> bool:
         """These rules may say something else of a path as it is written than all others do."""
