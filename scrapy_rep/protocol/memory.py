@@ -2,7 +2,8 @@
 
 A robots.txt of 500 KB may hold 0.1 or 20 MB once it is asked, depending on the shape of its rules.
 No formula of a few lines is true for all of them, and the limit on memory is only as good as the
-figure that it is compared with. The walk takes some 0.2 us for each object that it meets.
+figure that it is compared with. The walk takes some 0.3 us for each object that it meets: 50 us for
+a file of the usual size, and 50 ms for the worst of 500 KB.
 """
 
 from __future__ import annotations
@@ -27,16 +28,17 @@ def octets_held(root: object) -> int:
     left: list[Any] = [root]
     while left:
         one = left.pop()
-        if id(one) in seen or isinstance(one, _SHARED):
+        if id(one) in seen:
             continue
         seen.add(id(one))
         kind = type(one)
-        if kind is FunctionType:  # only what it closes over is its own
+        if kind is str:  # most are
+            octets += getsizeof(one)
+        elif kind is FunctionType:  # only what it closes over is its own
             cells = one.__closure__ or ()
             octets += getsizeof(one) if cells else 0
             left += cells
-            continue
-        octets += getsizeof(one)
-        if kind is not str and kind is not bytes and kind is not int:
+        elif not isinstance(one, _SHARED):
+            octets += getsizeof(one)
             left += gc.get_referents(one)
     return octets
