@@ -46,8 +46,6 @@ class Sieve(NamedTuple):
     ends: tuple[str, ...]
     guards: tuple[str, ...]
     number: int
-    octets: int
-    """Octets of the patterns."""
     placed: Sequence[Placed]
     """The patterns that took some time, to be used again."""
     wild: Sequence[str]
@@ -79,7 +77,7 @@ class Sieve(NamedTuple):
         for place, text, _ in slow:
             (heads, ends, guards)[place].append(text)
         all_heads = (*patterns, *heads)
-        return cls(all_heads, tuple(ends), tuple(guards), len(patterns), len(joined), slow, wild)
+        return cls(all_heads, tuple(ends), tuple(guards), len(patterns), slow, wild)
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -91,15 +89,8 @@ class Sieve(NamedTuple):
         """An index would be quicker in the long run."""
         return len(self.heads) > FEW or len(self.guards) > FEW
 
-    @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        texts = len(self.heads) + len(self.ends) + len(self.guards)
-        octets = self.octets if texts == self.number else 2 * self.octets
-        return 250 + octets + 75 * texts + 140 * len(self.placed)
 
-
-NO_PATTERNS: Final = Sieve((), (), (), 0, 0, (), ())
+NO_PATTERNS: Final = Sieve((), (), (), 0, (), ())
 
 
 def _placed(
