@@ -16,8 +16,8 @@ from scrapy_rep.protocol.path import Form
 from scrapy_rep.protocol.wildcard import floating_piece
 
 _LONGEST_GUARD: Final = 32
-"""Octets of a guard. The last octets of a longer piece tell it from others as well as all of it,
-and searching for more of them is slower where path and piece are made to be alike."""
+"""Octets of a guard in an index. The last octets of a longer piece tell it from others as well as
+all of it, and searching for more of them is slower where path and piece are made to be alike."""
 _TELLING: Final = 3
 """Octets of a text that few paths hold by chance."""
 
@@ -111,7 +111,7 @@ def _placed(
         elif pattern[-1] == "*":
             others.append(pattern)
         elif pattern[-1] != "$":
-            guards.append(pattern[pattern.rfind("*") + 1 :][-_LONGEST_GUARD:])
+            guards.append(pattern[pattern.rfind("*") + 1 :])
         elif "*" in pattern[at + 1 :] or len(pattern) == at + 2:
             others.append(pattern)
         else:
