@@ -158,6 +158,9 @@ class LongestMatch:
 
         ``path`` is in normal form, ``escaped`` with its escapes as they are written, if it has any.
         """
+        self._count(path)
+        if self._asked >= PATIENCE and self._forbids.is_many:
+            self._put_in_order()
         disallow, allow = self._forbids.longest(path), self._permits.longest(path)
         within = self._within
         if within is not None and escaped:
@@ -187,9 +190,6 @@ class LongestMatch:
 
     def _decisive(self, written: str) -> Decisive:
         path = normal_path(written, self._form)
-        self._count(path)
-        if self._asked >= PATIENCE and self._forbids.is_many:
-            self._put_in_order()
         escaped = self._escaped(written)
         disallow, allow = self.longest(path, escaped)
         if not disallow and not allow:
