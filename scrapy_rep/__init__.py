@@ -34,6 +34,10 @@ _EDGE = {
 }
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     if name not in _EDGE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -128,8 +128,9 @@ class RepDownloaderMiddleware:
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
         """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
 
-        Fetches the robots.txt if it is not known. Raises ``ValueError`` for an http or https
-        URL without a usable host, or an agent without a name.
+        Fetches the robots.txt if it is not known. Raises ``ValueError`` for text that is
+        not an absolute URL, for an http or https URL without a usable host, and for an agent
+        without a name.
         """
         return await self._gate.explain(url, None if agent is None else product_tokens(agent))
 

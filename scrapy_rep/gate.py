@@ -6,6 +6,7 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from scrapy_rep.pace import Pacer
     from scrapy_rep.parking import Parking
     from scrapy_rep.stats import RepStats
+
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
+"""What an absolute URL begins with (RFC 3986 section 3.1)."""
 
 
 class Gate:
@@ -139,10 +143,13 @@ class Gate:
     async def explain(self, url: str, agent: tuple[str, ...] | None = None) -> Verdict:
         """Return the verdict on a URL, after a fetch of its robots.txt if that is not known.
 
-        Raises ``ValueError`` for an http or https URL without a usable host.
+        Raises ``ValueError`` for text that is not an absolute URL, and for an http or https URL
+        without a usable host.
         """
         authority = authority_of(url)
         if authority is None:
+            if not _SCHEME.match(url):
+                raise ValueError("not an absolute URL: it has no scheme")
             return Verdict(allowed=True, reason="no robots.txt governs this scheme")
         agent = agent or self._identity.default
         known = await self._cache.lookup(authority, None)

@@ -34,8 +34,13 @@ class RepRobotParser(RobotParser):
         self.robots = robots
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> RepRobotParser:
-        """Return the parser of a robots.txt, in the profile and limit of the crawl."""
+    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> RepRobotParser:
+        """Return the parser of a robots.txt, in the profile and limit of the crawl.
+
+        Without a crawler, as in a script or a test, the defaults of both apply.
+        """
+        if crawler is None:
+            return cls(RobotsTxt.parse(robotstxt_body))
         settings = RepSettings.from_settings(crawler.settings)
         return cls(
             RobotsTxt.parse(robotstxt_body, profile=settings.profile, max_size=settings.max_size)

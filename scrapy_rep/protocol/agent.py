@@ -17,15 +17,40 @@ DEFAULT: Final = "*"
 """The name of the group for every crawler that has none of its own."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
-_NAMED_IN_COMMENT: Final = re.compile(r"(?:^|[\s;,(])([A-Za-z0-9_-]+)/[vV]?[0-9]")
+_WHOLE_TOKEN: Final = re.compile(r"([A-Za-z0-9_-]+)(?:[/,].*)?")
+_NAME_AND_VERSION: Final = re.compile(r"(?:^|[\s;,])([A-Za-z0-9_-]+)/[vV]?[0-9]")
+_COMPATIBLE: Final = re.compile(r"compatible\s*;", re.IGNORECASE)
+_URL_OR_ADDRESS: Final = re.compile(r"://|www\.|@")
+_BROWSERS: Final = frozenset(
+    ("chrome", "chromium", "crios", "edg", "edge", "firefox", "fxios", "galeon", "icab",
+     "iceweasel", "konqueror", "msie", "netscape", "omniweb", "opera", "opr", "safari",
+     "samsungbrowser", "seamonkey", "trident", "ucbrowser", "vivaldi")
+)  # fmt: skip
+_NOT_CRAWLERS: Final = _BROWSERS | frozenset(
+    ("android", "applewebkit", "blackberry", "build", "cpu", "cros", "darwin", "dalvik",
+     "freebsd", "gecko", "ios", "ipad", "iphone", "ipod", "khtml", "like", "linux", "macintosh",
+     "mobile", "netbsd", "openbsd", "playstation", "presto", "sunos", "symbianos", "tizen", "u",
+     "ubuntu", "unknown", "version", "webkit", "win64", "windows", "wow64", "wv", "x11", "x64",
+     "x86_64")
+)  # fmt: skip
+"""What names the browser, its engine, the system or the device, in lower case."""
 _LEGAL_NAME: Final = re.compile(r"\*|[A-Za-z0-9_.()-]+")
 
 
 def product_token(user_agent: str) -> str | None:
-    """A User-Agent string names a crawler by its first product, or after ``compatible;``.
+    """Return the product token of the crawler that a User-Agent string names.
 
-    RFC 9309 section 2.2.1, and the figure in it. A plain name stands for itself. None means that
-    the string names no crawler: it is a browser's, or it is empty.
+    RFC 9309 section 2.2.1, and the figure in it. A plain name stands for itself. A crawler names
+    itself in one of three places; the first that does so counts:
+
+    1. the first product, unless that is ``Mozilla``: ``CCBot/2.0 (https://...)``;
+    2. what follows ``compatible;``, with a version or without: ``Mozilla/5.0 (compatible;
+       Bytespider; ...)``;
+    3. the first name with a version in a comment that holds a URL or an address:
+       ``Mozilla/5.0 ... (Applebot/0.1; +http://...)``.
+
+    None means that the string names no crawler: it is a browser's, or it is empty. Names of
+    browsers, engines and systems are passed over in 2 and 3.
     """
     text = user_agent.strip()
     first = _TOKEN.match(text)
@@ -34,13 +59,55 @@ def product_token(user_agent: str) -> str | None:
     name = first.group()
     if name.lower() != "mozilla" or name == text:
         return name
-    comment = text.partition("compatible;")[2].partition(")")[0]
-    named = _NAMED_IN_COMMENT.search(comment)
-    return named.group(1) if named and "MSIE" not in comment else None
+    for following in _COMPATIBLE.split(text)[1:]:
+        named = _compatible(following.partition(")")[0])
+        if named is not None:
+            return named
+    for part in text.split("(")[1:]:
+        comment = part.partition(")")[0]
+        if _URL_OR_ADDRESS.search(comment):
+            named = _versioned(comment)
+            if named is not None:
+                return named
+    return None
+
+
+def _compatible(comment: str) -> str | None:
+    """Return what follows ``compatible;`` in a comment, unless it is a browser.
+
+    Behind the name of a system only a name with a version counts: what else stands there
+    describes the system.
+    """
+    name = _product(comment.partition(";")[0])
+    if name is None or name.lower() in _BROWSERS:
+        return None
+    return _versioned(comment) if name.lower() in _NOT_CRAWLERS else name
+
+
+def _product(text: str) -> str | None:
+    """Return the first word that is a token, or else what the first word begins with.
+
+    ``Yahoo! Slurp`` is ``Slurp``. ``archive.org_bot`` is ``archive``: in a user-agent line its
+    name ends there too.
+    """
+    words = text.split()
+    for word in words:
+        if found := _WHOLE_TOKEN.fullmatch(word):
+            return found.group(1)
+    found = _TOKEN.match(words[0]) if words and not _URL_OR_ADDRESS.search(words[0]) else None
+    return found.group() if found else None
+
+
+def _versioned(comment: str) -> str | None:
+    """Return the first name with a version that is not that of a browser, engine or system."""
+    for name in _NAME_AND_VERSION.findall(comment):
+        if name.lower() not in _NOT_CRAWLERS:
+            return str(name)
+    return None
 
 
 def tokens_of(agent: str | Sequence[str], profile: Profile) -> tuple[str, ...]:
-    """An agent argument becomes product tokens in lower case, in falling preference.
+    """An agent argument becomes product tokens in lower case, in order of preference.
 
     No token at all, as from ``"*"`` or a browser's string, leaves the default group. Octets, as
     header fields have them, are read as Latin-1: a name must not be lost by its type.

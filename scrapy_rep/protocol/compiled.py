@@ -11,22 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
+from typing import Final
 
 from scrapy_rep.protocol import groups
+from scrapy_rep.protocol.firstmatch import FirstMatch
 from scrapy_rep.protocol.groups import Lines, Patterns
 from scrapy_rep.protocol.path import form_of
 from scrapy_rep.protocol.profiles import Profile
-from scrapy_rep.protocol.ruleset import FirstMatch, LongestMatch, MergedMatch
+from scrapy_rep.protocol.ruleset import LongestMatch, MergedMatch
 
 _Part = LongestMatch | FirstMatch
 _Source = Patterns | list[tuple[bool, str]]
 """What rules are made of: disallow and allow patterns, or both in the order of the file."""
 
+_OCTETS_OF_A_LINE: Final = 260
+"""Octets of memory for a pattern and the number of its line, about."""
+
 
 class Compiled:
     """The rules of one crawler now, and their lines once they are needed.
 
-    ``others`` are those of the crawlers that asked before.
+    ``others`` are those of the crawlers that asked before. Several threads may ask: what is made on
+    demand is published whole.
     """
 
     __slots__ = ("_fingerprints", "group", "lines", "parts", "rules", "wanted")
@@ -94,7 +100,7 @@ def size(compiled: Collection[Compiled]) -> int:
     parts = {id(part): part for one in compiled for part in one.parts}
     lines = {id(some): some for one in compiled for some in one.lines or ()}
     held = sum([part.size for part in parts.values()])
-    return held + sum([260 * len(some) for some in lines.values()]) + 400 * len(compiled)
+    return held + sum([_OCTETS_OF_A_LINE * len(some) for some in lines.values()])
 
 
 def _sources(

@@ -16,13 +16,11 @@ from scrapy_rep.protocol import syntax
 from scrapy_rep.protocol.syntax import Record
 
 LONGEST_DELAY: Final = 31_536_000.0
-"""Seconds of a year; nobody means more."""
+"""Seconds of a year. A value that asks for more counts as this much: it asks for a slow crawl."""
 
-_NUMBER: Final = re.compile(
-    r"(?:[0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:[eE][+-]?[0-9]{1,2})?"
-)
+_NUMBER: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _RATE: Final = re.compile(
-    r"([0-9]{1,9})[ \t]*/[ \t]*([0-9]{1,9})[ \t]*([smhdSMHD]?)(?:[ \t]+([0-9:]{4,5}-[0-9:]{4,5}))?"
+    r"([0-9]{1,8})[ \t]*/[ \t]*([0-9]+)[ \t]*([smhdSMHD]?)(?:[ \t]+([0-9:]{4,5}-[0-9:]{4,5}))?"
 )
 _WINDOW: Final = re.compile(r"([0-9]{2}):?([0-9]{2})[ \t]*-[ \t]*([0-9]{2}):?([0-9]{2})")
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -110,22 +108,26 @@ def _interval(rate: RequestRate) -> float:
 
 
 def crawl_delay(value: str) -> float | None:
-    """Seconds between two requests; None for what is no such number."""
-    if not _NUMBER.fullmatch(value):
-        return None
-    seconds = float(value)
-    return seconds if seconds <= LONGEST_DELAY else None
+    """Seconds between two requests, a year at most; None for what is not such a number.
+
+    A number too large for a float (``1e400``) is a year; text (``inf``, ``nan``) is ignored.
+    """
+    return min(float(value), LONGEST_DELAY) if _NUMBER.fullmatch(value) else None
 
 
 def request_rate(value: str) -> RequestRate | None:
-    """``3/60``, ``1/10m`` and ``1/5 0600-0845`` are rates; seconds unless a unit is given."""
+    """``3/60``, ``1/10m`` and ``1/5 0600-0845`` are rates; seconds unless a unit is given.
+
+    A rate slower than one request a year counts as that.
+    """
     found = _RATE.fullmatch(value)
     if found is None:
         return None
     requests = int(found.group(1))
-    seconds = float(int(found.group(2)) * _UNITS[found.group(3).lower()])
-    if not requests or not 0 < seconds <= LONGEST_DELAY:
+    seconds = float(found.group(2)) * _UNITS[found.group(3).lower()]
+    if not requests or not seconds:
         return None
+    seconds = min(seconds, requests * LONGEST_DELAY)
     return RequestRate(requests, seconds, visit_time(found.group(4) or ""))
 
 

@@ -37,9 +37,9 @@ def groups(
 ) -> Iterator[Group]:
     """A group lasts up to the next user-agent line that comes after a rule.
 
-    RFC 9309 section 2.1. In the profiles of 1994 and 1996 a blank line ends it too. Records
-    before the first user-agent line belong to no group. ``members`` are the keys that count as
-    rules here.
+    RFC 9309 section 2.1. In the profiles of 1994 and 1996 a blank line ends it too, and in that
+    of 1996 any line that is not a user-agent line is a rule. Records before the first user-agent
+    line belong to no group. ``members`` are the keys that count as rules here.
     """
     names: list[str] = []
     found: list[Record] = []
@@ -53,7 +53,7 @@ def groups(
             names.extend(tokens.names_of(record.value, profile))
         elif names and record.key != syntax.BLANK:
             found.append(record)
-            has_rule = has_rule or record.key in members
+            has_rule = has_rule or profile.extensions_are_rules or record.key in members
     if names and (has_rule or not profile.group_needs_a_rule):
         yield Group(names, found)
 

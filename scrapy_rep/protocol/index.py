@@ -195,13 +195,6 @@ class PatternIndex:
                 left.append(pattern)
         return left
 
-    @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        filed = len(self.heads) + len(self.ends) + len(self.guards)
-        floats = 500 * len(self.guards) if self.floats else 0
-        return 700 + 130 * len(self.prefixes.keys) + 320 * filed + floats
-
     def longest_literal(self, path: str) -> str | None:
         """The longest literal that begins a path has the most octets of those that do."""
         prefixes = self.prefixes

@@ -11,6 +11,13 @@ shorter: an ordinary URI is in it already, so that it costs nothing to bring it 
 
 The octets that may not stand in a URI are held against each other as they are, and count as the
 three octets of their encoded form where lengths are compared.
+
+Two more readings of a URI are rare, and only a URI that needs them pays for them:
+
+- A URI with escapes is also read as it is written, by the rules that may match within an escape
+  (:mod:`scrapy_rep.protocol.escapes`).
+- A URI with dot segments is also read with them removed (:func:`without_dots`): ``/a/../b`` and
+  ``/b`` are the same resource, so both must be allowed.
 """
 
 from __future__ import annotations
@@ -32,8 +39,12 @@ _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 )
 _KEPT_IN_1996: Final = frozenset(b"%/")
-_NOT_IN_A_URI: Final = re.compile("[^!#-;=?-Z\\[\\]_a-z~]")
 _NOT_ASCII: Final = re.compile("[\x80-\xff]")
+NOT_OF_A_URI: Final = re.compile("[^!#-;=?-Z\\[\\]_a-z~]|%(?![0-9A-Fa-f]{2})")
+UNRESERVED_ESCAPES: Final = re.compile(
+    "%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
+)
+_DOT: Final = re.compile("%2[Ee]")
 _ENCODED: Final = {octet: f"%{octet:02X}" for octet in range(0x80, 0x100)}
 _SCHEME: Final = "://"
 _ORIGIN: Final = re.compile("https?://[^/?;#%\x00- \x7f-\U0010ffff]+/")
@@ -50,6 +61,12 @@ class Form:
     encodes: bool
     """Octets outside ASCII are encoded in patterns, and URIs are taken as they are."""
     with_query: bool
+    removes_dots: bool
+    """A URI with dot segments is read with them and without."""
+    longer: re.Pattern[str]
+    """What counts as two octets more than are written, as it becomes an escape."""
+    shorter: re.Pattern[str] | None
+    """What counts as two octets less than are written, as it is decoded."""
 
     def path_text(self, text: str) -> str:
         """Octets of a path, before any ``?``, in normal form."""
@@ -90,28 +107,37 @@ class Form:
             text = _NOT_ASCII.split(text, maxsplit=1)[0]
         return text.partition("%")[0]
 
-    def octets(self, text: str) -> int:
-        """Octets of a text in normal form once all that must be is percent-encoded."""
-        if self.encodes:
-            return len(text)
-        return len(text) + 2 * len(_NOT_IN_A_URI.findall(text))
+    def octets(self, pattern: str) -> int:
+        """Octets of a pattern as written, by which RFC 9309 section 2.2.2 compares rules.
+
+        What must be encoded counts as the three octets of its escape, and an escape that only
+        hides an unreserved character as that character. All else counts as written: what two
+        patterns can say in two ways, as ``$`` and ``%24``, differs in length.
+        """
+        octets = len(pattern) + 2 * len(self.longer.findall(pattern))
+        if self.shorter is not None and "%" in pattern:
+            octets -= 2 * len(self.shorter.findall(pattern))
+        return octets
 
 
 @cache
 def form_of(profile: Profile) -> Form:
     """A profile determines its normal form."""
+    removes_dots = profile.dot_segments_are_removed
     if profile.uri_is_taken_as_it_is:
-        same = _escapes(frozenset(range(256)))
-        return Form(same, same, "%", True, True)
+        same = escapes_but(frozenset(range(256)))
+        return Form(same, same, "%", True, True, removes_dots, _NOT_ASCII, None)
+    longer, shorter = NOT_OF_A_URI, UNRESERVED_ESCAPES if profile.unreserved_is_decoded else None
     if profile.only_the_slash_stays_encoded:
-        kept = _escapes(_KEPT_IN_1996)
-        return Form(kept, kept, "%25", False, profile.query_is_matched)
-    more = frozenset() if profile.unreserved_is_decoded else _UNRESERVED
-    in_path, in_query = _escapes(_KEPT_IN_PATH | more), _escapes(_KEPT_IN_QUERY | more)
-    return Form(in_path, in_query, "%25", False, profile.query_is_matched)
+        in_path = in_query = escapes_but(_KEPT_IN_1996)
+    else:
+        more = frozenset() if profile.unreserved_is_decoded else _UNRESERVED
+        in_path, in_query = escapes_but(_KEPT_IN_PATH | more), escapes_but(_KEPT_IN_QUERY | more)
+    with_query = profile.query_is_matched
+    return Form(in_path, in_query, "%25", False, with_query, removes_dots, longer, shorter)
 
 
-def _escapes(kept: frozenset[int]) -> dict[str, str]:
+def escapes_but(kept: frozenset[int]) -> dict[str, str]:
     """Each pair of hex digits, in any case, with what ``%`` and the pair become."""
     table = {}
     for high in _HEX:
@@ -127,19 +153,52 @@ def match_path(uri: str, form: Form) -> str:
     RFC 9309 section 2.2.2. The fragment is dropped, a trailing ``?`` is kept, ``http://h?q`` is
     ``/?q``. Characters outside ASCII stand for their octets in UTF-8. Nothing is raised.
     """
+    return normal_path(readings(path_of(uri, form), form)[0], form)
+
+
+def path_of(uri: str, form: Form) -> str:
+    """The path and query of any URI as they are written there; a bare path stands for itself."""
     uri = uri.partition("#")[0]
     if form.encodes and uri.startswith("//"):
         # A caller who has encoded the URI may have left out the scheme.
         uri = "http:" + uri
-    return normal_path(_path_of(uri), form)
+    return _path_of(uri)
 
 
-def normal_path(path: str, form: Form) -> str:
-    """A path and query, as they stand in a URI, in normal form."""
+def readings(path: str, form: Form) -> list[str]:
+    """A path and query as written and, if it has dot segments, with those removed."""
     if "#" in path:
         path = path.partition("#")[0]
     if not path.isascii():
-        path = _octets_of(path).decode("latin-1")
+        path = octets_of(path).decode("latin-1")
+    if form.removes_dots and ("/." in path or "/%2" in path):
+        plain = without_dots(path)
+        if plain != path:
+            return [path, plain]
+    return [path]
+
+
+def without_dots(path: str) -> str:
+    """A path and query without the segments ``.`` and ``..``, written in any way.
+
+    RFC 3986 sections 5.2.4 and 6.2.2.3: ``/a/./b/../c`` is ``/a/c``, ``/..`` is ``/``.
+    """
+    before, mark, query = path.partition("?")
+    kept: list[str] = []
+    segment = ""
+    for written in before.split("/")[1:]:
+        segment = _DOT.sub(".", written)
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(written)
+    if segment in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept) + mark + query
+
+
+def normal_path(path: str, form: Form) -> str:
+    """A path and query in octets, as they stand in a URI, in normal form."""
     if form.encodes:
         return path
     if "?" not in path:
@@ -176,7 +235,7 @@ def _path_of(uri: str) -> str:
     return path if found.group() == "/" else "/" + path
 
 
-def _octets_of(text: str) -> bytes:
+def octets_of(text: str) -> bytes:
     """Lone surrogates stand for the octets that they were made from, where they were."""
     try:
         return text.encode("utf-8", "surrogateescape")

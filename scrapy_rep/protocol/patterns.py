@@ -28,7 +28,11 @@ class PatternSet:
     """All patterns of one kind, allow or disallow, that hold for one crawler.
 
     Some may be placed already. ``index`` is None until :meth:`put_in_order`. Each question about a
-    path raises TooCostlyError if the budget does not suffice; ``share`` sets have it together.
+    path raises TooCostlyError if the budget does not suffice. So many sets as ``share`` says have
+    it together, and so many paths as that of a question says.
+
+    Several threads may ask. Where the patterns are placed is made on demand and given up for the
+    index: each step reads what there is once, and with nothing there it places them all.
     """
 
     __slots__ = (
@@ -37,7 +41,6 @@ class PatternSet:
         "_form",
         "_given",
         "_literals",
-        "_octets",
         "_others",
         "_placed",
         "_steps",
@@ -52,7 +55,6 @@ class PatternSet:
         changed = {*form.changed(patterns)}
         plain = [p for p in patterns if "*" not in p and "$" not in p and p not in changed]
         self._form = form
-        self._octets = sum(map(len, patterns))
         self._literals = tuple(plain)
         self._others: Sequence[str] = ()
         if len(plain) < len(patterns):
@@ -73,11 +75,16 @@ class PatternSet:
         return len(self._literals) + len(self._others) > FEW
 
     @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        texts = 75 * (len(self._literals) + len(self._others)) + self._octets
-        index = self.index.size if self.index else 0
-        return 300 + texts + 140 * len(self._placed or ()) + self._apart_size + index
+    def others(self) -> Sequence[str]:
+        """The patterns that are no literals in normal form: all that hold ``*``, ``$`` or ``%``."""
+        return self._others
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What has been made on demand; it is another when the set takes a quarter more memory."""
+        bits = self._apart_size.bit_length()
+        apart = bits, self._apart_size >> max(bits - 3, 0)
+        return self.index is None, self._placed is None, self._tried, apart
 
     def put_in_order(self) -> PatternIndex:
         """An index is made, once it is clear that this pays."""
@@ -86,7 +93,7 @@ class PatternSet:
             self._given, self._placed = (), None
         return self.index
 
-    def match(self, path: str) -> bool:
+    def match(self, path: str, share: int = 1) -> bool:
         """Some pattern matches a path in normal form."""
         if self.index is None:
             begun = path.startswith(self._literals)
@@ -94,22 +101,22 @@ class PatternSet:
             begun = self.index.longest_literal(path) is not None
         if begun or not self._others:
             return begun
-        return any(wild.matches(path) for wild, _ in self._met(path))
+        return any(wild.matches(path) for wild, _ in self._met(path, share))
 
-    def longest(self, path: str) -> int:
+    def longest(self, path: str, share: int = 1) -> int:
         """Octets of the longest pattern that matches a path in normal form; 0 if none does."""
         text = self._longest_literal(path) if self._literals else None
         octets = self._form.octets(text) if text is not None else 0
-        for wild, _ in self._met(path) if self._others else ():
+        for wild, _ in self._met(path, share) if self._others else ():
             if wild.octets > octets and wild.matches(path):
                 octets = wild.octets
         return octets
 
-    def written(self, path: str, octets: int) -> list[str]:
+    def written(self, path: str, octets: int, share: int = 1) -> list[str]:
         """The patterns as they were written that gave :meth:`longest` its answer."""
         text = self._longest_literal(path)
         found = [text] if text is not None and self._form.octets(text) == octets else []
-        for wild, pattern in self._met(path) if self._others else ():
+        for wild, pattern in self._met(path, share) if self._others else ():
             if wild.octets == octets and wild.matches(path):
                 found.append(pattern)
         return found
@@ -122,10 +129,10 @@ class PatternSet:
             return None
         return max(filter(path.startswith, self._literals), key=len)
 
-    def _met(self, path: str) -> Iterator[tuple[Wildcard, str]]:
+    def _met(self, path: str, share: int) -> Iterator[tuple[Wildcard, str]]:
         """The patterns that are no literals and may match a path, taken apart and as written."""
-        if len(path) > self._uncounted:
-            yield from self._met_within_budget(path)
+        if len(path) * share > self._uncounted:
+            yield from self._met_within(self._steps // share, path)
             return
         for pattern in self._shown(path):
             wild = self._apart.get(pattern)
@@ -134,9 +141,8 @@ class PatternSet:
             if wild is not None:
                 yield wild, pattern
 
-    def _met_within_budget(self, path: str) -> Iterator[tuple[Wildcard, str]]:
-        """The same, where all of them together might take too long; raises TooCostlyError."""
-        left = self._steps
+    def _met_within(self, left: int, path: str) -> Iterator[tuple[Wildcard, str]]:
+        """The same within so many steps, as they might take too long; raises TooCostlyError."""
         for pattern in self.put_in_order().shown(path):
             left -= budget.STEPS_OF_A_PATTERN
             if self._fits(pattern, path):
@@ -154,9 +160,10 @@ class PatternSet:
         The first path is held against all of them, as it may be the last.
         """
         if self.index is None:
+            given = self._given
             if self._placed is None and not self._tried:
                 self._tried = True
-                return [*_showing(self._given, path), *self._unplaced()]
+                return [*_showing(given, path), *self._unplaced(given)]
             found = _showing(self._places(), path)
             if len(found) <= _FEW_SHOWN:
                 return found
@@ -164,15 +171,17 @@ class PatternSet:
 
     def _places(self) -> list[Placed]:
         """Each head, end and guard with the pattern that is found by it."""
-        if self._placed is None:
-            self._placed = [*self._given, *each_placed(self._unplaced(), self._form)]
+        given = self._given
+        found = self._placed
+        if found is None:
+            found = self._placed = [*given, *each_placed(self._unplaced(given), self._form)]
             self._given = ()
-        return self._placed
+        return found
 
-    def _unplaced(self) -> list[str]:
+    def _unplaced(self, given: Sequence[Placed]) -> list[str]:
         """The patterns that are no literals and were not given with their places."""
-        given = {pattern for *_, pattern in self._given}
-        return [pattern for pattern in self._others if pattern not in given]
+        known = {pattern for *_, pattern in given}
+        return [pattern for pattern in self._others if pattern not in known]
 
     def _may_match(self, pattern: str, path: str) -> bool:
         """A path is long enough for a pattern, and holds all of its pieces somewhere."""

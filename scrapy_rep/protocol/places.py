@@ -16,8 +16,8 @@ from scrapy_rep.protocol.path import Form
 from scrapy_rep.protocol.wildcard import floating_piece
 
 _LONGEST_GUARD: Final = 32
-"""Octets of a guard. The last octets of a longer piece tell it from others as well as all of it,
-and searching for more of them is slower where path and piece are made to be alike."""
+"""Octets of a guard in an index. The last octets of a longer piece tell it from others as well as
+all of it, and searching for more of them is slower where path and piece are made to be alike."""
 _TELLING: Final = 3
 """Octets of a text that few paths hold by chance."""
 
@@ -46,8 +46,6 @@ class Sieve(NamedTuple):
     ends: tuple[str, ...]
     guards: tuple[str, ...]
     number: int
-    octets: int
-    """Octets of the patterns."""
     placed: Sequence[Placed]
     """The patterns that took some time, to be used again."""
     wild: Sequence[str]
@@ -79,7 +77,7 @@ class Sieve(NamedTuple):
         for place, text, _ in slow:
             (heads, ends, guards)[place].append(text)
         all_heads = (*patterns, *heads)
-        return cls(all_heads, tuple(ends), tuple(guards), len(patterns), len(joined), slow, wild)
+        return cls(all_heads, tuple(ends), tuple(guards), len(patterns), slow, wild)
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -91,15 +89,8 @@ class Sieve(NamedTuple):
         """An index would be quicker in the long run."""
         return len(self.heads) > FEW or len(self.guards) > FEW
 
-    @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        texts = len(self.heads) + len(self.ends) + len(self.guards)
-        octets = self.octets if texts == self.number else 2 * self.octets
-        return 250 + octets + 75 * texts + 140 * len(self.placed)
 
-
-NO_PATTERNS: Final = Sieve((), (), (), 0, 0, (), ())
+NO_PATTERNS: Final = Sieve((), (), (), 0, (), ())
 
 
 def _placed(
@@ -120,7 +111,7 @@ def _placed(
         elif pattern[-1] == "*":
             others.append(pattern)
         elif pattern[-1] != "$":
-            guards.append(pattern[pattern.rfind("*") + 1 :][-_LONGEST_GUARD:])
+            guards.append(pattern[pattern.rfind("*") + 1 :])
         elif "*" in pattern[at + 1 :] or len(pattern) == at + 2:
             others.append(pattern)
         else:

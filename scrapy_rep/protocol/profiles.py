@@ -27,6 +27,7 @@ _NOT_OF_LINES = frozenset(
         "unreserved_is_decoded",
         "only_the_slash_stays_encoded",
         "query_is_matched",
+        "dot_segments_are_removed",
         "access_denied_closes_the_site",
         "default_life",
         "redirects_followed",
@@ -63,6 +64,8 @@ class Profile:
     blank_line_ends_the_group: bool = False
     group_needs_a_rule: bool = False
     """A record without a rule line is no record (1996 section 3.3, ``1*ruleline``)."""
+    extensions_are_rules: bool = False
+    """Any other line with a colon is a rule line too (1996 section 3.3, ``extension``)."""
     several_names_on_a_line: bool = False
     name_alphabet: str = LETTERS + DIGITS + "-_"
     """A name ends before the first other character; empty: the whole value is the name."""
@@ -87,6 +90,8 @@ class Profile:
     unreserved_is_decoded: bool = True
     only_the_slash_stays_encoded: bool = False
     query_is_matched: bool = True
+    dot_segments_are_removed: bool = True
+    """``/a/../b`` must be allowed as written and as ``/b`` (RFC 3986 sections 5.2.4, 6.2.2.3)."""
 
     # Access (RFC 9309 sections 2.3 and 2.4).
     access_denied_closes_the_site: bool = False
@@ -103,6 +108,12 @@ class Profile:
         """Raise ValueError for a combination that no document asks for."""
         if self.wildcards is not self.most_octets_win:
             raise ValueError("wildcards go with most_octets_win, and plain prefixes without")
+
+    def __reduce__(self) -> str | tuple[object, ...]:
+        """A profile that has a name is found by it, as profiles are compared by identity."""
+        if PROFILES.get(self.name) is self:
+            return named, (self.name,)
+        return super().__reduce__()
 
     @cached_property
     def lines_are_ordinary(self) -> bool:
@@ -129,6 +140,7 @@ GOOGLE = Profile(
     robots_txt_is_always_allowed=False,
     uri_is_taken_as_it_is=True,
     unreserved_is_decoded=False,
+    dot_segments_are_removed=False,
 )
 
 DRAFT1996 = Profile(
@@ -137,6 +149,7 @@ DRAFT1996 = Profile(
     colon_may_be_missing=False,
     blank_line_ends_the_group=True,
     group_needs_a_rule=True,
+    extensions_are_rules=True,
     name_alphabet="",
     agent_rule="line contains the token",
     all_groups_are_merged=False,

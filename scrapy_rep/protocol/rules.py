@@ -7,6 +7,7 @@ then it compiles the rules of the crawler that asks, and keeps those.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -16,9 +17,9 @@ from scrapy_rep.protocol import extensions, groups, syntax
 from scrapy_rep.protocol.compiled import Compiled
 from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
 from scrapy_rep.protocol.matcher import OutgrownError
-from scrapy_rep.protocol.path import ROBOTS_TXT
+from scrapy_rep.protocol.memory import Measure, measured
+from scrapy_rep.protocol.path import ROBOTS_TXT, octets_of
 from scrapy_rep.protocol.profiles import Profile, named
-from scrapy_rep.protocol.ruleset import Decisive
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, Record
 from scrapy_rep.protocol.verdict import (
     BY_RULE,
@@ -35,13 +36,28 @@ __all__ = ["RobotsTxt", "Rule", "Verdict"]
 _MOST_AGENTS: Final = 64
 """Crawlers whose rules one robots.txt keeps compiled; past that it begins anew."""
 _MOST_OCTETS: Final = 32_000_000
-"""Octets of memory for the compiled rules of all crawlers; past that too it begins anew."""
+"""Octets of memory for the rules of all crawlers; past that too it begins anew."""
+_MOST_GROWTH: Final = 32
+"""Octets of memory for each octet of the body that the rules of one crawler take at most."""
 
 
 class RobotsTxt:
-    """The rules of one robots.txt; made by :meth:`parse`. It is for one thread at a time."""
+    """The rules of one robots.txt; made by :meth:`parse`.
 
-    __slots__ = ("_allows", "_body", "_compiled", "_paces", "_parts", "_profile")
+    Several threads may ask at once. A copy made by :mod:`pickle` or :mod:`copy` has the octets and
+    the profile alone, and reads them anew.
+    """
+
+    __slots__ = (
+        "_allows",
+        "_body",
+        "_compiled",
+        "_file_values",
+        "_measured",
+        "_paces",
+        "_parts",
+        "_profile",
+    )
 
     def __init__(self, body: bytes, profile: Profile) -> None:
         self._body = body
@@ -49,23 +65,31 @@ class RobotsTxt:
         self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
         self._compiled: dict[tuple[str, ...], Compiled] = {}
         self._paces: dict[tuple[str, ...], Pace] = {}
+        self._file_values: dict[str, tuple[str, ...]] | None = None
+        self._measured: Measure | None = None
         self._parts: tuple[RobotsTxt, ...] = ()
         if profile.all_of:
             self._parts = tuple([RobotsTxt(body, part) for part in profile.all_of])
 
+    def __reduce__(self) -> tuple[type[RobotsTxt], tuple[bytes, Profile]]:
+        return type(self), (self._body, self._profile)
+
     @classmethod
     def parse(
         cls,
-        body: bytes,
+        body: bytes | bytearray | memoryview | str,
         *,
         profile: str | Profile = "rfc9309",
         max_size: int = DEFAULT_MAX_SIZE,
     ) -> RobotsTxt:
         """Any octets are a robots.txt; nothing is read before the first question.
 
-        RFC 9309 sections 2.2 and 2.5. ``max_size`` counts octets; what lies behind is ignored.
-        Raises ValueError for a profile that is not known.
+        RFC 9309 sections 2.2 and 2.5. A ``str`` stands for its octets in UTF-8. ``max_size``
+        counts octets; what lies behind is ignored. Raises TypeError for a body of another type,
+        and ValueError for a profile that is not known.
         """
+        if not isinstance(body, bytes):
+            body = _octets(body)
         if len(body) > max_size:
             body = syntax.truncate(body, max_size)
         return cls(body, named(profile))
@@ -103,7 +127,9 @@ class RobotsTxt:
             reason = NO_GROUP if compiled.group is None else NO_RULE_MATCHES
             return Verdict(True, group=compiled.group, reason=reason)
         rule = self._rule(compiled, decisive.allow, decisive.written)
-        lost = partial(self._lost, compiled, decisive) if decisive.overruled else None
+        lost = None
+        if decisive.overruled:
+            lost = self._rule(compiled, not decisive.allow, decisive.overruled)
         return Verdict(decisive.allow, rule, rule.line, compiled.group, BY_RULE, lost)
 
     def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
@@ -125,7 +151,12 @@ class RobotsTxt:
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The sitemaps of the file, each once, in order. RFC 9309 section 2.2.4."""
-        return tuple(dict.fromkeys(self._values(syntax.SITEMAP)))
+        return self._values(syntax.SITEMAP)
+
+    @property
+    def clean_params(self) -> tuple[str, ...]:
+        """The values of Clean-param lines, each once, in order: ``ref&sid /shop/``."""
+        return self._values(syntax.CLEAN_PARAM)
 
     @property
     def host(self) -> str | None:
@@ -134,25 +165,34 @@ class RobotsTxt:
 
     @property
     def size(self) -> int:
-        """Octets of memory that this object holds, about."""
-        held = compiling.size(self._compiled.values())
-        return 600 + len(self._body) + held + sum([part.size for part in self._parts])
+        """Octets of memory that this object holds; measured anew when it holds more than before."""
+        found = self._measured = measured(self, self._measured)
+        return found[1]
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What has been made on demand."""
+        found = list(self._compiled.values())
+        made = [(one.lines is None, one.rules.state) for one in found]
+        parts = [part.state for part in self._parts]
+        values = len(self._file_values or ())
+        return len(self._allows), len(self._paces), values, made, parts
 
     def _afresh(self, url: str, key: str | tuple[str, ...]) -> bool:
-        """The answer of a new matcher; a very long URL may ask for yet another one."""
-        try:
-            return self._remember(key)(url)
-        except OutgrownError:
-            return self._remember(key)(url)
+        """The answer of a new matcher; a very long URL may outgrow one of each rule set at once."""
+        if self._parts:
+            return self._remember(key, partial(_all_allow, self._parts, key))(url)
+        rules = self._compile(key).rules
+        while True:
+            with suppress(OutgrownError):  # One more rule set has its index then.
+                return self._remember(key, rules.matcher())(url)
 
-    def _remember(self, key: str | tuple[str, ...]) -> Callable[[str], bool]:
-        """The rules that an agent argument leads to are kept for its next question."""
+    def _remember(
+        self, key: str | tuple[str, ...], allows: Callable[[str], bool]
+    ) -> Callable[[str], bool]:
+        """What an agent argument leads to is kept for its next question."""
         if len(self._allows) >= _MOST_AGENTS:
             self._allows.clear()
-        if self._parts:
-            allows: Callable[[str], bool] = partial(_all_allow, self._parts, key)
-        else:
-            allows = self._compile(key).rules.matcher()
         self._allows[key] = allows
         return allows
 
@@ -160,13 +200,22 @@ class RobotsTxt:
         wanted = tokens.tokens_of(agent, self._profile)
         compiled = self._compiled.get(wanted)
         if compiled is None:
-            others = self._compiled.values()
-            if others and (len(others) >= _MOST_AGENTS or compiling.size(others) > _MOST_OCTETS):
+            if self._is_full():
                 self._compiled.clear()
                 self._allows.clear()
+            others = list(self._compiled.values())
             compiled = Compiled(self._text(), wanted, self._profile, others)
             self._compiled[wanted] = compiled
         return compiled
+
+    def _is_full(self) -> bool:
+        """The rules of all crawlers are too many; most files need not be measured to know it."""
+        number = len(self._compiled)
+        if number >= _MOST_AGENTS:
+            return True
+        if number * _MOST_GROWTH * len(self._body) <= _MOST_OCTETS:
+            return False
+        return compiling.size(list(self._compiled.values())) > _MOST_OCTETS
 
     def _text(self) -> bytes:
         return syntax.text_of(self._body, self._profile)
@@ -174,25 +223,26 @@ class RobotsTxt:
     def _records(self) -> list[Record]:
         return list(syntax.records(self._text().decode("latin-1"), self._profile))
 
-    def _values(self, key: str) -> list[str]:
-        """The values of the lines of a key anywhere in the file, as UTF-8."""
-        if key[:4].encode() not in self._text().lower():
-            return []
-        values = (record.value for record in self._records() if record.key == key)
-        return [value.encode("latin-1").decode("utf-8", "replace") for value in values if value]
+    def _values(self, key: str) -> tuple[str, ...]:
+        """The values of the lines of a key anywhere in the file, each once, as UTF-8."""
+        if self._file_values is None:
+            self._file_values = {}
+        found = self._file_values.get(key)
+        if found is None:
+            values = []
+            if key[:4].encode() in self._text().lower():
+                values = [one.value for one in self._records() if one.key == key and one.value]
+            texts = [value.encode("latin-1").decode("utf-8", "replace") for value in values]
+            found = self._file_values[key] = tuple(dict.fromkeys(texts))
+        return found
 
     def _rule(self, compiled: Compiled, allow: bool, patterns: Sequence[str]) -> Rule:
         """The rule of the patterns that stands first in the file."""
         if compiled.lines is None:
-            compiled.find_lines(self._text(), self._profile, self._compiled.values())
+            compiled.find_lines(self._text(), self._profile, list(self._compiled.values()))
         line, pattern = compiled.first(allow, patterns)
         shown = pattern.encode("latin-1").decode("utf-8", "backslashreplace")
         return Rule(allow, shown, line)
-
-    def _lost(self, compiled: Compiled, decisive: Decisive) -> Rule | None:
-        if not decisive.overruled:
-            return None
-        return self._rule(compiled, not decisive.allow, decisive.overruled)
 
     def _strictest(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """The first verdict that forbids counts; if none does, the first of all."""
@@ -205,11 +255,12 @@ class RobotsTxt:
             paces = (RobotsTxt._pace(part, agent) for part in self._parts)
             return extensions.politest(paces)
         wanted = tokens.tokens_of(agent, self._profile)
-        if wanted not in self._paces:
+        pace = self._paces.get(wanted)
+        if pace is None:
             if len(self._paces) >= _MOST_AGENTS:
                 self._paces.clear()
-            self._paces[wanted] = self._read_pace(wanted)
-        return self._paces[wanted]
+            pace = self._paces[wanted] = self._read_pace(wanted)
+        return pace
 
     def _read_pace(self, wanted: tuple[str, ...]) -> Pace:
         text = self._text()
@@ -217,6 +268,15 @@ class RobotsTxt:
         if b"delay" not in low and b"request-rate" not in low and b"visit-time" not in low:
             return Pace()
         return extensions.pace_of(groups.pace_records_for(text, wanted, self._profile))
+
+
+def _octets(body: bytearray | memoryview | str) -> bytes:
+    if isinstance(body, str):
+        return octets_of(body)
+    if isinstance(body, (bytearray, memoryview)):
+        return bytes(body)
+    wanted = "bytes, bytearray, memoryview or str"
+    raise TypeError(f"a robots.txt is {wanted}, not {type(body).__name__}")
 
 
 def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: str) -> bool:

@@ -1,38 +1,46 @@
 """The rules of one crawler, compiled: a URI goes in, permission comes out.
 
-RFC 9309 section 2.2.2, and section 3.2.2 of the draft of 1996 for :class:`FirstMatch`. Each kind
-of rule set answers the same two questions; which kind is made is a field of the profile.
+RFC 9309 section 2.2.2. :class:`scrapy_rep.protocol.firstmatch.FirstMatch` answers the same two
+questions as :class:`LongestMatch`; which of them is made is a field of the profile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 
 from scrapy_rep.protocol.blocks import cleaned
 from scrapy_rep.protocol.budget import TooCostlyError
-from scrapy_rep.protocol.matcher import LONG_URI, PATIENCE, Matcher, matcher_for, ordered
-from scrapy_rep.protocol.path import ROBOTS_TXT, Form, literal, match_path
+from scrapy_rep.protocol.decisive import Decisive, RuleSet, Text, decisive, passes, strictest
+from scrapy_rep.protocol.escapes import AS_WRITTEN, as_written, patterns_within
+from scrapy_rep.protocol.matcher import (
+    LONG_URI,
+    PATIENCE,
+    Matcher,
+    OutgrownError,
+    matcher_for,
+    ordered,
+)
+from scrapy_rep.protocol.memory import Measure, measured
+from scrapy_rep.protocol.path import (
+    ROBOTS_TXT,
+    Form,
+    normal_path,
+    octets_of,
+    path_of,
+    readings,
+)
 from scrapy_rep.protocol.patterns import PatternSet
 from scrapy_rep.protocol.places import NO_PATTERNS, Sieve
 
 
-class Decisive(NamedTuple):
-    """What decided: the kind and the patterns of the rules, and of the best of the other kind.
-
-    ``path`` is the match path; ``allow`` is None where no rule matched. Patterns are as written;
-    several may be of the same length. If it was ``too_costly`` to find out, ``allow`` is False.
-    """
-
-    path: str
-    allow: bool | None = None
-    written: Sequence[str] = ()
-    overruled: Sequence[str] = ()
-    too_costly: bool = False
-
-
 class LongestMatch:
-    """The rule with the most octets is used; on a tie it is the allow rule."""
+    """The rule with the most octets is used; on a tie it is the allow rule.
+
+    Several threads may ask. What is made on demand is published whole, in one step; what it is
+    made of is read before it is looked for, and given up after it is published. So a thread that
+    finds nothing made has read all that it takes to make it.
+    """
 
     __slots__ = (
         "_allow",
@@ -41,8 +49,11 @@ class LongestMatch:
         "_asked",
         "_disallow",
         "_form",
+        "_measured",
+        "_rules_within",
         "_share",
         "_sieve",
+        "_within_is_known",
     )
 
     def __init__(
@@ -55,84 +66,163 @@ class LongestMatch:
         share: int = 1,
     ) -> None:
         self._sieve = Sieve.of(*cleaned(disallow), form)
+        self._allow_lines = allow
         self._disallow: PatternSet | None = None
         self._allow: PatternSet | None = None
-        self._allow_lines = allow
         self._form = form
         self._always = ROBOTS_TXT if robots_txt_is_free else None
         self._asked = 0
         self._share = share
+        self._rules_within: _Within | None = None
+        self._within_is_known = form.encodes
+        self._measured: Measure | None = None
 
     @property
     def size(self) -> int:
-        """Octets of memory, about."""
-        allow = self._allow.size if self._allow else 100 * len(self._allow_lines)
-        disallow = self._disallow.size if self._disallow else 0
-        return 200 + self._sieve.size + disallow + allow
+        """Octets of memory."""
+        found = self._measured = measured(self, self._measured)
+        return found[1]
+
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What has been made on demand."""
+        made = [found and found.state for found in (self._disallow, self._allow)]
+        within = self._rules_within
+        return self._sieve is NO_PATTERNS, *made, within and within.state
 
     @property
     def _forbids(self) -> PatternSet:
         """The disallow rules are read when a path shows that one may match it."""
-        if self._disallow is None:
-            sieve = self._sieve
-            self._disallow = PatternSet(sieve.patterns, self._form, sieve.placed, share=self._share)
-        return self._disallow
+        sieve = self._sieve
+        found = self._disallow
+        if found is None:
+            found = PatternSet(sieve.patterns, self._form, sieve.placed, share=self._share)
+            self._disallow = found
+        return found
 
     @property
     def _permits(self) -> PatternSet:
         """The allow rules are read when a disallow rule may match."""
-        if self._allow is None:
-            self._allow = PatternSet(cleaned(self._allow_lines)[0], self._form, share=self._share)
+        lines = self._allow_lines
+        found = self._allow
+        if found is None:
+            found = self._allow = PatternSet(cleaned(lines)[0], self._form, share=self._share)
             self._allow_lines = []
-        return self._allow
+        return found
 
     def matcher(self) -> Matcher:
         """The quickest function there is for these rules: it says whether a URI may be fetched."""
-        index = self._disallow.index if self._disallow is not None else None
-        if index is not None:
-            return ordered(index, self._decides, self._form)
-        return matcher_for(self._sieve, self._decides, self._form, self._put_in_order)
+        sieve = self._sieve
+        if sieve is NO_PATTERNS:
+            return ordered(self._forbids.put_in_order(), self, self._form)
+        return matcher_for(sieve, self, self._form, self._put_in_order)
 
     def _put_in_order(self) -> None:
         """An index of the disallow rules takes the place of their sieve."""
         self._forbids.put_in_order()
         self._sieve = NO_PATTERNS
 
-    def _decides(self, path: str) -> bool:
+    def reading(self, path: str) -> str | None:
+        """The match path of a path as it stands in a URI; None if it may have several."""
+        form = self._form
+        if not self._within_is_known:
+            self._seek_within()
+        if self._rules_within is not None:
+            return None
+        if "#" in path:
+            path = path.partition("#")[0]
+        if not path.isascii():
+            path = octets_of(path).decode("latin-1")
+        normal = normal_path(path, form)
+        if form.removes_dots and (form.shorter is None or ("." in normal and "/." in normal)):
+            return None
+        return normal
+
+    def careful(self, path: str, allows: Matcher) -> bool:
+        """All that a path as it stands in a URI may be read as must be allowed."""
+        for texts in self.readings(path):
+            _, normal, share = texts[0]
+            allowed = allows("", normal, share)
+            within = self._rules_within
+            differs = within and texts[1:] and within.differs(texts[1].path, share, allowed)
+            if differs:
+                allowed = passes(texts, self._always)
+            if not allowed:
+                return False
+        return True
+
+    def readings(self, path: str) -> list[list[Text]]:
+        """What a path as it stands in a URI may be read as; each reading is one text or two.
+
+        The first is the match path. The second is the path with its escapes, for the rules that
+        may match within one.
+        """
+        within = self._within
+        found: list[list[tuple[RuleSet, str]]] = []
+        for written in readings(path, self._form):
+            found.append([(self, normal_path(written, self._form))])
+            if within is not None and ("%" in written or not written.isascii()):
+                found[-1].append((within, as_written(written, self._form)))
+        share = sum(map(len, found))
+        return [[Text(rules, text, share) for rules, text in texts] for texts in found]
+
+    @property
+    def _within(self) -> _Within | None:
+        """The rules that may match within an escape, if there are any."""
+        if not self._within_is_known:
+            self._seek_within()
+        return self._rules_within
+
+    def _seek_within(self) -> None:
+        """They are sought once, when the first URI comes that is not in normal form."""
+        sieve, lines = self._sieve, self._allow_lines
+        forbids, permits = self._disallow, self._allow
+        disallow = patterns_within(forbids.others if forbids else sieve.patterns)
+        allow = patterns_within(permits.others if permits else cleaned(lines)[0])
+        if disallow or allow:
+            self._rules_within = _Within(disallow, allow, self._share)
+        self._within_is_known = True
+
+    def decides(self, path: str, share: int = 1) -> bool:
         """A path is allowed unless the longest rule that matches it is a disallow."""
-        octets: int | None = 0
+        octets = 0
         if self._allow_lines or self._allow is not None:
             if self._asked < PATIENCE:
                 self._count(path)
-            octets = self.permitted(path)
+            try:
+                octets = self._permits.longest(path, share)
+            except TooCostlyError:
+                octets = 0  # A disallow rule that matches counts as the longer one.
         try:
             if not octets:
-                return not self._forbids.match(path) or path == self._always
-            return octets >= self._forbids.longest(path) or path == self._always
+                return not self._forbids.match(path, share) or path == self._always
+            return octets >= self._forbids.longest(path, share) or path == self._always
         except TooCostlyError:
             return path == self._always
 
     def decisive(self, uri: str) -> Decisive:
-        """The rule that decides, and the one of the other kind that it overrules."""
-        return _decisive([self], match_path(uri, self._form))
+        """The rule that decides, and the one of the other kind that it overrules.
 
-    def forbidden(self, path: str) -> int:
+        Of a URI with dot segments that is allowed with them, and not without them, the rule that
+        forbids it without them.
+        """
+        found = [decisive(texts) for texts in self.readings(path_of(uri, self._form))]
+        return strictest(found, self._always)
+
+    def forbidden(self, path: str, share: int) -> int:
         """Octets of the longest disallow rule that matches; raises TooCostlyError."""
         self._count(path)
         if self._asked >= PATIENCE and self._forbids.is_many:
             self._put_in_order()
-        return self._forbids.longest(path)
+        return self._forbids.longest(path, share)
 
-    def permitted(self, path: str) -> int | None:
-        """Octets of the longest allow rule that matches; None if that is too costly to know."""
-        try:
-            return self._permits.longest(path)
-        except TooCostlyError:
-            return None
+    def permitted(self, path: str, share: int) -> int:
+        """Octets of the longest allow rule that matches; raises TooCostlyError."""
+        return self._permits.longest(path, share)
 
-    def written(self, path: str, octets: int, *, allow: bool) -> list[str]:
+    def written(self, path: str, share: int, octets: int, *, allow: bool) -> list[str]:
         """The rules of one kind, as written, that are so long and match."""
-        return (self._permits if allow else self._forbids).written(path, octets) if octets else []
+        return (self._permits if allow else self._forbids).written(path, octets, share)
 
     def _count(self, path: str) -> None:
         """After so many questions, or one as long as they are, an index of many rules pays."""
@@ -156,7 +246,12 @@ class MergedMatch:
         self._form = form
         self._always = ROBOTS_TXT if robots_txt_is_free else None
 
-    def matcher(self) -> Matcher:
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What has been made on demand."""
+        return tuple([part.state for part in self._parts])
+
+    def matcher(self) -> Callable[[str], bool]:
         """A function that says whether a URI may be fetched."""
         asked = [part.matcher() for part in self._parts]
 
@@ -167,86 +262,62 @@ class MergedMatch:
         return allows
 
     def _decides(self, uri: str) -> bool:
-        decisive = self.decisive(uri)
-        return decisive.allow is not False or decisive.path == self._always
+        return all(passes(texts, self._always) for texts in self._readings(uri))
 
     def decisive(self, uri: str) -> Decisive:
         """The rule that decides, and the one of the other kind that it overrules."""
-        return _decisive(self._parts, match_path(uri, self._form))
+        return strictest([decisive(texts) for texts in self._readings(uri)], self._always)
+
+    def _readings(self, uri: str) -> Iterator[list[Text]]:
+        """What a URI may be read as, for all groups together."""
+        path = path_of(uri, self._form)
+        each = [part.readings(path) for part in self._parts]
+        return ([*chain.from_iterable(texts)] for texts in zip(*each, strict=True))
 
 
-def _decisive(parts: Sequence[LongestMatch], path: str) -> Decisive:
-    """The rule of several rule sets that decides, and the one that it overrules."""
-    try:
-        disallow = max([part.forbidden(path) for part in parts])
-    except TooCostlyError:
-        return Decisive(path, False, too_costly=True)
-    permitted = [part.permitted(path) for part in parts]
-    allow = max([octets or 0 for octets in permitted])
-    if allow < disallow and None in permitted:
-        return Decisive(path, False, too_costly=True)
-    if not disallow and not allow:
-        return Decisive(path)
-    forbids = [p for part in parts for p in part.written(path, disallow, allow=False)]
-    permits = [p for part in parts for p in part.written(path, allow, allow=True)]
-    if allow >= disallow:
-        return Decisive(path, True, permits, forbids)
-    return Decisive(path, False, forbids, permits)
+class _Within:
+    """The rules that may match within an escape, held against a URI as it is written.
 
+    ``/*2Fb`` is such a rule: it matches ``/?q=a%2Fb``, whose normal form holds no ``2F``. Both
+    collections come from :func:`scrapy_rep.protocol.escapes.patterns_within`.
+    """
 
-class FirstMatch:
-    """The first rule that matches, in the order of the file, is used (1996 section 3.2.2)."""
+    __slots__ = ("_matcher", "_patterns", "_rules")
 
-    __slots__ = ("_allow", "_always", "_form", "_heads", "_written")
-
-    def __init__(
-        self, rules: Iterable[tuple[bool, str]], form: Form, *, robots_txt_is_free: bool
-    ) -> None:
-        first: dict[tuple[str, bool], str] = {}
-        for allow, pattern in rules:
-            if pattern:
-                first.setdefault((literal(pattern, form), allow), pattern)
-        self._heads = tuple([text for text, _ in first])
-        self._allow = bytes([allow for _, allow in first])
-        self._written = {
-            number: pattern
-            for number, ((text, _), pattern) in enumerate(first.items())
-            if text != pattern
-        }
-        self._form = form
-        self._always = ROBOTS_TXT if robots_txt_is_free else None
+    def __init__(self, disallow: dict[str, str], allow: dict[str, str], share: int) -> None:
+        self._patterns = disallow, allow
+        self._rules = LongestMatch(
+            [*disallow], [*allow], AS_WRITTEN, robots_txt_is_free=False, share=share
+        )
+        self._matcher = self._rules.matcher()
 
     @property
-    def size(self) -> int:
-        """Octets of memory, about."""
-        return 300 + sum([70 + len(text) for text in self._heads]) + 150 * len(self._written)
+    def state(self) -> tuple[object, ...]:
+        """What has been made on demand."""
+        return self._rules.state
 
-    def matcher(self) -> Matcher:
-        """A function that says whether a URI may be fetched."""
-        return self._allows
+    def differs(self, path: str, share: int, allowed: bool) -> bool:
+        """These rules may say something else of a path as it is written than all others do."""
+        if not allowed and not self._patterns[True]:
+            return False
+        return self._allows(path, share) is not allowed
 
-    def _allows(self, uri: str) -> bool:
-        """A URI may be fetched unless the first rule that matches it is a disallow."""
-        path = match_path(uri, self._form)
-        if not path.startswith(self._heads) or path == self._always:
-            return True
-        return bool(self._allow[next(self._matching(path))])
+    def _allows(self, path: str, share: int) -> bool:
+        try:
+            return self._matcher("", path, share)
+        except OutgrownError:
+            self._matcher = matcher = self._rules.matcher()
+            return matcher("", path, share)
 
-    def _matching(self, path: str) -> Iterator[int]:
-        """The numbers of the rules that match, in their order."""
-        return (number for number, text in enumerate(self._heads) if path.startswith(text))
+    def forbidden(self, path: str, share: int) -> int:
+        """Octets of the longest disallow rule that matches; raises TooCostlyError."""
+        return self._rules.forbidden(path, share)
 
-    def decisive(self, uri: str) -> Decisive:
-        """The rule that decides, and the first of the other kind that it overrules."""
-        path = match_path(uri, self._form)
-        matching = [*self._matching(path)]
-        if not matching:
-            return Decisive(path)
-        first = matching[0]
-        allow = self._allow[first]
-        others = [number for number in matching if self._allow[number] != allow][:1]
-        return Decisive(path, bool(allow), self._shown([first]), self._shown(others))
+    def permitted(self, path: str, share: int) -> int:
+        """Octets of the longest allow rule that matches; raises TooCostlyError."""
+        return self._rules.permitted(path, share)
 
-    def _shown(self, numbers: list[int]) -> list[str]:
-        """Rules as they are written."""
-        return [self._written.get(number, self._heads[number]) for number in numbers]
+    def written(self, path: str, share: int, octets: int, *, allow: bool) -> list[str]:
+        """The rules of one kind, as the file has them, that are so long and match."""
+        found = self._rules.written(path, share, octets, allow=allow)
+        return [self._patterns[allow][text] for text in found]

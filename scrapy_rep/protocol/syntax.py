@@ -26,6 +26,8 @@ CRAWL_DELAY: Final = "crawl-delay"
 REQUEST_RATE: Final = "request-rate"
 VISIT_TIME: Final = "visit-time"
 CLEAN_PARAM: Final = "clean-param"
+EXTENSION: Final = "extension"
+"""The key of a line with any other key, where that counts as a rule line (1996)."""
 BLANK: Final = ""
 """The key of a line without anything, not even a comment: it ends a record of 1994 and 1996."""
 
@@ -52,6 +54,8 @@ _UTF16_BOMS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _MARKS_BEGIN: Final = frozenset((b"\xef", b"\xfe", b"\xff"))
 _BLANK_LINES: Final = re.compile(rb"\n[ \t\n]*\n")
 _CR_IS_LF: Final = bytes.maketrans(b"\r", b"\n")
+_TOKEN: Final = re.compile(r"[!#-'*+.0-9A-Z^-z|~-]+")
+"""A token of RFC 1945 section 2.2, which the draft of 1996 refers to."""
 _TWO_WORDS: Final = re.compile(r"([^ \t]+)[ \t]+([^ \t]+)")
 
 
@@ -172,6 +176,8 @@ def record_of(line: str, number: int, profile: Profile) -> Record | None:
         name, value = words.groups()
     written = name.strip(white).lower()
     key = _key_of(written, profile)
+    if key is None and colon and _TOKEN.fullmatch(written) and profile.extensions_are_rules:
+        key = EXTENSION
     if key is None:
         return None
     return Record(number, key, value.strip(white), not colon or written != key)

@@ -5,8 +5,7 @@ RFC 9309 section 2.2.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from scrapy_rep.protocol import syntax
@@ -40,8 +39,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict says whether a request may be sent, and why.
+    """A verdict says whether a request may be sent, and why; it is true if the request may.
 
+    It is plain data: it can be kept, compared and sent, and does not keep the file in memory.
     ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself``,
     ``too costly``, or a word of the access method such as ``unreachable``.
     """
@@ -52,13 +52,9 @@ class Verdict:
     group: str | None = None
     """The name of the group as matched, in lower case; ``*`` for the default group."""
     reason: str = NO_RULE_MATCHES
-    _overruled: Callable[[], Rule | None] | None = field(default=None, repr=False, compare=False)
+    overruled: Rule | None = None
+    """The strongest rule of the other kind that matched too and lost, if there is one."""
 
-    def __reduce__(self) -> tuple[type[Verdict], tuple[object, ...]]:
-        # A copy that travels says all but what it would have to look up in the file.
-        return type(self), (self.allowed, self.rule, self.line, self.group, self.reason)
-
-    @property
-    def overruled(self) -> Rule | None:
-        """The strongest rule of the other kind that matched too and lost, if there is one."""
-        return self._overruled() if self._overruled is not None else None
+    def __bool__(self) -> bool:
+        """Return ``allowed``."""
+        return self.allowed

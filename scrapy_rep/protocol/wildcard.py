@@ -46,40 +46,37 @@ class Wildcard(NamedTuple):
             return path == self.head
         if not path.startswith(self.head):
             return False
+        if self.differs and "?" in path:
+            return self._matches_in_query(path)
         at = len(self.head)
         for piece in self.floats:
             found = path.find(piece.text, at)
             if found < 0:
-                return self.differs and self._matches_in_query(path)
+                return False
             at = found + len(piece.text)
         return self.tail is None or _ends_with(self.tail, path, at)
 
     def _matches_in_query(self, path: str) -> bool:
-        """A piece is not there as part of a path; as part of a query it may be another text."""
+        """Each piece is taken where it ends first: as part of the path, or of the query."""
         query = path.find("?") + 1
-        if not query:
-            return False
         at = len(self.head)
-        lost: set[str] = set()  # what is not found once is not found from a later place on either
+        places: dict[tuple[str, int], int] = {}
         for text, in_query in self.floats:
-            found = -1 if text in lost else path.find(text, at)
-            taken = text
-            if found < 0:
-                lost.add(text)
-                if in_query == text:
-                    return False
-                found = path.find(in_query, max(at, query))
-                taken = in_query
-            if found < 0:
+            found = _next(path, text, at, 0, places)
+            other = _next(path, in_query, at, query, places) if in_query != text else -1
+            if found < 0 and other < 0:
                 return False
-            at = found + len(taken)
+            if other < 0 or 0 <= found <= other + len(in_query) - len(text):
+                at = found + len(text)
+            else:
+                at = other + len(in_query)
         return self.tail is None or _ends_with(self.tail, path, at)
 
     def steps(self, path: str) -> int:
         """The octets that :meth:`matches` may compare at most.
 
         Searching for a piece compares up to its length times the length of the path. Where pieces
-        differ in a query, each may be searched for three times.
+        differ in a query, each is searched for twice; what was found is looked up again.
         """
         if self.exact or not path.startswith(self.head):
             return 0
@@ -90,6 +87,14 @@ class Wildcard(NamedTuple):
     def size(self) -> int:
         """Octets of memory, about."""
         return 400 + 8 * len(self.floats) + 180 * len({*self.floats})
+
+
+def _next(path: str, text: str, at: int, least: int, places: dict[tuple[str, int], int]) -> int:
+    """Where a text begins next, from two places on; what was found before is not sought again."""
+    found = places.get((text, least), 0)
+    if 0 <= found < max(at, least) or (text, least) not in places:
+        found = places[text, least] = path.find(text, max(at, least))
+    return found
 
 
 def _ends_with(piece: Piece, path: str, at: int) -> bool:
@@ -110,10 +115,9 @@ def wildcard(pattern: str, form: Form) -> Wildcard:
     """
     ends = pattern.endswith("$")
     texts = (pattern[:-1] if ends else pattern).split("*")
-    wildcards = len(texts) - 1 + ends
     texts[1:-1] = filter(None, texts[1:-1])
     pieces = _pieces(texts, form)
-    octets = sum([form.octets(piece.text) for piece in pieces]) + wildcards
+    octets = form.octets(pattern)
     exact = ends and len(pieces) == 1
     tail = pieces.pop() if ends and not exact else None
     if tail is not None and not tail.text:

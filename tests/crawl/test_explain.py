@@ -118,7 +118,22 @@ async def test_explain_of_other_schemes_needs_no_fetch(site: Site) -> None:
     assert "robotstxt/request_count" not in result.stats
 
 
-@pytest.mark.parametrize("url", ["http://", "http:///x", "http://[::1/", "http://h:port/"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "http:///x",
+        "http://[::1/",
+        "http://h:port/",
+        "nonsense",
+        "",
+        "//e.org/",
+        "/private",
+        "e.org/private",
+        " https://e.org/",
+        "3x:y",
+    ],
+)
 @ensureDeferred
 async def test_explain_of_a_broken_url_is_an_error(url: str) -> None:
     """There is no authority to ask."""

@@ -10,6 +10,7 @@ from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware, RepRobotParser
@@ -79,6 +80,16 @@ async def test_the_matcher_serves_the_built_in(site: Site) -> None:
     result = await visit(shop, settings)
     assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
     assert gates(result) == ["RobotsTxtMiddleware"]
+
+
+@pytest.mark.parametrize("body", [b"User-agent: *\nDisallow: /private\n", b"Disallow", b"\xff\x00"])
+def test_the_parser_works_without_a_crawler(body: bytes) -> None:
+    """As Scrapy's own parsers do: a script or a test has no crawler to hand in."""
+    theirs = ProtegoRobotParser.from_crawler(None, body)  # type: ignore[arg-type]
+    ours = RepRobotParser.from_crawler(None, body)
+    for url in ("https://e.org/", "https://e.org/private/x"):
+        assert ours.allowed(url, "mybot") is theirs.allowed(url, "mybot")
+    assert ours.crawl_delay("mybot") is None
 
 
 @ensureDeferred

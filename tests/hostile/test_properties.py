@@ -18,7 +18,7 @@ AGENT = "mybot"
 pieces = st.sampled_from(
     ["/", "a", "b", "ab", "*", "*", "$", "?", "%2F", "%2f", "%3F", "%41", "%61", "%", "%2", "%zz",
      "%25", "%2A", "%24", ":", "%3A", "@", "=", "%3D", "&", "é", "%C3%A9", " ", "%20", "~", ";",
-     "F", "2", "5", "2F"]
+     "F", "2", "5", "2F", "/.", "/..", "/%2e", "/.%2E/", "."]
 )  # fmt: skip
 patterns = st.lists(pieces, max_size=8).map("".join)
 rooted = patterns.map(lambda text: "/" + text)
@@ -38,6 +38,13 @@ def body_of(rules: list[str]) -> bytes:
 @example(["Disallow: /*%2Fa?b"], "/x?/a?b")
 @example(["Disallow: *F"], "/a%2F")
 @example(["Disallow: /*5$"], "/100%")
+@example(["Disallow: /*%2Fa*b"], "/x?/ab%2Fa")
+@example(["Disallow: /*2Fb"], "/?q=a%2Fb")
+@example(["Disallow: /*%"], "/a%41")
+@example(["Disallow: /*%2$"], "/a%C3%A9%2")
+@example(["Disallow: /b"], "/a/%2e%2E/b")
+@example(["Disallow: /a/../b", "Allow: /b"], "/a/../b")
+@example(["Allow: /a*c", "Disallow: /a%24c"], "/a$c")
 def test_the_matcher_agrees_with_a_slow_one(rules: list[str], path: str) -> None:
     """RFC 9309 section 2.2.2: octet by octet, or all at once, the answer is the same."""
     body = body_of(rules)

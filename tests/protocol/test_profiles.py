@@ -124,6 +124,48 @@ def test_a_comment_line_ends_no_record(profile: str) -> None:
     assert not allowed(b"User-agent: a\n# x\nDisallow: /y\n", "/y", "a", profile)
 
 
+EXTENSIONS = [
+    "Crawl-delay: 5",
+    "Sitemap: https://e.org/s.xml",
+    "Host: e.org",
+    "X-Y.z_1: a b",
+    "noindex:",
+]
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_a_record_of_1996_may_have_extensions_only(extension: str) -> None:
+    """1996 section 3.3: ``ruleline = disallowline | allowline | extension``."""
+    body = f"User-agent: mybot\n{extension}\n\nUser-agent: *\nDisallow: /\n"
+    robots = RobotsTxt.parse(body, profile="1996")
+    assert robots.allowed("https://e.org/a", "mybot")
+    assert robots.verdict("https://e.org/a", "mybot").group == "mybot"
+    assert not robots.allowed("https://e.org/a", "other")
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_an_extension_of_1996_ends_the_list_of_user_agent_lines(extension: str) -> None:
+    """1996 section 3.3: ``record = ... agentline *(agentline) 1*ruleline``, then another record."""
+    body = f"User-agent: mybot\n{extension}\nUser-agent: other\nDisallow: /\n"
+    robots = RobotsTxt.parse(body, profile="1996")
+    assert robots.allowed("https://e.org/a", "mybot")
+    assert not robots.allowed("https://e.org/a", "other")
+
+
+@pytest.mark.parametrize("line", ["no colon", ": no key", "two words: a", "# comment: a", "é: a"])
+def test_what_is_no_extension_makes_no_record_of_1996(line: str) -> None:
+    """1996 section 3.3: ``extension = token : *space value``."""
+    body = f"User-agent: mybot\n{line}\n\nUser-agent: *\nDisallow: /\n"
+    assert not RobotsTxt.parse(body, profile="1996").allowed("https://e.org/a", "mybot")
+
+
+@pytest.mark.parametrize("profile", ["1994", "kollar"])
+def test_an_extension_is_no_rule_of_1994(profile: str) -> None:
+    """1994: at least one Disallow field needs to be present in a record."""
+    body = "User-agent: mybot\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /\n"
+    assert not RobotsTxt.parse(body, profile=profile).allowed("https://e.org/a", "mybot")
+
+
 @pytest.mark.parametrize("profile", ["1994", "1996", "kollar"])
 def test_a_record_needs_a_rule(profile: str) -> None:
     """1994, Disallow: at least one Disallow field needs to be present in a record."""

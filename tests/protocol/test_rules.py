@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from scrapy_rep.protocol.extensions import RequestRate, VisitTime
+from scrapy_rep.protocol.extensions import LONGEST_DELAY, RequestRate, VisitTime
 from scrapy_rep.protocol.rules import RobotsTxt, Rule, Verdict
 from scrapy_rep.protocol.ruleset import LongestMatch
 
@@ -161,8 +161,8 @@ def test_a_delay_is_of_the_user_agent_lines_right_above_it() -> None:
 
 
 ODD_DELAYS = [
-    *["nan", "NaN", "inf", "-inf", "infinity", "1e309", "-1", "-0.5", "9" * 4000, "1,5", "1s", ""],
-    *["0x10", "1_000", "٣", "1 2", "one", "+5", "1e", "--1", ".", "1.2.3", "½", "1e99", "\x00"],
+    *["nan", "NaN", "inf", "-inf", "infinity", "Infinity", "-1", "-0.5", "-1e400", "1,5", "1s", ""],
+    *["0x10", "1_000", "٣", "1 2", "one", "+5", "1e", "--1", ".", "1.2.3", "½", "1e+", "\x00"],
     *[f"{number}{unit}" for number in range(60) for unit in ("s", "ms", " sec", "m", ",", "%")],
     *[f"{sign}{number}" for sign in ("-", "+", "~", "<") for number in range(30)],
 ]
@@ -191,8 +191,18 @@ def test_odd_delays_are_passed_by(value: str) -> None:
         (["2."], 2.0),
         (["1e1"], 10.0),
         (["5", "1", "3"], 5.0),
-        (["5", "nan", "-9", "1e309"], 5.0),
-        (["1", "31536001"], 1.0),
+        (["5", "nan", "-9", "inf"], 5.0),
+        (["1", "31536001"], LONGEST_DELAY),
+        (["31536000"], LONGEST_DELAY),
+        (["999999999999999"], LONGEST_DELAY),
+        (["1e99"], LONGEST_DELAY),
+        (["1e400"], LONGEST_DELAY),
+        (["1e" + "9" * 400], LONGEST_DELAY),
+        (["9" * 400], LONGEST_DELAY),
+        (["9" * 400_000], LONGEST_DELAY),
+        (["0" * 400 + "7"], 7.0),
+        (["7." + "0" * 400], 7.0),
+        (["1e-400"], 0.0),
     ],
 )
 def test_the_longest_delay_counts(values: list[str], expected: float) -> None:
@@ -220,7 +230,10 @@ def test_the_longest_delay_counts(values: list[str], expected: float) -> None:
         ("nan/1", None),
         ("1/5 9999-9999", RequestRate(1, 5.0)),
         ("9" * 400 + "/1", None),
-        ("1/999d", None),
+        ("1/999d", RequestRate(1, LONGEST_DELAY)),
+        ("1/" + "9" * 400, RequestRate(1, LONGEST_DELAY)),
+        ("1000/999d", RequestRate(1000, 86_313_600.0)),
+        ("1/" + "0" * 400, None),
     ],
 )
 def test_request_rates_are_requests_in_seconds(value: str, expected: RequestRate | None) -> None:
