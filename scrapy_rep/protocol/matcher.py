@@ -11,7 +11,7 @@ the :class:`Rules` find the match path, or ask back with each if there are sever
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Final, Protocol
 
 from scrapy_rep.protocol.budget import uncounted
@@ -124,9 +124,11 @@ def _odd(form: Form) -> str:
     return "%" if form.with_query else ""
 
 
-def _parted(guards: Iterable[str]) -> tuple[list[str], list[str]]:
+def _parted(guards: Collection[str]) -> tuple[list[str], list[str]]:
     """The guards that a path without a query may hold, and all of them."""
     few = [guard for guard in guards if "?" not in guard]
+    if len(few) == len(guards):
+        return few, few
     return few, [*[guard for guard in guards if "?" in guard], *few]
 
 

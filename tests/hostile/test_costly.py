@@ -53,8 +53,8 @@ def with_dots(asked: Question) -> Question:
 
 def in_several_ways(octets: int) -> Question:
     """A URL that is read in four ways, by rules that match within escapes: as ``/*2Fb`` does."""
-    body, url = wrong_order(octets, line="Disallow: /*{piece}*2F{telling}*{telling}*41{piece}")
-    return with_dots(Question(body, url + "%2F%41"))
+    body, url = wrong_order(octets, line="Disallow: /*{piece}*2F*{telling}")
+    return with_dots(Question(body, url + "%2F"))
 
 
 FINDS: dict[str, Callable[[], Question]] = {
