@@ -11,7 +11,7 @@ the :class:`Rules` find the match path, or ask back with each if there are sever
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Final, Protocol
 
 from scrapy_rep.protocol.budget import uncounted
@@ -77,7 +77,7 @@ def matcher_for(
         return _of_many(_of_few(sieve, rules, form), longest, put_in_order)
     if sieve.ends or sieve.guards or not form.with_query:
         return _of_few(sieve, rules, form)
-    return _of_heads(sieve.heads, rules, form)
+    return _of_heads(sieve, rules, form)
 
 
 def _origin_and_rest(uri: str) -> _Here:
@@ -86,14 +86,13 @@ def _origin_and_rest(uri: str) -> _Here:
     return (origin, slice(len(origin) - 1, None)) if origin else _NOWHERE
 
 
-def _of_heads(heads: tuple[str, ...], rules: Rules, form: Form) -> Matcher:
+def _of_heads(sieve: Sieve, rules: Rules, form: Form) -> Matcher:
     """Few patterns that tell how a path begins are asked for at once.
 
     None of them holds a ``#``, so that a fragment makes no difference to that; nor do octets
     outside ASCII, if they are ``plain``.
     """
-    joined = "".join(heads)
-    plain = joined.isascii() and "%" not in joined
+    heads, plain = sieve.heads, sieve.plain
     here: tuple[str, int] = "", 0  # one value, so that threads see both parts or none
 
     def allows(uri: str, path: str | None = None, share: int = 1) -> bool:
@@ -101,7 +100,7 @@ def _of_heads(heads: tuple[str, ...], rules: Rules, form: Form) -> Matcher:
         if path is None:
             origin, start = here
             rest = uri.removeprefix(origin)
-            if len(rest) == len(uri):
+            if rest == uri:
                 origin = origin_of(uri)
                 if not origin:
                     return rules.careful(path_of(uri, form), allows)
@@ -125,9 +124,11 @@ def _odd(form: Form) -> str:
     return "%" if form.with_query else ""
 
 
-def _parted(guards: Iterable[str]) -> tuple[list[str], list[str]]:
+def _parted(guards: Collection[str]) -> tuple[list[str], list[str]]:
     """The guards that a path without a query may hold, and all of them."""
     few = [guard for guard in guards if "?" not in guard]
+    if len(few) == len(guards):
+        return few, few
     return few, [*[guard for guard in guards if "?" in guard], *few]
 
 

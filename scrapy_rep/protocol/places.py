@@ -50,6 +50,8 @@ class Sieve(NamedTuple):
     """The patterns that took some time, to be used again."""
     wild: Sequence[str]
     """The patterns that are no literals."""
+    plain: bool
+    """The patterns are ASCII and hold no ``%``."""
 
     @classmethod
     def of(cls, patterns: list[str], joined: str, form: Form) -> Sieve:
@@ -60,7 +62,8 @@ class Sieve(NamedTuple):
         wild = special
         heads: list[str] = []
         others: list[str] = []
-        if form.changes(joined):
+        plain = joined.isascii() and "%" not in joined
+        if not plain and form.changes(joined):
             changed = form.changed(patterns)
             both = {p for p in changed if "*" in p or "$" in p}
             if both:
@@ -77,7 +80,7 @@ class Sieve(NamedTuple):
         for place, text, _ in slow:
             (heads, ends, guards)[place].append(text)
         all_heads = (*patterns, *heads)
-        return cls(all_heads, tuple(ends), tuple(guards), len(patterns), slow, wild)
+        return cls(all_heads, tuple(ends), tuple(guards), len(patterns), slow, wild, plain)
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -90,7 +93,7 @@ class Sieve(NamedTuple):
         return len(self.heads) > FEW or len(self.guards) > FEW
 
 
-NO_PATTERNS: Final = Sieve((), (), (), 0, (), ())
+NO_PATTERNS: Final = Sieve((), (), (), 0, (), (), True)
 
 
 def _placed(

@@ -7,7 +7,6 @@ then it compiles the rules of the crawler that asks, and keeps those.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -179,13 +178,14 @@ class RobotsTxt:
         return len(self._allows), len(self._paces), values, made, parts
 
     def _afresh(self, url: str, key: str | tuple[str, ...]) -> bool:
-        """The answer of a new matcher; a very long URL may outgrow one of each rule set at once."""
+        """The answer of a new matcher; a very long URL may outgrow that of one rule set too."""
         if self._parts:
             return self._remember(key, partial(_all_allow, self._parts, key))(url)
         rules = self._compile(key).rules
-        while True:
-            with suppress(OutgrownError):  # One more rule set has its index then.
-                return self._remember(key, rules.matcher())(url)
+        try:
+            return self._remember(key, rules.matcher())(url)
+        except OutgrownError:  # One more rule set has its index now.
+            return self._afresh(url, key)
 
     def _remember(
         self, key: str | tuple[str, ...], allows: Callable[[str], bool]
@@ -200,22 +200,22 @@ class RobotsTxt:
         wanted = tokens.tokens_of(agent, self._profile)
         compiled = self._compiled.get(wanted)
         if compiled is None:
-            if self._is_full():
+            others = list(self._compiled.values())
+            if others and self._is_full(others):
                 self._compiled.clear()
                 self._allows.clear()
-            others = list(self._compiled.values())
+                others = []
             compiled = Compiled(self._text(), wanted, self._profile, others)
             self._compiled[wanted] = compiled
         return compiled
 
-    def _is_full(self) -> bool:
+    def _is_full(self, others: Sequence[Compiled]) -> bool:
         """The rules of all crawlers are too many; most files need not be measured to know it."""
-        number = len(self._compiled)
-        if number >= _MOST_AGENTS:
+        if len(others) >= _MOST_AGENTS:
             return True
-        if number * _MOST_GROWTH * len(self._body) <= _MOST_OCTETS:
+        if len(others) * _MOST_GROWTH * len(self._body) <= _MOST_OCTETS:
             return False
-        return compiling.size(list(self._compiled.values())) > _MOST_OCTETS
+        return compiling.size(others) > _MOST_OCTETS
 
     def _text(self) -> bytes:
         return syntax.text_of(self._body, self._profile)

@@ -11,7 +11,7 @@ from itertools import chain
 
 from scrapy_rep.protocol.blocks import cleaned
 from scrapy_rep.protocol.budget import TooCostlyError
-from scrapy_rep.protocol.decisive import Decisive, RuleSet, Text, decisive, passes, strictest
+from scrapy_rep.protocol.decisive import Decisive, Text, decisive, passes, strictest
 from scrapy_rep.protocol.escapes import AS_WRITTEN, as_written, patterns_within
 from scrapy_rep.protocol.matcher import (
     LONG_URI,
@@ -140,13 +140,15 @@ class LongestMatch:
 
     def careful(self, path: str, allows: Matcher) -> bool:
         """All that a path as it stands in a URI may be read as must be allowed."""
-        for texts in self.readings(path):
-            _, normal, share = texts[0]
+        found, within, share = self._read(path)
+        for written in found:
+            normal = normal_path(written, self._form)
             allowed = allows("", normal, share)
-            within = self._rules_within
-            differs = within and texts[1:] and within.differs(texts[1].path, share, allowed)
-            if differs:
-                allowed = passes(texts, self._always)
+            if within is not None:
+                escaped = as_written(written, self._form)
+                if within.differs(escaped, share, allowed):
+                    texts = Text(self, normal, share), Text(within, escaped, share)
+                    allowed = passes(texts, self._always)
             if not allowed:
                 return False
         return True
@@ -157,14 +159,20 @@ class LongestMatch:
         The first is the match path. The second is the path with its escapes, for the rules that
         may match within one.
         """
+        found, within, share = self._read(path)
+        texts = [[Text(self, normal_path(written, self._form), share)] for written in found]
+        if within is not None:
+            for several, written in zip(texts, found, strict=True):
+                several.append(Text(within, as_written(written, self._form), share))
+        return texts
+
+    def _read(self, path: str) -> tuple[list[str], _Within | None, int]:
+        """The readings of a path, rules that may match within its escapes, the number of texts."""
+        found = readings(path, self._form)
         within = self._within
-        found: list[list[tuple[RuleSet, str]]] = []
-        for written in readings(path, self._form):
-            found.append([(self, normal_path(written, self._form))])
-            if within is not None and ("%" in written or not written.isascii()):
-                found[-1].append((within, as_written(written, self._form)))
-        share = sum(map(len, found))
-        return [[Text(rules, text, share) for rules, text in texts] for texts in found]
+        if within is None or ("%" not in path and path.isascii()):
+            return found, None, len(found)
+        return found, within, 2 * len(found)
 
     @property
     def _within(self) -> _Within | None:
@@ -212,9 +220,10 @@ class LongestMatch:
     def forbidden(self, path: str, share: int) -> int:
         """Octets of the longest disallow rule that matches; raises TooCostlyError."""
         self._count(path)
-        if self._asked >= PATIENCE and self._forbids.is_many:
+        forbids = self._forbids
+        if self._asked >= PATIENCE and forbids.is_many:
             self._put_in_order()
-        return self._forbids.longest(path, share)
+        return forbids.longest(path, share)
 
     def permitted(self, path: str, share: int) -> int:
         """Octets of the longest allow rule that matches; raises TooCostlyError."""

@@ -46,6 +46,17 @@ def wrong_order(
     return Question("\n".join(lines).encode()[:DEFAULT_MAX_SIZE], f"https://e.org/{path}")
 
 
+def with_dots(asked: Question) -> Question:
+    """The same with a URL that is read with its dot segments and without them."""
+    return Question(asked.body, asked.url.replace("https://e.org/", "https://e.org/x/../"))
+
+
+def in_several_ways(octets: int) -> Question:
+    """A URL that is read in four ways, by rules that match within escapes: as ``/*2Fb`` does."""
+    body, url = wrong_order(octets, line="Disallow: /*{piece}*2F*{telling}")
+    return with_dots(Question(body, url + "%2F"))
+
+
 FINDS: dict[str, Callable[[], Question]] = {
     "wrong order, 8 KB": lambda: wrong_order(8_000),
     "wrong order, 2 KB": lambda: wrong_order(2_000),
@@ -63,6 +74,14 @@ FINDS: dict[str, Callable[[], Question]] = {
     "escapes that differ in a query": lambda: wrong_order(
         8_000, line="Disallow: /*{piece}*%2F*{telling}"
     ),
+    "dot segments, 8 KB": lambda: with_dots(wrong_order(8_000)),
+    "dot segments, 2 KB": lambda: with_dots(wrong_order(2_000)),
+    "dot segments, both kinds": lambda: with_dots(
+        wrong_order(8_000, line="Allow: /*{piece}*{telling}\nDisallow: /*{piece}*{telling}c")
+    ),
+    "dot segments and escapes, 8 KB": lambda: in_several_ways(8_000),
+    "dot segments and escapes, 2 KB": lambda: in_several_ways(2_000),
+    "dot segments and escapes, 1 KB": lambda: in_several_ways(999),
     "many short pieces": lambda: Question(
         ("User-agent: *\n" + ("Disallow: /" + "*a*b" * 900 + "c\n") * 140).encode(),
         "https://e.org/" + "ab" * 3_990,
@@ -152,6 +171,16 @@ def test_allow_rules_that_are_too_costly_matter_only_where_something_is_disallow
     assert robots.verdict(url, AGENT).reason == NO_RULE_MATCHES
     assert robots.allowed(url, AGENT) is robots.verdict(url, AGENT).allowed is True
     assert robots.allowed(url + "?x", AGENT) is True
+
+
+def test_an_allow_rule_that_is_known_decides_beside_those_that_are_too_costly() -> None:
+    """RFC 9309 section 2.2.1: several groups apply, and one of them is large."""
+    large, url = wrong_order(8_000, line="Allow: /*{piece}*{telling}", first="Disallow: /*a")
+    small = b"User-agent: *\nAllow: /*aaaa\n"
+    robots = RobotsTxt.parse((small + large)[:DEFAULT_MAX_SIZE])
+    verdict = robots.verdict(url, AGENT)
+    assert robots.allowed(url, AGENT) is verdict.allowed is True
+    assert (str(verdict.rule), str(verdict.overruled)) == ("Allow: /*aaaa", "Disallow: /*a")
 
 
 @pytest.mark.parametrize("seed", range(6))
