@@ -12,7 +12,7 @@ the authority stands in braces, so that its entry and its lease lie on one node,
 is seen before the lease ends.
 
 Version 0.1 kept an entry as one string under ``scrapy_rep:1:SCHEME://HOST:PORT``. It is read where
-nothing else is known, and put as what is known; the string stays, for workers of 0.1.
+no answer is known, and merged with what is known; the string stays, for workers of 0.1.
 
 No look-up takes longer than :data:`PATIENCE`, whatever the server or the name service does
 (:mod:`scrapy_rep.stores.redis_pool`). No message holds a credential.
@@ -35,7 +35,7 @@ from typing import Any
 import redis
 
 from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError, useful_until
 from scrapy_rep.stores.breaker import Breaker
 from scrapy_rep.stores.codec import (
@@ -121,14 +121,13 @@ end
 return 1
 """
 
-# The fields of the hash, or if it has none of them, the string that version 0.1 wrote: in one step,
-# since a look-up that misses would take two round trips otherwise.
+# The fields of the hash, and if there is no answer among them, the string that version 0.1 wrote: in
+# one step, since a look-up that misses would take two round trips otherwise. A failure that was put
+# while the server did not answer look-ups hides nothing so.
 _GET = """
 local parts = redis.call('HMGET', KEYS[1], unpack(ARGV))
-for _, part in ipairs(parts) do
-  if part then return parts end
-end
-return redis.call('GET', KEYS[2])
+if not parts[1] then parts[#ARGV + 1] = redis.call('GET', KEYS[2]) end
+return parts
 """
 
 # A lease that this token holds is granted again: the command may come twice if a connection breaks.
@@ -290,15 +289,16 @@ class RedisStore(Store):
     def _entry(
         self, authority: Authority, crawler: str, fields: list[str], reply: Any
     ) -> Entry | None:
-        if reply is None:
-            return None
-        if not (self._reads_v1 and isinstance(reply, bytes)):
-            return decode_parts(authority, _parts(fields, reply), crawler)
-        entry = decode_v1(authority, reply)
-        if entry is not None:
-            with self._noting():
-                self._put(authority, entry, "")
-        return entry
+        inherited = None
+        if self._reads_v1 and isinstance(reply, list) and len(reply) > len(fields):
+            *reply, inherited = reply
+        entry = decode_parts(authority, _parts(fields, reply), crawler)
+        before = decode_v1(authority, inherited) if isinstance(inherited, bytes) else None
+        if before is None or (entry is not None and before.answer is None):
+            return entry
+        with self._noting():
+            self._put(authority, before, "")
+        return before if entry is None else merge(before, entry, self._clock())
 
     def _give_back(self, authority: Authority, token: str | None) -> None:
         """End a lease that was granted after its look-up had failed: nobody knows of it."""

@@ -184,6 +184,21 @@ def test_what_version_1_stored_is_read_once(store: RedisStore, client: Any) -> N
     assert client.keys("*") == []
 
 
+def test_a_failure_costs_nothing_that_version_1_knew(store: RedisStore, client: Any) -> None:
+    """RFC 9309 section 2.3.1.4: a failure that was put unread hides no copy of 0.1."""
+    client.set(f"scrapy_rep:1:{authority()}", V1_FULL, px=60_000)
+    means = decode_v1(authority(), V1_FULL)
+    assert means is not None
+    failed = failure(at=NOW + 1)
+    store.put(authority(), failed)
+    store.flush()
+    both = Entry(means.answer, failure=failed.failure)
+    assert told(store.get(authority(), "crawler")) == both
+    store.flush()
+    client.delete(f"scrapy_rep:1:{authority()}")
+    assert told(store.get(authority())) == both
+
+
 def test_what_version_1_stored_is_of_the_default_prefix(
     redis_server: RedisServer, client: Any
 ) -> None:
