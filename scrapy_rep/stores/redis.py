@@ -32,8 +32,6 @@ from itertools import islice
 from threading import Lock
 from typing import Any
 
-import redis
-
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError, useful_until
@@ -121,9 +119,9 @@ end
 return 1
 """
 
-# The fields of the hash, and if there is no answer among them, the string that version 0.1 wrote: in
-# one step, since a look-up that misses would take two round trips otherwise. A failure that was put
-# while the server did not answer look-ups hides nothing so.
+# The fields of the hash, and if there is no answer among them, the string that version 0.1 wrote.
+# Otherwise a failure that was put while look-ups failed would hide it. One script does both, as a
+# look-up that misses would take two round trips.
 _GET = """
 local parts = redis.call('HMGET', KEYS[1], unpack(ARGV))
 if not parts[1] then parts[#ARGV + 1] = redis.call('GET', KEYS[2]) end
@@ -236,7 +234,10 @@ class RedisStore(Store):
         try:
             client = open_client(self._uri.parts, LIST_PATIENCE)
             yield from self._list(client)
-        except (redis.RedisError, redis.exceptions.RedisClusterException, OSError) as error:
+        except StoreError:
+            raise
+        # Not only redis-py's own: a wrong option or a garbled reply may raise anything.
+        except Exception as error:  # noqa: BLE001
             raise StoreError(self._uri.describe(error)) from None
         finally:
             if client is not None:
