@@ -32,6 +32,8 @@ from itertools import islice
 from threading import Lock
 from typing import Any
 
+import redis
+
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError, useful_until
@@ -78,6 +80,7 @@ _PREFIX_1 = f"{PREFIX}:1:"
 _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
 _LIST_BATCH = 500
 
+_ClusterError = redis.exceptions.RedisClusterException
 _log = logging.getLogger(__name__)
 
 # The fields of one hash are merged. The arguments: until which date a part is believed, the first
@@ -234,10 +237,8 @@ class RedisStore(Store):
         try:
             client = open_client(self._uri.parts, LIST_PATIENCE)
             yield from self._list(client)
-        except StoreError:
-            raise
-        # Not only redis-py's own: a wrong option or a garbled reply may raise anything.
-        except Exception as error:  # noqa: BLE001
+        # The last two are for options of TLS: redis-py does not check them before it connects.
+        except (redis.RedisError, _ClusterError, OSError, TypeError, ValueError) as error:
             raise StoreError(self._uri.describe(error)) from None
         finally:
             if client is not None:
