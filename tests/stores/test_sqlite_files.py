@@ -236,3 +236,32 @@ def test_a_prefix_parts_projects(tmp_path: Path) -> None:
     assert told(ours.get(authority(5))) == entry(5)
     ours.close()
     theirs.close()
+
+
+def test_a_link_is_followed_to_a_file_yet_to_be_made(tmp_path: Path) -> None:
+    """The file is made where the link leads, for its owner alone."""
+    (tmp_path / "there").mkdir()
+    file, link = tmp_path / "there" / "robots.db", tmp_path / "robots.db"
+    link.symlink_to(file)
+    store = SqliteStore(link, clock=now)
+    store.put(authority(), entry())
+    store.close()
+    assert link.is_symlink()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_damaged_file_behind_a_link_is_set_aside_itself(tmp_path: Path) -> None:
+    """The link stays, and leads to the new file."""
+    (tmp_path / "there").mkdir()
+    file, link = tmp_path / "there" / "robots.db", tmp_path / "robots.db"
+    SqliteStore(file, clock=now).close()
+    damaged = file.read_bytes()[:200] + b"x" * 4_000
+    file.write_bytes(damaged)
+    link.symlink_to(file)
+    store = SqliteStore(link, clock=now)
+    store.put(authority(), entry())
+    store.flush()
+    assert told(store.get(authority())) == entry()
+    store.close()
+    assert link.is_symlink()
+    assert file.with_name("robots.db.corrupt").read_bytes() == damaged
