@@ -16,7 +16,6 @@ import logging
 import os
 import random
 import sqlite3
-import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -43,6 +42,10 @@ SPARE_PAGES = 256
 VACUUM_STEP = 64
 """Unused pages that are given back at a time, which takes about a millisecond."""
 
+# The files that this process has open. To read the head of one once more would end the locks that
+# SQLite holds on it: POSIX ends them when a process closes any descriptor of a file.
+_OPEN: list[tuple[int, int] | None] = []
+
 
 class Database:
     """The file at ``path``. Not to be carried across a fork.
@@ -55,6 +58,7 @@ class Database:
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
+        self._is_counted = False
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
         self.is_mended = False  # while that lasts, whoever reads has to wait
@@ -63,7 +67,8 @@ class Database:
         """Open the file, and make it if need be. Raises :class:`StoreError`."""
         for attempt in ("as it is", "anew"):
             try:
-                check_owner(self.path)
+                if self._found() not in _OPEN:
+                    check_owner(self.path)
                 return self._connect(patience)
             except (*TROUBLES, OSError, StoreError, DamagedError) as error:  # noqa: PERF203
                 self.close()
@@ -80,10 +85,11 @@ class Database:
 
     def _connect(self, patience: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if not _size_of(self.path):
+        if not self.path.exists():
             self._make()
         self._writer = self._connection(patience)
-        if not _is_prepared(self._writer):  # version 1 made it
+        if not _is_prepared(self._writer):  # version 1 made it, or it was empty
+            self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
             _prepare(self._writer)
         _switch_to_wal(self._writer, patience)
         self._writer.execute("PRAGMA synchronous = NORMAL")
@@ -93,9 +99,15 @@ class Database:
         self._reader.execute("PRAGMA query_only = 1")
         self._reader.execute("SELECT 1 FROM parts, fetch_leases, entries LIMIT 1").fetchall()
         self._identity = self._found()
+        _OPEN.append(self._identity)
+        self._is_counted = True
 
     def _make(self) -> None:
-        """Make the file under another name first: nobody ever finds half of one."""
+        """Make the file under another name first: nobody ever finds half of one.
+
+        It never takes the place of a file that another process has made meanwhile: the log of that
+        one would be taken for the log of this one, which damages both.
+        """
         new = self.path.with_name(f"{self.path.name}.new-{os.getpid()}")
         new.unlink(missing_ok=True)
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -105,11 +117,7 @@ class Database:
                 # again, but would have to be copied whole to shrink.
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 _prepare(connection)
-            if self.path.exists():  # it is empty
-                new.chmod(stat.S_IMODE(self.path.stat().st_mode))
-                new.replace(self.path)
-            else:
-                _give_name(new, self.path)
+            _give_name(new, self.path)
         finally:
             new.unlink(missing_ok=True)
 
@@ -129,6 +137,9 @@ class Database:
                     with suppress(sqlite3.Error):
                         connection.close()
             self._reader = self._writer = None
+            if self._is_counted:
+                self._is_counted = False
+                _OPEN.remove(self._identity)
 
     def _shut(self) -> StoreError:
         return StoreError(f"{str(self.path)!a} is not open: {self._obstacle}")
@@ -254,13 +265,6 @@ class Database:
         if self._writer is None:
             raise self._shut()
         return self._writer
-
-
-def _size_of(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _give_name(new: Path, path: Path) -> None:
