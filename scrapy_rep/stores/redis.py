@@ -100,15 +100,15 @@ local function newest(field, put)
   local old, new = date_of(redis.call('HGET', key, field)), date_of(put)
   if new and not (old and new < old and old <= latest) then
     redis.call('HSET', key, field, put)
-    return new, true
+    return new
   end
-  return old, false
+  return old
 end
 
-local answer, answered = newest('answer', ARGV[4])
+local answer, answered = newest('answer', ARGV[4]), date_of(ARGV[4])
 if ARGV[6] ~= '' then
   local refusal = newest(ARGV[6], ARGV[7])
-  if refusal and answered and ARGV[7] == '' and answer >= refusal then
+  if refusal and answered and ARGV[7] == '' and answered >= refusal then
     redis.call('HDEL', key, ARGV[6])
   end
 end
