@@ -9,6 +9,7 @@ each request that waits for it has a Deferred of its own.
 from __future__ import annotations
 
 import math
+import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -107,6 +108,13 @@ class RobotsCache:
             known = self._known_by(authority, known.entry)
             self._admit(authority, known)
         return known
+
+    def reference(self, known: Known) -> Callable[[], Known | None]:
+        """Return what returns ``known`` for as long as memory holds it.
+
+        Where listeners would have to be told once more of rules that come back, it is kept.
+        """
+        return (lambda: known) if self._heard() else weakref.ref(known)
 
     async def lookup(self, authority: Authority, page: Any) -> Known:
         """Return what is known of ``authority``, after a fetch if policy asks for one.

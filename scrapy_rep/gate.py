@@ -120,11 +120,15 @@ class Gate:
                     return self._give_back(request, too_late)
                 if not known.allows(authority, url, agent):
                     self._stop(request, url, authority, known, agent)
+                # A thousand requests may wait for their turns: none of them keeps rules in memory.
+                recall = self._cache.reference(known)
+                del known
                 if not await place.turn(request):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
             # The turn may have been long in coming: these rules may be no longer in force.
-            now_known = known if known.holds(self._clock()) else None
-            now_known = now_known or self._cache.consult(authority, request)
+            now_known = recall()
+            if now_known is None or not now_known.holds(self._clock()):
+                now_known = self._cache.consult(authority, request)
             if now_known is None:
                 for_rules = True
                 continue

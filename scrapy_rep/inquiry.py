@@ -4,8 +4,11 @@ Where several workers share a store, one of them makes all attempts of a round, 
 between them, under one lease. The others read the outcome from the store, a failure as well as an
 answer, so that an authority that is down is asked as often by a hundred workers as by one. A lease
 lasts for :data:`LEASE_TERM` and is renewed while the round lasts: a round may take a minute, but a
-worker that is killed holds up the others for no longer than that. Failures of our own side (a
-proxy, a fault) say nothing about the authority; they are not stored, and the next worker tries.
+worker that is killed holds up the others for no longer than that. A lease that does not end, as the
+store or its holder is at fault, holds them up for that and one round; then each fetches for itself.
+
+Failures of our own side (a proxy, a fault) say nothing about the authority; they are not stored,
+and the next worker tries.
 
 The store may have failed at the first look-up, or have learnt something since. So after a failed
 fetch it is asked once more, and the last good copy that it keeps is followed.
@@ -84,9 +87,13 @@ class Inquiry:
         With a store, one worker may be killed in its round and another one then make a whole
         round before this one does.
         """
-        attempts = 1 + len(self._retry_delays)
         term = LEASE_TERM if self._shelf.stores else 0.0
-        return 2.0 * (attempts * self._timeout + sum(self._retry_delays)) + term + 1.0
+        return 2.0 * self._longest_round + term + 1.0
+
+    @property
+    def _longest_round(self) -> float:
+        attempts = 1 + len(self._retry_delays)
+        return attempts * self._timeout + sum(self._retry_delays)
 
     async def ask(
         self,
@@ -149,6 +156,7 @@ class Inquiry:
         if self._will_do(entry, refresh):
             return entry, None
         wait, longest = _POLL
+        waited = 0.0
         while True:
             lease = await self._shelf.lease(authority, LEASE_TERM)
             if lease == NOT_SHARED:
@@ -156,7 +164,10 @@ class Inquiry:
             if lease is None:
                 if self._decision(entry) is not Decision.WAIT:
                     return entry, None  # another worker refreshes what may still be used
+                if waited > LEASE_TERM + self._longest_round:
+                    return entry, NOT_SHARED
                 await pause(wait)
+                waited += wait
                 wait = min(longest, 1.5 * wait)
             try:
                 entry = await self._newest(authority, known)

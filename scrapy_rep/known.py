@@ -27,6 +27,7 @@ class Known:
     """
 
     __slots__ = (
+        "__weakref__",
         "_held",
         "answer",
         "at_will",

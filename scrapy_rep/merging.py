@@ -13,17 +13,22 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.protocol.entry import Answer, Entry, Failure, merge
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.waiting import settled
+from scrapy_rep.waiting import DeadlineError, settled, within
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.stores import Store
+
+T = TypeVar("T")
+
+PATIENCE = 3.0
+"""Seconds after which a store that has not answered has failed; ours give up sooner themselves."""
 
 _CLOSE_PATIENCE = 1.0
 """Seconds for which a crawl that closes waits for look-ups that puts depend on."""
@@ -68,7 +73,7 @@ class Merging:
 
     async def _write_later(self, authority: Authority, reading: Future[Entry | None]) -> None:
         with suppress(Exception):  # the Future is asked again
-            await settled(reading)
+            await in_time(reading)
         if authority in self._waiting:  # else the crawl has closed
             self._write_waiting(authority, 0.0)
 
@@ -92,6 +97,19 @@ class Merging:
             self._store.put(authority, merge(found, entry, self._clock()))
         except Exception as error:  # noqa: BLE001
             self._failed(error)
+
+
+async def in_time(answer: Future[T]) -> T:
+    """Return what a store answers, or raise what it raises.
+
+    Raises :class:`StoreError` if that takes longer than :data:`PATIENCE`, so that a store that
+    hangs costs no request.
+    """
+    try:
+        return await within(PATIENCE, settled(answer))
+    except DeadlineError:
+        answer.cancel()
+        raise StoreError(f"it did not answer within {PATIENCE:g} s") from None
 
 
 def checked(found: object) -> Entry | None:

@@ -21,9 +21,8 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.evicted import Evicted
-from scrapy_rep.merging import Merging, checked
+from scrapy_rep.merging import Merging, checked, in_time
 from scrapy_rep.stores import Store, StoreError, open_store
-from scrapy_rep.waiting import settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,7 +214,7 @@ class Shelf:
     async def _ask(self, otherwise: T, ask: Callable[..., T | Future[T]], *args: Any) -> T:
         try:
             answer = ask(*args)
-            return await settled(answer) if isinstance(answer, Future) else answer
+            return await in_time(answer) if isinstance(answer, Future) else answer
         except CancelledError:
             raise
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything

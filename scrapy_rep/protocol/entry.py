@@ -80,7 +80,8 @@ def merge(old: Entry | None, new: Entry, now: float) -> Entry:
     - Of each part the newest stays. A part dated in the future gives way to any other: nobody
       would believe it, and a wrong clock must not block a store.
     - A failure that is older than the answer is over. One dated in the future is dropped.
-    - An answer ends an older refusal of the same crawler, if it comes with ``new``.
+    - An answer that comes with ``new`` ends an older refusal of the same crawler, even if another
+      crawler has put a newer answer meanwhile.
 
     So a failure never removes an answer, whoever writes it and whatever their clock says.
     """
@@ -89,7 +90,7 @@ def merge(old: Entry | None, new: Entry, now: float) -> Entry:
     answer = _newest(old.answer, new.answer, now)
     refusal = _newest(old.refusal, new.refusal, now)
     if refusal is not None and new.refusal is None and new.answer is not None:
-        ended = answer is new.answer and new.answer.fetched_at >= refusal.fetched_at
+        ended = new.answer.fetched_at >= refusal.fetched_at
         refusal = None if ended else refusal
     failure = _newest(old.failure, new.failure, now)
     if failure is not None and is_over(failure, answer, now):

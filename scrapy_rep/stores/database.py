@@ -17,7 +17,6 @@ import os
 import random
 import secrets
 import sqlite3
-import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -44,6 +43,10 @@ SPARE_PAGES = 256
 VACUUM_STEP = 64
 """Unused pages that are given back at a time, in a few milliseconds at most."""
 
+# The files that this process has open. To read the head of one once more would end the locks that
+# SQLite holds on it: POSIX ends them when a process closes any descriptor of a file.
+_OPEN: list[tuple[int, int] | None] = []
+
 
 class Database:
     """The file at ``path``. Not to be carried across a fork.
@@ -56,6 +59,7 @@ class Database:
         self._reader: sqlite3.Connection | None = None
         self._writer: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
+        self._is_counted = False
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
         self.is_being_mended = False  # meanwhile, reading has to wait
@@ -64,7 +68,8 @@ class Database:
         """Open the file, and make it if need be. Raises :class:`StoreError`."""
         for attempt in ("as it is", "anew"):
             try:
-                check_owner(self.path)
+                if self._found() not in _OPEN:
+                    check_owner(self.path)
                 return self._connect(patience)
             except (*TROUBLES, OSError, StoreError, DamagedError) as error:  # noqa: PERF203
                 self.close()
@@ -81,10 +86,11 @@ class Database:
 
     def _connect(self, patience: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        if not _size_of(self.path):
+        if not self.path.exists():
             self._make()
         self._writer = self._connection(patience)
-        if not _is_prepared(self._writer):  # version 1 made it
+        if not _is_prepared(self._writer):  # version 1 made it, or it was empty
+            self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
             _prepare(self._writer)
         _switch_to_wal(self._writer, patience)
         self._writer.execute("PRAGMA synchronous = NORMAL")
@@ -94,9 +100,15 @@ class Database:
         self._reader.execute("PRAGMA query_only = 1")
         self._reader.execute("SELECT 1 FROM parts, fetch_leases, entries LIMIT 1").fetchall()
         self._identity = self._found()
+        _OPEN.append(self._identity)
+        self._is_counted = True
 
     def _make(self) -> None:
-        """Make a file under another name, complete, so that no process ever finds half of one."""
+        """Make the file under another name first, so that no process finds half of one.
+
+        It never takes the place of a file that another process has made meanwhile: the log of that
+        file would be taken for the log of this one, which damages both.
+        """
         new = self.path.with_name(f"{self.path.name}.new-{secrets.token_hex(4)}")
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
@@ -125,6 +137,9 @@ class Database:
                     with suppress(sqlite3.Error):
                         connection.close()
             self._reader = self._writer = None
+            if self._is_counted:
+                self._is_counted = False
+                _OPEN.remove(self._identity)
 
     def _shut(self) -> StoreError:
         return StoreError(f"{str(self.path)!a} is not open: {self._obstacle}")
@@ -250,13 +265,6 @@ class Database:
         if self._writer is None:
             raise self._shut()
         return self._writer
-
-
-def _size_of(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _give_name(new: Path, path: Path) -> None:

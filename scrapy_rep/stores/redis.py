@@ -12,7 +12,7 @@ the authority stands in braces, so that its entry and its lease lie on one node,
 is seen before the lease ends.
 
 Version 0.1 kept an entry as one string under ``scrapy_rep:1:SCHEME://HOST:PORT``. It is read where
-nothing else is known, and put as what is known; the string stays, for workers of 0.1.
+no answer is known, and merged with what is known; the string stays, for workers of 0.1.
 
 No look-up takes longer than :data:`PATIENCE`, whatever the server or the name service does
 (:mod:`scrapy_rep.stores.redis_pool`). No message holds a credential.
@@ -35,7 +35,7 @@ from typing import Any
 import redis
 
 from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError, useful_until
 from scrapy_rep.stores.breaker import Breaker
 from scrapy_rep.stores.codec import (
@@ -80,6 +80,7 @@ _PREFIX_1 = f"{PREFIX}:1:"
 _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
 _LIST_BATCH = 500
 
+_ClusterError = redis.exceptions.RedisClusterException
 _log = logging.getLogger(__name__)
 
 # The fields of one hash are merged. The arguments: until which date a part is believed, the first
@@ -99,15 +100,15 @@ local function newest(field, put)
   local old, new = date_of(redis.call('HGET', key, field)), date_of(put)
   if new and not (old and new < old and old <= latest) then
     redis.call('HSET', key, field, put)
-    return new, true
+    return new
   end
-  return old, false
+  return old
 end
 
-local answer, answered = newest('answer', ARGV[4])
+local answer, answered = newest('answer', ARGV[4]), date_of(ARGV[4])
 if ARGV[6] ~= '' then
   local refusal = newest(ARGV[6], ARGV[7])
-  if refusal and answered and ARGV[7] == '' and answer >= refusal then
+  if refusal and answered and ARGV[7] == '' and answered >= refusal then
     redis.call('HDEL', key, ARGV[6])
   end
 end
@@ -121,14 +122,13 @@ end
 return 1
 """
 
-# The fields of the hash, or if it has none of them, the string that version 0.1 wrote: in one step,
-# since a look-up that misses would take two round trips otherwise.
+# The fields of the hash, and if there is no answer among them, the string that version 0.1 wrote.
+# Otherwise a failure that was put while look-ups failed would hide it. One script does both, as a
+# look-up that misses would take two round trips.
 _GET = """
 local parts = redis.call('HMGET', KEYS[1], unpack(ARGV))
-for _, part in ipairs(parts) do
-  if part then return parts end
-end
-return redis.call('GET', KEYS[2])
+if not parts[1] then parts[#ARGV + 1] = redis.call('GET', KEYS[2]) end
+return parts
 """
 
 # A lease that this token holds is granted again: the command may come twice if a connection breaks.
@@ -237,7 +237,8 @@ class RedisStore(Store):
         try:
             client = open_client(self._uri.parts, LIST_PATIENCE)
             yield from self._list(client)
-        except (redis.RedisError, redis.exceptions.RedisClusterException, OSError) as error:
+        # The last two are for options of TLS: redis-py does not check them before it connects.
+        except (redis.RedisError, _ClusterError, OSError, TypeError, ValueError) as error:
             raise StoreError(self._uri.describe(error)) from None
         finally:
             if client is not None:
@@ -290,15 +291,16 @@ class RedisStore(Store):
     def _entry(
         self, authority: Authority, crawler: str, fields: list[str], reply: Any
     ) -> Entry | None:
-        if reply is None:
-            return None
-        if not (self._reads_v1 and isinstance(reply, bytes)):
-            return decode_parts(authority, _parts(fields, reply), crawler)
-        entry = decode_v1(authority, reply)
-        if entry is not None:
-            with self._noting():
-                self._put(authority, entry, "")
-        return entry
+        inherited = None
+        if self._reads_v1 and isinstance(reply, list) and len(reply) > len(fields):
+            *reply, inherited = reply
+        entry = decode_parts(authority, _parts(fields, reply), crawler)
+        before = decode_v1(authority, inherited) if isinstance(inherited, bytes) else None
+        if before is None or (entry is not None and before.answer is None):
+            return entry
+        with self._noting():
+            self._put(authority, before, "")
+        return before if entry is None else merge(before, entry, self._clock())
 
     def _give_back(self, authority: Authority, token: str | None) -> None:
         """End a lease that was granted after its deadline: no caller knows of it."""

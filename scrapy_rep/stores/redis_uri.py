@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -23,6 +23,7 @@ _NAMED = re.compile(r"/([^/@]+)(?:/([0-9]+))?/?", re.ASCII)
 
 _TEXT_LIMIT = 120
 _MALFORMED = "something in it is malformed; in a password, @ / ? # and % must be percent-encoded"
+_QUOTED = ", with args beginning with"
 _OF_A_CLUSTER = (redis.exceptions.MovedError, redis.exceptions.ClusterCrossSlotError)
 
 
@@ -36,9 +37,9 @@ class Parts:
     kind: str
     places: tuple[tuple[str, int], ...]
     service: str
-    options: dict[str, Any]
-    sentinel_options: dict[str, Any]
-    secrets: frozenset[str]
+    options: dict[str, Any] = field(repr=False)
+    sentinel_options: dict[str, Any] = field(repr=False)
+    secrets: frozenset[str] = field(repr=False)
 
 
 class RedisUri:
@@ -68,10 +69,11 @@ class RedisUri:
 
     def describe(self, error: BaseException) -> str:
         """Return one line of printable ASCII on ``error``, without credentials."""
-        text = " ".join(str(error)[: 10 * _TEXT_LIMIT].split())
+        # A server that knows no AUTH quotes its arguments: cut short, at a NUL for instance.
+        text = str(error).partition(_QUOTED)[0]
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        text = ascii(text)[1:-1]
+        text = ascii(" ".join(text[: 10 * _TEXT_LIMIT].split()))[1:-1]
         if len(text) > _TEXT_LIMIT:
             text = text[:_TEXT_LIMIT] + "..."
         # Version 5 of redis-py has errors of their own for these in a cluster only.

@@ -64,7 +64,8 @@ class SqliteStore(Store):
         machine_clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
-        self._database = Database(Path(path))
+        # Beside the file itself, not beside a link to it, lie its log and what is set aside.
+        self._database = Database(Path(os.path.realpath(path)))
         self._tables = Tables(prefix, keep)
         self._process = os.getpid()
         self._closed = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import tracemalloc
 from collections.abc import Iterator
@@ -10,7 +11,11 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
+from scrapy_rep.protocol.rules import RobotsTxt
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import place_of
@@ -101,6 +106,30 @@ async def test_evicted_files_take_no_memory(site: Site) -> None:
     assert {len(shop.robots_hits) for shop in shops} == {1}
     # A file may be there more than once while it is read: as a response, a body, and text.
     assert max(held) < 6 * MIB
+
+
+@ensureDeferred
+async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> None:
+    """The limit holds for what parked requests wait with: their rules are evicted meanwhile."""
+    shops = [site.authority(Reply(200, noise(n)), Reply(200, delay=0.2)) for n in range(24)]
+    alive: list[int] = []
+
+    def count(response: Response) -> None:
+        if not response.url.endswith("/robots.txt"):
+            alive.append(sum(isinstance(thing, RobotsTxt) for thing in gc.get_objects()))
+
+    def prepare(crawler: Crawler) -> None:
+        crawler.signals.connect(count, signals.response_received, weak=False)
+
+    gc.collect()
+    before = sum(isinstance(thing, RobotsTxt) for thing in gc.get_objects())
+    settings = obey(REP_MEMORY_LIMIT=MIB, CONCURRENT_REQUESTS=2)
+    plans = [shop.url("/open") for shop in shops]
+    result = (await crawl(settings=settings, plans=plans, prepare=prepare)).check()
+    assert len(result.downloaded) == 24
+    assert result.stats["robotstxt/parked/max"] > 10
+    assert {len(shop.robots_hits) for shop in shops} == {1}
+    assert max(alive) - before < 8
 
 
 @ensureDeferred

@@ -176,3 +176,21 @@ async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
         server.stop()
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
     assert len(shop.robots_hits) == 1
+
+
+@ensureDeferred
+async def test_a_lease_that_does_not_end_shuts_no_site(
+    site: Site, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the term of a lease and the time of a round a worker fetches for itself."""
+    monkeypatch.setattr("scrapy_rep.inquiry.LEASE_TERM", 1.0)
+    shop = site.authority(RULES)
+    other = place.open()
+    assert told(other.lease(key_of(shop), 600.0))
+    try:
+        result = await visit(shop, place.uri, REP_TIMEOUT=1)
+    finally:
+        other.close()
+    assert result.downloaded == [shop.url("/open")]
+    assert len(result.forbidden) == 1
+    assert len(shop.robots_hits) == 1

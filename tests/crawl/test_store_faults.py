@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,22 @@ class BrokenStore(OwnStore):
     put = get  # type: ignore[assignment]  # with the wrong number of arguments
 
 
+class HangingLeases(OwnStore):
+    """Leases are never answered."""
+
+    def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
+        """No answer comes."""
+        return Future()
+
+
+class HangingStore(HangingLeases):
+    """Nothing is ever answered."""
+
+    def get(self, authority: Authority) -> Future[Entry | None]:  # type: ignore[override]
+        """No answer comes."""
+        return Future()
+
+
 @ensureDeferred
 async def test_a_store_of_ones_own_is_used(site: Site) -> None:
     """`REP_STORE` as the path of a class: the second crawl fetches nothing."""
@@ -251,6 +268,20 @@ async def test_a_broken_store_of_ones_own_changes_no_verdict(site: Site) -> None
     result = await crawl(settings=settings, plans=plans)
     assert verdicts(result) == expected
     assert result.lines("ZeroDivisionError", "WARNING")
+
+
+@pytest.mark.parametrize("store", ["HangingStore", "HangingLeases"])
+@ensureDeferred
+async def test_a_custom_store_that_hangs_changes_no_verdict(
+    site: Site, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
+    """A Future that is never completed is given up, and what waits for it is not kept."""
+    monkeypatch.setattr("scrapy_rep.merging.PATIENCE", 0.3)
+    plans, expected = plans_of(site)
+    settings = obey(REP_STORE=f"{__name__}.{store}", REP_TIMEOUT=2)
+    result = await crawl(settings=settings, plans=plans)
+    assert verdicts(result) == expected
+    assert result.lines("did not answer", "WARNING")
 
 
 @ensureDeferred

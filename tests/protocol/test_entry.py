@@ -75,6 +75,8 @@ def test_an_answer_ends_only_the_older_refusal_of_the_crawler_that_got_it() -> N
     assert merge(Entry(newer), Entry(refusal=REFUSAL), NOW + 1) == Entry(newer, REFUSAL)
     older = replace(RULES, fetched_at=NOW - 1)
     assert merge(Entry(refusal=REFUSAL), Entry(older), NOW) == Entry(older, REFUSAL)
+    newest = replace(RULES, fetched_at=NOW + 2)
+    assert merge(Entry(newest, REFUSAL), Entry(newer), NOW + 2) == Entry(newest)
 
 
 def test_the_order_in_which_parts_with_right_dates_come_does_not_matter() -> None:

@@ -249,6 +249,17 @@ class StoreContract:
         store.flush()
         assert told(store.get(authority(), "b")) is None
 
+    def test_an_answer_ends_a_refusal_though_another_crawler_was_quicker(
+        self, store: Store
+    ) -> None:
+        """RFC 9309 section 2.3.1.3: a 403 allows all, so none outlives the rules that followed."""
+        store.put(authority(), refused(at=NOW - 40), "a")
+        store.put(authority(), entry(1, at=NOW - 20), "b")
+        store.flush()
+        store.put(authority(), entry(2, at=NOW - 30), "a")
+        store.flush()
+        assert told(store.get(authority(), "a")) == entry(1, at=NOW - 20)
+
     def test_a_closed_store_says_so(self, place: Any) -> None:
         """Closing twice does nothing; a closed store raises StoreError, if it has to close."""
         store = self.make(place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,21 @@ def test_what_version_1_stored_is_read_once(store: RedisStore, client: Any) -> N
     assert client.keys("*") == []
 
 
+def test_a_failure_costs_nothing_that_version_1_knew(store: RedisStore, client: Any) -> None:
+    """RFC 9309 section 2.3.1.4: a failure that was put unread hides no copy of 0.1."""
+    client.set(f"scrapy_rep:1:{authority()}", V1_FULL, px=60_000)
+    means = decode_v1(authority(), V1_FULL)
+    assert means is not None
+    failed = failure(at=NOW + 1)
+    store.put(authority(), failed)
+    store.flush()
+    both = Entry(means.answer, failure=failed.failure)
+    assert told(store.get(authority(), "crawler")) == both
+    store.flush()
+    client.delete(f"scrapy_rep:1:{authority()}")
+    assert told(store.get(authority())) == both
+
+
 def test_what_version_1_stored_is_of_the_default_prefix(
     redis_server: RedisServer, client: Any
 ) -> None:
@@ -345,6 +361,48 @@ def test_errors_are_described_in_one_safe_line() -> None:
     assert len(text) < 200
     assert text.isascii()
     assert text.isprintable()
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["s3cret" * 200, "s3cret%20%20x", "s3cret%09%0Ax", "s3cret%00x", "%C3%A9s3cret", "'s3cret'"],
+)
+def test_a_server_that_quotes_a_password_is_not_repeated(tmp_path: Path, password: str) -> None:
+    """A server without AUTH repeats its arguments, cut short and with other white space."""
+    server = RedisServer(tmp_path, "--rename-command", "AUTH", "").start()
+    store = RedisStore(server.uri.replace("//", f"//:{password}@"), clock=now)
+    try:
+        for ask in (lambda: told(store.get(authority())), lambda: list(store)):
+            with pytest.raises(StoreError, match="unknown command") as caught:
+                ask()
+            assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+    finally:
+        store.close()
+        server.stop()
+
+
+def test_no_part_of_a_store_shows_its_password() -> None:
+    """What a debugger or an error reporter prints of a frame holds no credentials."""
+    uri = "redis+sentinel://user-s3cret:s3cret@127.0.0.1:1/name/0?sentinel_password=s3cret2"
+    store = RedisStore(uri, clock=now)
+    store.close()
+    for part in (
+        store,
+        RedisUri(uri),
+        RedisUri(uri).parts,
+        vars(store),
+        vars(vars(store)["_pool"]),
+    ):
+        assert "s3cret" not in repr(part)
+
+
+def test_an_iteration_raises_nothing_but_store_errors() -> None:
+    """What redis-py makes of an option that it does not know is said without its name."""
+    store = RedisStore("rediss://127.0.0.1:1/0?ssl_s3cret=1", clock=now)
+    with pytest.raises(StoreError) as caught:
+        list(store)
+    assert "s3cret" not in "".join(traceback.format_exception(caught.value))
+    store.close()
 
 
 @pytest.mark.parametrize(

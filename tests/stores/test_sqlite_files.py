@@ -7,7 +7,10 @@ import shutil
 import socket
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +239,87 @@ def test_a_prefix_parts_projects(tmp_path: Path) -> None:
     assert told(ours.get(authority(5))) == entry(5)
     ours.close()
     theirs.close()
+
+
+def test_a_link_is_followed_to_a_file_yet_to_be_made(tmp_path: Path) -> None:
+    """The file is made where the link leads, for its owner alone."""
+    (tmp_path / "there").mkdir()
+    file, link = tmp_path / "there" / "robots.db", tmp_path / "robots.db"
+    link.symlink_to(file)
+    store = SqliteStore(link, clock=now)
+    store.put(authority(), entry())
+    store.close()
+    assert link.is_symlink()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_damaged_file_behind_a_link_is_set_aside_itself(tmp_path: Path) -> None:
+    """The link stays, and leads to the new file."""
+    (tmp_path / "there").mkdir()
+    file, link = tmp_path / "there" / "robots.db", tmp_path / "robots.db"
+    SqliteStore(file, clock=now).close()
+    damaged = file.read_bytes()[:200] + b"x" * 4_000
+    file.write_bytes(damaged)
+    link.symlink_to(file)
+    store = SqliteStore(link, clock=now)
+    store.put(authority(), entry())
+    store.flush()
+    assert told(store.get(authority())) == entry()
+    store.close()
+    assert link.is_symlink()
+    assert file.with_name("robots.db.corrupt").read_bytes() == damaged
+
+
+def in_another_process(path: Path, number: int) -> None:
+    """Another process opens the store, puts an entry, and closes it."""
+    put = (
+        "import sys; from scrapy_rep.stores.sqlite import SqliteStore;"
+        "from tests.stores.samples import *; store = SqliteStore(sys.argv[1], clock=lambda: NOW);"
+        "n = int(sys.argv[2]); store.put(authority(n), entry(n)); store.close()"
+    )
+    command = [sys.executable, "-c", put, str(path), str(number)]
+    subprocess.run(command, cwd=Path(__file__).parents[2], check=True)
+
+
+def test_a_file_that_was_made_meanwhile_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes begin one file: the log of the first is never read as that of the second."""
+    path = tmp_path / "robots.db"
+    real, made = os.open, []
+
+    def slow(*arguments: Any, **options: Any) -> int:
+        if not made:
+            made.append(1)
+            in_another_process(path, 1)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(os, "open", slow)
+    store = SqliteStore(path, clock=now)
+    assert made
+    assert told(store.get(authority(1))) == entry(1)
+    store.close()
+
+
+def test_a_second_store_in_a_process_ends_no_lock_of_the_first(tmp_path: Path) -> None:
+    """Otherwise another process that closes the file deletes the log that this one writes."""
+    path = tmp_path / "robots.db"
+    store = SqliteStore(path, clock=now)
+    store.put(authority(1), entry(1))
+    store.flush()
+    SqliteStore(path, clock=now).close()
+    in_another_process(path, 2)
+    assert told(store.get(authority(2))) == entry(2)
+    store.put(authority(3), entry(3))
+    store.flush()
+    in_another_process(path, 4)
+    assert sorted(number for number in range(5) if told(store.get(authority(number)))) == [
+        1,
+        2,
+        3,
+        4,
+    ]
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("SELECT count(*) FROM parts").fetchall() == [(4,)]
+    store.close()
