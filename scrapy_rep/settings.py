@@ -114,7 +114,7 @@ def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]
 def _in_a_line(value: object) -> str:
     """Return the representation of any object, in one line of at most 100 characters."""
     try:
-        text = " ".join(repr(value).split())
+        text = "".join(c if c.isprintable() else " " for c in repr(value))
     except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
@@ -194,10 +194,11 @@ def _one_of(*names: str) -> Callable[[Any], str]:
 
 
 def _switch(value: Any) -> bool:
-    known = {"true": True, "1": True, "false": False, "0": False}
-    if str(value).lower() not in known:
+    if isinstance(value, str):
+        value = {"true": 1, "1": 1, "false": 0, "0": 0}.get(value.lower())
+    if not isinstance(value, int) or value not in (0, 1):
         raise ValueError("must be True or False")
-    return known[str(value).lower()]
+    return bool(value)
 
 
 def _text(value: Any) -> str:
