@@ -17,6 +17,7 @@ after the end as an error, and so such a body is broken.
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -99,6 +100,7 @@ def plain_octets(
     """
     if not body:
         return b"", cut
+    most = min(most, sys.maxsize)  # the libraries take no more
     names = [name.strip().lower() for value in codings for name in value.split(b",")]
     names = [name for name in names if name not in (b"", b"identity")]
     if len(names) > _MOST_CODINGS:

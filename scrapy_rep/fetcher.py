@@ -137,6 +137,8 @@ class RobotsFetcher:
             check = refuse_private if trail and public else None
             transfer = Transfer(self._settings.max_size, check)
             request = self._request(uri, page, known, first, transfer)
+            if check is not None and not self._inside.exchanges.can_be_run:
+                await check(request)  # now or never, though a proxy may yet be chosen for it
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             redirect = meaning_of(response.status) is Meaning.REDIRECT

@@ -5,10 +5,12 @@ A rendering service, a proxy or an API that is addressed by URL is asked for
 ``request.meta["robotstxt_url"]`` names that page, and the rules of its site govern the request
 (RFC 9309 section 2.3).
 
-A redirect copies the meta of a request. As long as all hops lead to the same service, the
-redirected request still asks for the page that is named. A redirect to any other host does not: it
-is a request to that host, and its own URL counts. Otherwise the rules of one site would admit
-requests to others.
+A redirect copies the meta of a request, and spiders copy the meta of a response into further
+requests. As long as such a copy goes to the same service, it still asks for the page that is named.
+A request to any other host does not: it is a request to that host, and its own URL counts, also if
+it is redirected back. Otherwise the rules of one site would admit requests to others. So the meta
+also notes which service was first asked for the page. ``redirect_urls`` cannot tell, as in a copied
+meta it may be that of an earlier request.
 """
 
 from __future__ import annotations
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
 
 PAGE = "robotstxt_url"
 """The key of the meta of a request that names the page."""
+
+_ASKED = "scrapy_rep_asked"
+"""The key under which the meta notes a page and the service that was first asked for it.
+
+The service is ``None`` when a copy of the request has gone elsewhere.
+"""
 
 
 def page_of(request: Request) -> str:
@@ -44,14 +52,21 @@ def _named_page(request: Request, named: object) -> str:
         usable = False
     if not usable:
         raise ValueError(f"meta[{PAGE!r}] is not an http or https URL with a host")
-    hops = [*request.meta.get("redirect_urls", ()), request.url]
-    return page if len({_service(url) for url in hops}) == 1 else request.url
+    service = _service(request.url)
+    asked = request.meta.get(_ASKED)
+    if asked is None or asked[0] != page:
+        asked = [page, service]
+    elif asked[1] != service:
+        asked = [page, None]
+    # A new list, as the meta of a copy is a shallow copy. Schedulers may store it as JSON.
+    request.meta[_ASKED] = asked
+    return page if asked[1] is not None else request.url
 
 
-def _service(url: str) -> tuple[str, int | None] | str:
+def _service(url: str) -> str:
     """Return what the URLs of one service share: host and port, be it by http or https."""
     authority = authority_of(url)
     if authority is None:
         return url.partition(":")[0]
     default = authority.port == DEFAULT_PORTS[authority.scheme]
-    return authority.host, None if default else authority.port
+    return authority.host if default else f"{authority.host} {authority.port}"

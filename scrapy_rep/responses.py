@@ -88,6 +88,10 @@ def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, 
     Raises ``ValueError`` for a body that is not whole or not readable, and ``IgnoreRequest`` for
     one that another component stopped.
     """
+    for name in b",".join(response.headers.getlist("Transfer-Encoding")).lower().split(b","):
+        # Scrapy's handler for crawls without a reactor leaves any other one in the body.
+        if name.strip(b" \t") not in (b"", b"chunked", b"identity"):
+            raise BrokenBodyError("the body has a transfer coding other than chunked")
     if "dataloss" in response.flags:
         raise BrokenBodyError("the body stops before its end")
     stopped = "download_stopped" in response.flags

@@ -21,6 +21,9 @@ _PREFIX = "REP_"
 LEAST_MAX_SIZE = 512_000
 """500 KiB, the least parsing limit (RFC 9309 section 2.5)."""
 
+_LONGEST_SHOWN = 100
+"""Characters of a bad value that an error message repeats."""
+
 
 @dataclass(frozen=True, slots=True)
 class RepSettings:
@@ -58,7 +61,7 @@ class RepSettings:
             try:
                 chosen[attribute] = check(value)
             except (ValueError, TypeError) as error:
-                said = (shown(value) or "''") if name == "REP_STORE" else repr(value)
+                said = (shown(value) or "''") if name == "REP_STORE" else _in_a_line(value)
                 raise ValueError(f"{name} = {said}: {error}") from None
         profile = PROFILES[chosen.get("profile", cls().profile)]
         if chosen.get("max_ttl", 0.0) > profile.default_life:
@@ -96,7 +99,7 @@ def obeys(settings: BaseSettings) -> bool:
         return settings.getbool("ROBOTSTXT_OBEY")
     except ValueError:
         value = settings.get("ROBOTSTXT_OBEY")
-        raise ValueError(f"ROBOTSTXT_OBEY = {value!r}: must be True or False") from None
+        raise ValueError(f"ROBOTSTXT_OBEY = {_in_a_line(value)}: must be True or False") from None
 
 
 def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]:
@@ -106,6 +109,15 @@ def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]
         if str(name).upper().startswith(_PREFIX) and name not in known.values():
             nearest = get_close_matches(str(name).upper().removeprefix(_PREFIX), known, n=1)
             yield str(name), known[nearest[0]] if nearest else None
+
+
+def _in_a_line(value: object) -> str:
+    """Return the representation of any object, in one line of at most 100 characters."""
+    try:
+        text = "".join(c if c.isprintable() else " " for c in repr(value))
+    except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...]:
@@ -158,7 +170,7 @@ def _several(each: Callable[[Any], float]) -> Callable[[Any], tuple[float, ...]]
     def check(value: Any) -> tuple[float, ...]:
         if isinstance(value, str):
             value = [part for part in value.strip("[]() ").split(",") if part.strip()]
-        elif isinstance(value, (int, float)):
+        elif not isinstance(value, (list, tuple)):
             value = [value]
         return tuple(each(part) for part in value)
 
@@ -182,10 +194,11 @@ def _one_of(*names: str) -> Callable[[Any], str]:
 
 
 def _switch(value: Any) -> bool:
-    known = {"true": True, "1": True, "false": False, "0": False}
-    if str(value).lower() not in known:
+    if isinstance(value, str):
+        value = {"true": 1, "1": 1, "false": 0, "0": 0}.get(value.lower())
+    if not isinstance(value, int) or value not in (0, 1):
         raise ValueError("must be True or False")
-    return known[str(value).lower()]
+    return bool(value)
 
 
 def _text(value: Any) -> str:

@@ -2,7 +2,8 @@
 
 Scrapy marks them in ``meta["is_start_request"]``. Retries and redirects copy the meta of a start
 request, and only the first copy is counted as made. A refusal of any copy ends the start request: a
-crawl whose only page redirects to a forbidden one was refused, too.
+crawl whose only page redirects to a forbidden one was refused, too. Unless the spider makes it once
+more, as an errback may do: then its last end counts.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 
+_REFUSED = "scrapy_rep_refused"
+"""The key of the meta of a start request that notes why it was refused."""
+
+
 class StartRequests:
     """Counts the start requests of one crawl, and those that were refused by reason."""
 
@@ -29,23 +34,32 @@ class StartRequests:
 
     def begin(self, request: Request) -> None:
         """Count ``request`` if it is a start request that is seen for the first time."""
-        if "is_start_request" in request.meta and _is_start(request):
-            copied = "redirect_urls" in request.meta or "retry_times" in request.meta
-            self._made += not copied
+        if "is_start_request" not in request.meta or not _is_start(request):
+            return
+        reason = request.meta.pop(_REFUSED, None)
+        if self._refused[reason]:  # it was refused, and is made once more
+            self._refused[reason] -= 1
+            return
+        copied = "redirect_urls" in request.meta or "retry_times" in request.meta
+        self._made += reason is not None or not copied
 
     def end(self, request: Request, error: BaseException) -> None:
         """Count a start request that ends in ``error``, if that is a refusal."""
         if not _is_start(request):
             return
         if isinstance(error, RobotsForbidden):
-            self._refused["forbidden by robots.txt"] += 1
+            reason = "forbidden by robots.txt"
         elif isinstance(error, RobotsUnreachable) and error.cause != Cause.CLOSING:
-            self._refused[f"with robots.txt unreachable ({error.cause})"] += 1
+            reason = f"with robots.txt unreachable ({error.cause})"
+        else:
+            return
+        request.meta[_REFUSED] = reason
+        self._refused[reason] += 1
 
     def close(self) -> None:
         """Say so if there were start requests, and all were refused."""
         if 0 < self._made <= self._refused.total():
-            self._stats.all_refused(self._refused)
+            self._stats.all_refused(+self._refused)
 
 
 def _is_start(request: Request) -> bool:

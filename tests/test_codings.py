@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import sys
 import time
 import zlib
 
@@ -76,6 +77,14 @@ def test_more_than_asked_for_is_told_from_just_as_much(name: str, size: int) -> 
     coding, encode = ENCODERS[name]
     plain, cut = plain_octets(encode(b"#" * size), [coding.encode()], ENOUGH)
     assert (len(plain), cut) == (min(size, ENOUGH), size >= ENOUGH)
+
+
+@pytest.mark.parametrize("most", [sys.maxsize, sys.maxsize + 1, 10**30])
+@pytest.mark.parametrize("name", ENCODERS)
+def test_a_limit_beyond_all_bodies_is_none(name: str, most: int) -> None:
+    """``REP_MAX_SIZE`` has no upper bound; the libraries take no more than ``sys.maxsize``."""
+    coding, encode = ENCODERS[name]
+    assert plain_octets(encode(TEXT), [coding.encode()], most) == (TEXT, False)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "compress", "gzip, br"])

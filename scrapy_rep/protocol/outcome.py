@@ -25,6 +25,7 @@ class Meaning(Enum):
 
 # First match counts. (first status, last status, meaning, authority)
 STATUS_MEANINGS: tuple[tuple[int, int, Meaning, str], ...] = (
+    (206, 206, Meaning.UNREACHABLE, "RFC 9110 section 15.3.7: a part, which was not asked for"),
     (200, 299, Meaning.SUCCESS, "RFC 9309 section 2.3.1.1"),
     (304, 304, Meaning.NOT_MODIFIED, "RFC 9111 section 4.3.3"),
     (301, 303, Meaning.REDIRECT, "RFC 9309 section 2.3.1.2"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -50,7 +52,7 @@ def check(crawler: Crawler) -> Report:
             continue
         thing, is_scrapys = found
         for entry in entries:
-            if _has(thing, entry.name):
+            if _has(thing, entry):
                 continue
             lost |= _behind(entry)
             if not is_scrapys and entry.name != "active":
@@ -85,8 +87,29 @@ def _behind(entry: PrivateName) -> set[Place]:
     }.get((entry.place, entry.name), set())
 
 
-def _has(thing: Any, name: str) -> bool:
-    return name in thing if isinstance(thing, dict) else hasattr(thing, name)
+_KINDS: dict[tuple[Place, str], type[Any]] = {
+    (Place.DOWNLOADER, "active"): AbstractSet,
+    (Place.DOWNLOADER, "total_concurrency"): int,
+    (Place.DOWNLOADER, "slots"): dict,
+    (Place.DOWNLOADER, "per_slot_settings"): dict,
+    (Place.DOWNLOADER, "domain_concurrency"): int,
+}
+"""What a name must stand for. A custom downloader may use it for something else."""
+
+_SET_HERE = (Place.DOWNLOADER, "total_concurrency")
+
+
+def _has(thing: Any, entry: PrivateName) -> bool:
+    if isinstance(thing, dict):
+        return entry.name in thing
+    key = (entry.place, entry.name)
+    try:
+        value = attrgetter(entry.name)(thing)
+        if key == _SET_HERE:
+            setattr(thing, entry.name, value)
+    except AttributeError:
+        return False
+    return isinstance(value, _KINDS.get(key, object))
 
 
 _Found = tuple[Any, bool] | None

@@ -27,14 +27,19 @@ class Exchanges:
         self._crawler = crawler
         self._on = on
 
+    @property
+    def can_be_run(self) -> bool:
+        """Whether :meth:`run_by` works; a custom downloader may not allow it."""
+        return Feature.EXCHANGES in self._on
+
     def run_by(self, key: str) -> None:
         """Have the object under ``key`` in the meta of a request run its download.
 
         Its ``run`` is called with the download, the request and the download handler. Other
-        requests are downloaded as ever. A custom downloader may not allow it; then a download ends
-        when it ends.
+        requests are downloaded as ever. If :attr:`can_be_run` is false, a download ends when it
+        ends.
         """
-        if Feature.EXCHANGES not in self._on:
+        if not self.can_be_run:
             return
         handlers: Any = self._crawler.engine.downloader.handlers
         download = handlers.download_request_async
@@ -43,7 +48,7 @@ class Exchanges:
 
     def transport_of(self, scheme: str) -> Any:
         """Return the download handler for URLs of ``scheme``, ``None`` if there is none known."""
-        if Feature.EXCHANGES not in self._on or Feature.HANDLERS not in self._on:
+        if not self.can_be_run or Feature.HANDLERS not in self._on:
             return None
         handlers: Any = self._crawler.engine.downloader.handlers
         return handlers._get_handler(scheme)  # noqa: SLF001

@@ -5,7 +5,9 @@ The rule that forbids the page stands at the end of each file, so that half a fi
 
 from __future__ import annotations
 
+import gzip
 import random
+import zlib
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -144,6 +146,40 @@ async def test_a_coding_that_cannot_be_decoded_is_unreachable(
     robots = [Reply(200, TEXT, {"Content-Encoding": coding}) for coding in codings]
     kinds = await visit_all(site, robots, COMPRESSION_ENABLED=compression)
     assert kinds == ["unreachable"] * len(robots)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_part_that_was_not_asked_for_is_unreachable(site: Site, mode: str) -> None:
+    """RFC 9110 section 15.3.7: a 206 is a part of the file, whatever range it names, if any."""
+    first, size = TEXT.index(b"Disallow"), len(TEXT)
+    ranges = ["", f"bytes 0-{first - 1}/{size}", f"bytes 0-{first - 1}/*", f"bytes 0-{size}/{size}"]
+    robots = [Reply(206, TEXT[:first], {"Content-Range": said} if said else {}) for said in ranges]
+    urls = [site.authority(reply).url("/private") for reply in robots]
+    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    assert result.unreachable == urls
+
+
+TRANSFER_CODINGS = ["deflate, chunked", "Deflate", "br, chunked", "gzip, chunked", "xchunked"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_transfer_coding_other_than_chunked_is_unreachable(site: Site, mode: str) -> None:
+    """RFC 9112 section 6.1: no handler of Scrapy decodes it, and one leaves it in the body."""
+    encode = {"deflate": zlib.compress, "br": ENCODERS["br"][1] if "br" in ENCODERS else bytes}
+    robots = []
+    for coding in TRANSFER_CODINGS:
+        body = encode.get(coding.lower().partition(",")[0], gzip.compress)(TEXT)
+        body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if "chunked" in coding else body
+        robots.append(Raw(body=head("", f"Transfer-Encoding: {coding}") + body))
+    robots += [
+        Raw(body=head("", f"Transfer-Encoding: {coding}", f"Content-Length: {size}") + body)
+        for coding, body in (("deflate", zlib.compress(TEXT)), ("identity", TEXT))
+        for size in [len(body)]
+    ]
+    urls = [site.authority(reply).url("/private") for reply in robots]
+    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    assert result.downloaded == []
+    assert set(urls[:-1]) <= set(result.unreachable)
 
 
 @pytest.mark.parametrize("status", [404, 403, 503])

@@ -95,6 +95,27 @@ def test_a_name_of_a_private_address_gets_no_request(world: World, mode: str) ->
     assert causes == {"redirect refused"}
 
 
+CUSTOM = {
+    "DOWNLOADER": "tests.crawl.pacing.SlotlessDownloader",
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+}
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_custom_downloader_sends_nothing_inward(world: World, silent: bool) -> None:
+    """Its downloads cannot be run by this package, and may not say which address answered."""
+    inner = world.place("inner.example", ["10.1.2.3"])
+    rules = world.place("rules.example", ["8.8.8.8"])
+    plans = [
+        world.public(f"http://{name}.example:{there.port}/robots.txt")
+        for name, there in (("inner", inner), ("rules", rules))
+    ]
+    handlers = {"http": "tests.crawl.handlers.SilentHandler"} if silent else {}
+    result = world.crawl("asyncio", plans, **CUSTOM, DOWNLOAD_HANDLERS=handlers)
+    assert (result.unreachable, result.forbidden) == (plans[:1], plans[1:])
+    assert inner.hits == []
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_name_of_a_public_address_is_followed(world: World, mode: str) -> None:
     """The counterpart: on another host, on the same one, and over two of them."""

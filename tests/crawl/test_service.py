@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy.http import Response
 
 from tests.crawl.harness import crawl
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, html, redirect
 from tests.site import Authority, Site
 from tests.timed import timed
@@ -143,6 +146,49 @@ async def test_a_redirect_out_of_the_service_is_judged_by_where_it_leads(
     assert [hit.path for hit in other.page_hits] == ["/open"]
     assert closed.page_hits == shop.page_hits == []
     assert len(service.page_hits) == len(plans)
+
+
+class MetaCopyingSpider(RequestsSpider):
+    """Makes one further request, with the meta of the page that it comes from, and `more`."""
+
+    def __init__(self, target: str = "", more: Any = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target, self.more = target, more or {}
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """One request, once."""
+        if not self.made[1:]:
+            meta = {k: v for k, v in response.meta.items() if k not in ("number", "asked")}
+            yield self.request(self.target, meta={**meta, **self.more})
+
+
+@pytest.mark.parametrize("service_before", [True, False])
+@ensureDeferred
+async def test_the_redirects_of_an_earlier_request_do_not_free_a_page(
+    site: Site, service_before: bool
+) -> None:
+    """A spider that copies the meta of a response copies `redirect_urls`, too."""
+    service, shop = site.authority("", {"/x": html("done")}), site.authority(RULES)
+    other = site.authority("", {"/a": redirect("/b"), "/b": html("b")})
+    plan: Any = other.url("/a")
+    if service_before:
+        plan = {"url": plan, "meta": {"robotstxt_url": other.url("/b")}}
+    target, more = service.url("/x"), {"robotstxt_url": shop.url("/private")}
+    result = await crawl(MetaCopyingSpider, obey(), plans=[plan], target=target, more=more)
+    assert result.check().forbidden == [target]
+    assert service.page_hits == []
+
+
+@ensureDeferred
+async def test_a_page_that_is_named_by_a_copied_meta_admits_to_no_other_site(site: Site) -> None:
+    """The request goes to a site instead of the service, and its own rules govern it."""
+    service, shop = site.authority(NOTHING, {"/x": html("done")}), site.authority(RULES)
+    closed = site.authority(NOTHING)
+    plan = {"url": service.url("/x"), "meta": {"robotstxt_url": shop.url("/open")}}
+    for target, kind in ((closed.url("/a"), "forbidden"), (service.url("/x?2"), "downloaded")):
+        result = await crawl(MetaCopyingSpider, obey(), plans=[plan], target=target)
+        assert result.check().kind(target) == kind
+    assert closed.page_hits == []
 
 
 @ensureDeferred

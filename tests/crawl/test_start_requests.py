@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from asyncio import sleep
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
+from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
@@ -39,6 +41,48 @@ class StoppingSpider(RequestsSpider):
         super().failed(failure)
         if not self.endings[1:]:
             raise CloseSpider("enough")
+
+
+class PersistentSpider(RequestsSpider):
+    """Makes a request once more that was refused: as a retry, or as a plain copy."""
+
+    def __init__(self, retry: bool = False, pause: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.retry, self.pause = retry, pause
+
+    async def failed(self, failure: Any) -> Any:
+        """One further attempt for each of the plans."""
+        super().failed(failure)
+        request, number = failure.request, failure.request.meta["number"]
+        if number < len(self.plans):
+            await sleep(self.pause)
+            again = request.replace(dont_filter=True)
+            if self.retry:
+                again = get_retry_request(request, spider=self, reason="refused")
+            again.meta.update(number=len(self.made), asked=again.url)
+            self.made.append(again.url)
+            yield again
+
+
+@pytest.mark.parametrize("retry", [True, False])
+@ensureDeferred
+async def test_a_start_request_that_is_made_once_more_counts_by_its_last_end(
+    site: Site, retry: bool
+) -> None:
+    """By an errback: refused twice it is one that was refused; what passes was not refused."""
+    shut, free = site.authority(NOTHING), site.authority()
+    settings = obey(REP_UNREACHABLE_TTL=[1, 1])
+    result = await crawl(PersistentSpider, settings, plans=[shut.url("/a")], retry=retry)
+    assert result.check().forbidden == [shut.url("/a")] * 2
+    assert warned(result) == ["The only start request was refused: 1 forbidden by robots.txt"]
+    urls = [shut.url("/a"), free.url("/a")]
+    result = await crawl(PersistentSpider, settings, plans=urls, retry=retry)
+    assert (result.check().downloaded, warned(result)) == (urls[1:], [])
+    shaky = site.authority([Reply(503), RULES])
+    urls = [shaky.url("/a"), shut.url("/a")]
+    arguments = {"plans": urls, "retry": retry, "pause": 1.2}
+    result = await crawl(PersistentSpider, settings, **arguments)
+    assert (result.check().downloaded, warned(result)) == (urls[:1], [])
 
 
 def warned(result: Result) -> list[str]:

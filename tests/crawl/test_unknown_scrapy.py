@@ -9,13 +9,14 @@ from __future__ import annotations
 import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
+from scrapy.crawler import Crawler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
 from scrapy_rep.scrapy_internals.names import Place
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.hiding import hidden
-from tests.crawl.pacing import gaps
+from tests.crawl.pacing import SlotlessDownloader, gaps
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.site import Site
@@ -113,6 +114,33 @@ async def test_a_custom_downloader_may_lack_what_it_does_not_need(site: Site) ->
     shops = Shops(site)
     settings = obey(
         DOWNLOADER="tests.crawl.pacing.SlotlessDownloader",
+        SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
+    )
+    result = (await crawl(settings=settings, plans=shops.urls)).check()
+    assert (result.downloaded, result.forbidden) == (shops.allowed, shops.forbidden)
+    assert not result.lines("does not know this Scrapy")
+
+
+class OtherSlotsDownloader(SlotlessDownloader):
+    """Has names of Scrapy's downloader, and uses them for something else."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.slots: list[str] = []
+        self.per_slot_settings = self.domain_concurrency = None
+
+    @property
+    def total_concurrency(self) -> int:
+        """Not to be changed."""
+        return 5
+
+
+@ensureDeferred
+async def test_a_custom_downloader_may_use_a_name_for_something_else(site: Site) -> None:
+    """That is as if it lacked the name; no request ends for it."""
+    shops = Shops(site)
+    settings = obey(
+        DOWNLOADER="tests.crawl.test_unknown_scrapy.OtherSlotsDownloader",
         SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
     )
     result = (await crawl(settings=settings, plans=shops.urls)).check()

@@ -6,7 +6,7 @@ from scrapy_rep.protocol.outcome import Meaning, meaning_of
 
 
 def _expected(status: int) -> Meaning:
-    if 200 <= status <= 299:
+    if 200 <= status <= 299 and status != 206:
         return Meaning.SUCCESS
     if status in (301, 302, 303, 307, 308):
         return Meaning.REDIRECT
