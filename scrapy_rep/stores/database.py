@@ -272,10 +272,7 @@ def _give_name(new: Path, path: Path) -> None:
     try:
         os.link(new, path)
     except FileExistsError:
-        status = path.stat()
-        if not status.st_size:
-            new.chmod(stat.S_IMODE(status.st_mode))
-            new.replace(path)
+        pass
     except OSError:  # a file system without links
         new.replace(path)
 
