@@ -2,8 +2,8 @@
 
 A custom store needs :meth:`Store.get` and :meth:`Store.put` and nothing else; whatever it leaves
 out has a default here. The cache calls a store from its event loop, so that neither may block for
-long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`, a ``put``
-queues.
+long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`, which must be
+completed within three seconds; a ``put`` queues.
 
 Nothing but :class:`StoreError` leaves a store. The cache catches it around the call of each
 method and around what the Future of ``get`` or ``lease`` ends in. A store that fails is as if it
