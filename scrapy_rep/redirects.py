@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+from w3lib.url import safe_url_string
+
 from scrapy_rep.addresses import is_global, is_local_host, literal_address
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, authority_of
 from scrapy_rep.resolving import addresses_of
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+    from scrapy_rep.protocol.authority import Authority
 
 _LONGEST_URL = 8192
 """Octets of the longest URL that is followed; RFC 9110 section 4.1 asks for at least 8,000."""
@@ -54,9 +57,20 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     parts = urlsplit(target)
     # User information in a Location is not a credential of ours to send.
     uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    # A request is sent to where Scrapy reads its URL to lead: it takes a backslash for a slash.
+    if not _leads_to(authority, uri):
+        raise RefusedError("broken Location")
     if len(uri) > _LONGEST_URL:  # a relative one adds to the URL it is relative to
         raise TooLongError(f"redirect to a URL of {len(uri):,} characters")
     return uri
+
+
+def _leads_to(authority: Authority, uri: str) -> bool:
+    """Return True if a request for ``uri`` goes to ``authority``."""
+    try:
+        return authority_of(safe_url_string(uri)) == authority
+    except ValueError:
+        return False
 
 
 async def refuse_private(request: Request) -> None:

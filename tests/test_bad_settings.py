@@ -124,6 +124,20 @@ def test_a_bad_setting_of_the_project_is_one_line(project: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def test_a_store_in_the_file_of_another_program_is_one_line(project: Path) -> None:
+    """A text file that is named by mistake ends the crawl, and stays as it is."""
+    notes = project / "notes.txt"
+    notes.write_text("milk, bread\n")
+    ended = run(project, "-m", "scrapy", "crawl", "plain", "-s", f"REP_STORE=sqlite://{notes}")
+    assert ended.returncode == 1
+    assert "is not a store of scrapy_rep and is left as it is" in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+    assert notes.read_text() == "milk, bread\n"
+    assert [path.name for path in project.iterdir() if path.name.startswith("notes")] == [
+        "notes.txt"
+    ]
+
+
 def test_a_bad_setting_matters_only_where_robots_txt_is_obeyed(project: Path) -> None:
     """`ROBOTSTXT_OBEY = False` has the last word."""
     off = ("-s", "ROBOTSTXT_OBEY=0", "-s", "REP_TIMEOUT=soon")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+import random
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request
 from scrapy.http import Response
 
+from scrapy_rep.addresses import is_local_host
+from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.redirects import RefusedError, answered_by_public, target_of
 
 HERE = "http://shop.example/robots.txt"
@@ -58,6 +63,12 @@ def test_a_location_is_resolved_against_the_hop(location: str, target: str) -> N
         "http://shop.example:99999/",
         "http://a b.example/",
         "//",
+        "http://127.0.0.1\\/robots.txt",
+        "http://127.0.0.1\\:81/robots.txt",
+        "//169.254.169.254\\x/latest",
+        "//localhost\\",
+        "http://127.0.0.1\\.other.example/",
+        "http://127.0.0.1\\@127.0.0.1\\/",
     ],
 )
 def test_a_location_that_leads_nowhere_is_refused(location: bytes | str | None) -> None:
@@ -110,3 +121,20 @@ def test_without_an_address_a_hop_is_judged_by_its_name() -> None:
     assert answered_by_public(Request(HERE), Response(HERE), HERE)
     local = "http://localhost/robots.txt"
     assert not answered_by_public(Request(local), Response(local), local)
+
+
+def test_a_request_goes_to_the_host_that_was_judged() -> None:
+    """Scrapy writes URLs anew, by rules other than those of ``urllib``: 20,000 odd spellings."""
+    chance = random.Random(9309)
+    pieces = [*"/\\@:#?[]% .x1\t\xad\u3002\u2460\u0130\xdf\x00\x7f", "//", "http:", "127.0.0.1"]
+    pieces += ["localhost", "other.example", "::1", "%2e", "%5c", "0x7f", "xn--", "\u200b", ":80"]
+    followed = 0
+    for _ in range(20_000):
+        location = "//" + "".join(chance.choices(pieces, k=chance.randrange(1, 8)))
+        with suppress(RefusedError):
+            target = lead(location)
+            followed += 1
+            host = urlsplit(Request(target).url).hostname or ""
+            assert not is_local_host(host), location
+            assert authority_of(Request(target).url) == authority_of(target), location
+    assert followed > 1000

@@ -14,6 +14,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError
+from scrapy_rep.stores.database import check_file
+from scrapy_rep.stores.header import ForeignError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.uri import REDIS_SCHEMES, is_ambiguous, shown
@@ -72,13 +74,15 @@ def open_store(
 def check_store(uri: str) -> None:
     """Raise ``ValueError``, as :func:`open_store` does, if ``uri`` names no store.
 
-    Opens no file and no connection.
+    Opens no connection. Of a file whose path is absolute, the head is read.
     """
     scheme, colon, rest = uri.partition(":")
     if not colon:
         _class(uri)
     elif scheme == "sqlite":
-        _path(uri, rest, Path())
+        path = _path(uri, rest, Path())
+        if path.is_absolute():
+            _check_file(path)
     elif scheme in REDIS_SCHEMES and rest.startswith("//"):
         _check_redis(uri)
     elif scheme != "memory" or rest:
@@ -95,6 +99,15 @@ def _path(uri: str, rest: str, directory: Path) -> Path:
         f"{shown(uri)!r} names no file: use sqlite:NAME or sqlite:///PATH, with %3F for ? and "
         "%23 for #"
     )
+
+
+def _check_file(path: Path) -> None:
+    try:
+        check_file(path)
+    except ForeignError as error:
+        raise ValueError(str(error)) from None
+    except OSError:
+        pass  # that shows when the store is used
 
 
 def _check_redis(uri: str) -> None:

@@ -2,8 +2,8 @@
 
 A custom store needs :meth:`Store.get` and :meth:`Store.put` and nothing else; whatever it leaves
 out has a default here. The cache calls a store from its event loop, so that neither may block for
-long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`, a ``put``
-queues.
+long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`, which must be
+completed within three seconds; a ``put`` queues.
 
 A store raises :class:`StoreError` and nothing else. The cache catches it around the call of each
 method, and from the Future of ``get`` or ``lease``. It treats a store that fails as empty. What it

@@ -68,8 +68,7 @@ class Database:
         """Open the file, and make it if need be. Raises :class:`StoreError`."""
         for attempt in ("as it is", "anew"):
             try:
-                if self._found() not in _OPEN:
-                    check_owner(self.path)
+                check_file(self.path)
                 return self._connect(patience)
             except (*TROUBLES, OSError, StoreError, DamagedError) as error:  # noqa: PERF203
                 self.close()
@@ -155,11 +154,7 @@ class Database:
         return self._found() != self._identity
 
     def _found(self) -> tuple[int, int] | None:
-        try:
-            status = self.path.stat()
-        except OSError:
-            return None
-        return status.st_dev, status.st_ino
+        return _identity_of(self.path)
 
     def reopen(self) -> None:
         """Open the file that now has the name, or make it. Raises :class:`StoreError`."""
@@ -265,6 +260,23 @@ class Database:
         if self._writer is None:
             raise self._shut()
         return self._writer
+
+
+def check_file(path: Path) -> None:
+    """Raise ``ForeignError`` if there is a file at ``path`` that is not ours.
+
+    One that this process has open is ours. Raises ``OSError`` if the file cannot be read.
+    """
+    if _identity_of(path) not in _OPEN:
+        check_owner(path)
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _give_name(new: Path, path: Path) -> None:

@@ -185,12 +185,13 @@ async def test_a_write_lock_held_by_another_process_slows_no_crawl(
 
 
 class UnlockingSpider(RequestsSpider):
-    """Lets go of a lock when all else is done."""
+    """Lets go of a lock when all else is done, and not before writing has been given up."""
 
     def __init__(self, blocker: sqlite3.Connection, later: str, **arguments: Any) -> None:
         super().__init__(**arguments)
         self.blocker = blocker
         self.later = later
+        self.unlock_at = time.monotonic() + 2.5
 
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> UnlockingSpider:
@@ -201,6 +202,8 @@ class UnlockingSpider(RequestsSpider):
 
     def unlock(self) -> None:
         """The lock goes, and one more request is made."""
+        if time.monotonic() < self.unlock_at:
+            raise DontCloseSpider
         if self.blocker.in_transaction:
             self.blocker.execute("ROLLBACK")
             self.crawler.engine.crawl(self.request(self.later))
