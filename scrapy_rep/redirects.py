@@ -57,7 +57,7 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     parts = urlsplit(target)
     # User information in a Location is not a credential of ours to send.
     uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-    # A request is sent to where Scrapy reads its URL to lead: it takes a backslash for a slash.
+    # Scrapy takes a backslash for a slash, and would send the request to another host.
     if not _leads_to(authority, uri):
         raise RefusedError("broken Location")
     if len(uri) > _LONGEST_URL:  # a relative one adds to the URL it is relative to

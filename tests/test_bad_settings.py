@@ -130,7 +130,7 @@ def test_a_store_in_the_file_of_another_program_is_one_line(project: Path) -> No
     notes.write_text("milk, bread\n")
     ended = run(project, "-m", "scrapy", "crawl", "plain", "-s", f"REP_STORE=sqlite://{notes}")
     assert ended.returncode == 1
-    assert "is not a store of scrapy_rep and is left as it is" in ended.stderr
+    assert "is not a store of scrapy_rep, and was not touched" in ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1
     assert notes.read_text() == "milk, bread\n"
     assert [path.name for path in project.iterdir() if path.name.startswith("notes")] == [

@@ -74,7 +74,7 @@ def open_store(
 def check_store(uri: str) -> None:
     """Raise ``ValueError``, as :func:`open_store` does, if ``uri`` names no store.
 
-    Opens no connection. Of a file whose path is absolute, the head is read.
+    Opens no connection. Reads the header of a file whose path is absolute.
     """
     scheme, colon, rest = uri.partition(":")
     if not colon:
