@@ -3,7 +3,7 @@
 The way in is :meth:`RobotsCache.resident` for what is in memory and fresh, which is a look-up, and
 :meth:`RobotsCache.lookup` for everything else, which may wait. One flight per authority reads
 the store and fetches; it belongs to no request, so that no cancelled request takes it along, and
-each request that waits for it has a Deferred of its own.
+each request that waits for it has its own Deferred.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class RobotsCache:
             known = await self._learn(authority, page, flight)
         except CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001  # a fault of ours is no permission
+        except Exception as error:  # noqa: BLE001  # a fault of ours is not permission
             self._stats.own_fault(f"The fetch of {authority.robots_uri}", error)
             known = self._failure(authority, Cause.ERROR)
             self._admit(authority, known)

@@ -115,7 +115,7 @@ class RobotsFetcher:
             if isinstance(error, TooLongError):
                 self._stats.inc(names.TOO_LONG_URL)
             return Unreachable(Cause.REDIRECT, detail=str(error))
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is no permission
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is not permission
             if not isinstance(error, IgnoreRequest):
                 self._stats.inc(names.EXCEPTIONS.format(type(error)))
             cause = cause_of(error)

@@ -1,4 +1,4 @@
-"""One inquiry under way, and those who wait for it."""
+"""One inquiry under way, and the requests that wait for it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Flight:
-    """Brings one answer to many; it belongs to none of them, so that none can take it along.
+    """Brings one answer to many requests. It belongs to none, so that cancelling one ends nothing.
 
-    ``started`` is a time of the monotonic clock; ``waiters`` holds who waits, each with the
-    request it waits for.
+    ``started`` is a time of the monotonic clock; ``waiters`` holds a Deferred for each request that
+    waits, and the request.
     """
 
     __slots__ = ("brought", "started", "task", "waiters")
@@ -33,8 +33,8 @@ class Flight:
     async def wait(self, patience: float, page: Any) -> Known:
         """Return what the flight brings for ``page``; if it is cancelled, the others wait on.
 
-        Raises :class:`DeadlineError` after ``patience`` seconds: nobody waits for a flight that
-        was lost, by whatever fault.
+        Raises :class:`DeadlineError` after ``patience`` seconds, so that a flight that was lost,
+        by whatever fault, holds up no request for ever.
         """
         if self.brought is not None:  # without asyncio a flight may land before it is joined
             return self.brought

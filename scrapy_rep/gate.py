@@ -1,7 +1,7 @@
-"""The way of a request: whose rules govern it, who asks, what is known, may it pass.
+"""The way of one request: which site's rules govern it, for which agent, and may it pass.
 
 RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden` or
-:class:`RobotsUnreachable`; there is no way past the gate for one of which nothing is known.
+:class:`RobotsUnreachable`; a request whose rules are unknown never passes.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Identity:
     def of(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request`` in order of preference.
 
-        Raises ``ValueError`` if its meta or the spider names something that is no token.
+        Raises ``ValueError`` if its meta or the spider names something that is not a token.
         """
         chosen = request.meta.get("robotstxt_user_agent")
         if not chosen:
@@ -46,7 +46,7 @@ class Identity:
 
     @property
     def default(self) -> tuple[str, ...]:
-        """The tokens of a request that says nothing of its own."""
+        """The tokens of a request that names none itself."""
         chosen = getattr(self._crawler.spider, "robotstxt_user_agent", None)
         if chosen:
             return self._named(chosen)

@@ -1,4 +1,4 @@
-"""What a request is told of an authority."""
+"""What is known of an authority, as requests see it."""
 
 from __future__ import annotations
 

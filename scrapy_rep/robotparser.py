@@ -83,7 +83,7 @@ async def announce(
     )
     try:
         await within(timeout, sent)
-    except DeadlineError as error:  # a listener hangs; who waits for the rules must not
+    except DeadlineError as error:  # a listener hangs; the requests that wait must not
         stats.listener_late(error)
 
 

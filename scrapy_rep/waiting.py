@@ -113,9 +113,9 @@ async def settled(future: Future[T]) -> T:
 
 
 class Turns:
-    """Turns for at most ``most`` at once, not counting who takes longer than ``patience`` seconds.
+    """Up to ``most`` turns at once. A turn that takes over ``patience`` seconds no longer counts.
 
-    So a burst is spread out, and those that hang do not hold up the others for long.
+    So a burst is spread out, and turns that hang do not hold up the others for long.
     """
 
     def __init__(self, most: int, patience: float):

@@ -14,10 +14,10 @@ A part that does not decode, for whatever reason, is ``None``: a miss, so that t
 fetched again. So is a part of an unknown version. What is inflated is bounded by
 :data:`MAX_INFLATED`, whatever size the octets claim.
 
-To change the format, raise the version in :data:`MAGIC` and keep a decoder for the version before,
-because a store outlives an upgrade. Version 1, that of scrapy_rep 0.1, kept a whole entry in one
-piece, with times of expiry that followed from its writer's settings. :func:`decode_v1` turns it
-into parts.
+To change the format, raise the version in :data:`MAGIC`, keep a decoder for the version before, and
+use a new table (SQLite) and new keys (Redis): a store outlives an upgrade, and workers of two
+versions may share it. Version 1, that of scrapy_rep 0.1, kept a whole entry in one piece, with
+times of expiry that followed from its writer's settings. :func:`decode_v1` turns it into parts.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What is kept of an authority is a hash under ``PREFIX:2:SCHEME://HOST:PORT``, with a field for each
 part (``answer``, ``failure``, ``refusal CRAWLER``), in the octets of
-:mod:`scrapy_rep.stores.codec`. The hash expires when all its parts are of no more use.
+:mod:`scrapy_rep.stores.codec`. The hash expires when none of its parts is useful any longer.
 Each lease is a string under ``PREFIX:lease:SCHEME://HOST:PORT``.
 
 A put is one script on the server, which merges as :func:`scrapy_rep.protocol.entry.merge` does, by

@@ -3,8 +3,8 @@
 What matters is set explicitly, because the defaults of redis-py differ between versions 5 and 8:
 
 - :meth:`Client.run` retries once, at once, and only after a broken connection. So no look-up is
-  lost to a connection that is cut, be it idle, in use or half made, nor to a master that has become
-  a replica. A timeout is not retried, because the answer would come too late.
+  lost to a connection that is cut, whether idle, in use or half made, nor to a master that has
+  become a replica. A timeout is not retried, because the answer would come too late.
 - RESP2, because servers before version 6 know no other protocol.
 - No ``CLIENT SETINFO``, which would cost two round trips for each connection.
 """

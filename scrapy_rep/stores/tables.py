@@ -188,7 +188,7 @@ class Tables:
         write.run(_RELEASE, self._prefix, str(authority), token)
 
     def expire(self, write: Transaction, now: float) -> int:
-        """Delete up to :data:`TIDY_STEP` rows that are of no more use; return how many."""
+        """Delete up to :data:`TIDY_STEP` rows that are no longer useful; return how many."""
         gone = write.run(_EXPIRE, now, TIDY_STEP)
         return gone or write.run(_EXPIRE_V1, now - self._keep, TIDY_STEP)
 

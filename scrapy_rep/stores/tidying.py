@@ -1,7 +1,7 @@
 """Keeping the SQLite file small, in short transactions, so that other processes can write between.
 
-First, rows that are of no more use are deleted. If the file is larger than its limit, the rows that
-will be of use for the shortest time follow. Then unused pages are given back, so that the file
+First, rows that are no longer useful are deleted. If the file is larger than its limit, the rows
+that will be useful for the shortest time follow. Then unused pages are given back, so that the file
 shrinks.
 """
 
@@ -18,7 +18,7 @@ from scrapy_rep.stores.tables import TIDY_STEP, Tables
 logger = logging.getLogger(__name__)
 
 TIDY_INTERVAL, TIDY_PAUSE = 60.0, 0.02
-"""Seconds between two searches for rows that are of no more use, and between two steps of one."""
+"""Seconds between two searches for rows that are no longer useful, and between two steps of one."""
 
 
 class Tidier:

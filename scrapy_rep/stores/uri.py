@@ -2,8 +2,8 @@
 
 A URI may hold a password in its user information, query or fragment, and a password that was not
 percent-encoded ends up anywhere: in ``redis://:top#secret@host`` a parser finds the port ``top``.
-So a URI is shown only if it can be read in one way, and what else it may be is left out:
-``redis://...`` if only the scheme is certain, ``...`` if nothing is.
+So only the parts of a URI that can be read in just one way are shown: ``redis://...`` if only the
+scheme is certain, ``...`` if nothing is.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _certain(uri: str) -> str:
 
 
 def _place(rest: str) -> str:
-    """Return the hosts and the path of what follows ``//``, if there is no doubt where they are."""
+    """Return the hosts and the path of what follows ``//``, if they can be told apart."""
     user, _, rest = rest.rpartition("@")
     if any(c in user for c in "/?#"):  # the last "@" may be part of a password, path or query
         return _HIDDEN
