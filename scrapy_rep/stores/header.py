@@ -36,7 +36,7 @@ class ForeignError(StoreError):
 def check_owner(path: Path) -> None:
     """Check that ``path`` is a store of ours or an empty file, or does not exist.
 
-    Raises :class:`ForeignError` if it is anything else. A store whose first page is damaged is
+    Raises :class:`ForeignError` if it is anything else. A store whose header is damaged is
     refused, too, because nothing tells it from the file of another program. Raises ``OSError`` if
     the file cannot be read.
     """
@@ -55,7 +55,7 @@ def check_owner(path: Path) -> None:
     if magic != _MAGIC or application != APPLICATION:
         raise ForeignError(
             f"{str(path)!a} is not a store of scrapy_rep, and was not touched: name another"
-            " file (if it was a store, its first page is damaged: move it away)"
+            " file (if it was a store, its header is damaged: move it away)"
         )
     if version > VERSION:
         raise ForeignError(f"{str(path)!a} was written by a newer version of scrapy_rep")

@@ -45,9 +45,9 @@ class SqliteStore(Store):
     Keys begin with ``prefix``; ``keep`` is how many seconds a good copy is of use. Entries are
     dated by ``clock``, leases by ``machine_clock``, which the processes of a machine share.
 
-    Raises ``ValueError`` if the file is not ours. A file that cannot be opened makes each call
-    raise ``StoreError``, and is tried again with each batch. Several threads may use a store,
-    several processes a file.
+    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.header`). A file
+    that cannot be opened makes each call raise ``StoreError``, and is tried again with each batch.
+    Several threads may use a store, several processes a file.
     """
 
     merges = True
