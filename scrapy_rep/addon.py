@@ -1,4 +1,4 @@
-"""One line in ``ADDONS``, and Scrapy's own robots.txt middleware makes room for this one."""
+"""The add-on: it puts this package's middleware in the place of Scrapy's own."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _DEFAULT_ORDER = 100
 class BadSettingError(ValueError, SystemExit):
     """A bad setting, found before there is a crawler.
 
-    Python ends on an uncaught ``SystemExit`` with one line on stderr and status 1. A script can
-    catch this one as the ``ValueError`` that a bad setting is everywhere else.
+    It is a ``SystemExit``, so that Python ends with one line on stderr and status 1 if it is not
+    caught. It is also a ``ValueError``, as a bad setting is everywhere else, for scripts to catch.
     """
 
     def __init__(self, message: str):
@@ -40,8 +40,8 @@ class Addon:
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """Check the settings of the project and the command line; change nothing.
 
-        Those of a spider are not known yet: the middleware checks all once more. Raises
-        :class:`BadSettingError`.
+        Those of a spider are not known yet, so the middleware checks all of them once more.
+        Raises :class:`BadSettingError`.
         """
         final = settings.copy()
         final.set("ROBOTSTXT_OBEY", True, priority="addon")
@@ -65,7 +65,7 @@ class Addon:
         settings.set(_SETTING, configured, priority=settings.getpriority(_SETTING) or 0)
 
     def _place(self, configured: dict[Any, Any]) -> int:
-        """Return the order to stand at; say what in the project's own choice is unusual."""
+        """Return the order of the middleware; warn of what is unusual in the project's settings."""
         for cls in configured:
             if (
                 isinstance(cls, type)

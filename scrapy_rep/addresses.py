@@ -5,8 +5,8 @@ A redirect of a robots.txt must not lead from a public site into the network of 
 
 Two registries of IANA say which addresses are reachable from everywhere: the IPv4 and the IPv6
 Special-Purpose Address Registry (RFC 6890, RFC 8190). The module ``ipaddress`` follows them, but
-each release of Python has them as they were at its time: to 3.10, ``192.0.0.8`` and
-``64:ff9b:1::1`` are global, and to 3.13.0 ``3fff::1`` and ``5f00::1`` still are. So the registries
+each release of Python has them as they were at its time: in 3.10 ``192.0.0.8`` and
+``64:ff9b:1::1`` are global, and in 3.13.0 ``3fff::1`` and ``5f00::1`` still are. So the registries
 are copied here, as of the end of 2025, and the most specific network decides. Three things are
 decisions of this module:
 

@@ -47,9 +47,9 @@ class RobotsCache:
 
     ``inquiry`` finds out what is to be known, ``parse(body)`` returns the rules, ``clock()``
     seconds since the epoch; ``announce(robots, page)`` is awaited whenever rules come into
-    force, before any request is judged by them, and ``heard()`` says whether anyone listens;
-    ``watch()`` is called when a flight sets off. ``shelf`` takes what memory has no more room
-    for, and may know what memory does not. ``memory_limit`` is in octets.
+    force, before any request is judged by them, and ``heard()`` says whether anything listens;
+    ``watch()`` is called when a flight sets off. ``shelf`` keeps what memory has no room for, and
+    may know what memory does not. ``memory_limit`` is in octets.
     """
 
     def __init__(
@@ -110,9 +110,10 @@ class RobotsCache:
         return known
 
     def reference(self, known: Known) -> Callable[[], Known | None]:
-        """Return what returns ``known`` for as long as memory holds it.
+        """Return a function that returns ``known``, or ``None`` once memory has evicted it.
 
-        Where listeners would have to be told once more of rules that come back, it is kept.
+        If something listens to ``robots_parsed``, it always returns ``known``: rules that come back
+        would have to be announced once more.
         """
         return (lambda: known) if self._heard() else weakref.ref(known)
 
@@ -161,7 +162,7 @@ class RobotsCache:
     def interrupt(self, started_before: float = math.inf) -> None:
         """End the flights that set off before a time of the monotonic clock.
 
-        Who still waits for them is told that the crawl is closing.
+        Requests that still wait for them are told that the crawl is closing.
         """
         for authority, flight in list(self._flights.items()):
             if flight.started < started_before:
@@ -212,7 +213,7 @@ class RobotsCache:
         return known
 
     def _remember(self, authority: Authority) -> Known | None:
-        """Return what was evicted or stored, if that and the listeners need no waiting."""
+        """Return what was evicted or stored, if neither that nor a listener has to be awaited."""
         if authority in self._flights or self._heard():
             return None
         entry = self._shelf.evicted(authority)
@@ -246,7 +247,7 @@ class RobotsCache:
         return old.robots
 
     def _failure(self, authority: Authority, cause: Cause) -> Known:
-        """Return the answer where there is none to be had: disallow all."""
+        """Return what a request is told where there is no answer: disallow all."""
         now = self._clock()
         old = self._known.get(authority)
         before = old.entry if old else self._shelf.evicted(authority)
@@ -263,7 +264,7 @@ class RobotsCache:
         self.weigh(authority, known)
 
     def _evict(self) -> None:
-        # The newest stays, even where it alone is over the limit: it was asked for just now.
+        # The newest stays, even if it alone is over the limit: it was asked for just now.
         while self._octets > self._memory_limit and len(self._known) > 1:
             authority, known = self._known.popitem(last=False)
             self._octets -= known.size
@@ -272,6 +273,6 @@ class RobotsCache:
 
 
 def _dated(answer: Answer | None, failure: Failure | None, now: float) -> float:
-    """Return from when on a view of an entry holds, in seconds since the epoch."""
+    """Return the date of the newest of what is in force, ``now`` at the latest."""
     dates = [date_of(part) for part in (answer, failure) if part is not None]
     return min(now, max(dates, default=now))

@@ -1,18 +1,19 @@
-"""The content codings of a body, undone (RFC 9110 section 8.4).
+"""Decoding the content codings of a body (RFC 9110 section 8.4).
 
 Half of a compressed robots.txt may lack the very rule that forbids a page, so a stream counts only
 if its end mark is there. Scrapy's ``HttpCompressionMiddleware`` does not look for one: it returns
-what it could decode. Therefore the octets are decoded here, whatever ``COMPRESSION_ENABLED`` says.
-A body that was cut on purpose, at the parsing limit, counts as far as it decodes.
+what it could decode. So robots.txt is decoded here, whatever ``COMPRESSION_ENABLED`` says, before
+that middleware sees the response (:mod:`scrapy_rep.transfers`). A body that was cut on purpose, at
+the parsing limit, counts as far as it decodes.
 
 A small body may decode to a very large one, so each coding of a body yields at most as many octets
 as are asked for. A file of empty members costs time instead of memory: 500 KiB hold 55,000 frames
 of zstd, which take a second to open, so a body may have at most :data:`_MOST_MEMBERS` of them.
 
-What follows the last member of a gzip or zstd file, and does not begin as another member would, is
-ignored: every member was read to its end mark, and gzip(1) and browsers read such files, too. What
-may be the beginning of another member must be all of one. The library for brotli reports octets
-after the end as an error, and so such a body is broken.
+Octets after the last member of a gzip or zstd file are ignored if they do not begin as another
+member would: every member was read to its end mark, and gzip(1) and browsers read such files, too.
+If they do begin so, the member must be whole. The library for brotli reports octets after the end
+as an error, so such a body counts as broken.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _library(*names: str) -> Any:
     return None
 
 
-# As Scrapy chooses them; of older Scrapy they are optional.
+# The libraries that Scrapy uses. Older versions of Scrapy do not require them.
 _brotli = _library("brotli", "brotlicffi")
 _zstd = _library("compression.zstd", "backports.zstd")
 _zstandard = _library("zstandard")
@@ -95,8 +96,10 @@ def plain_octets(
     """Return the first ``most`` octets beneath the codings of a body, and whether it was cut.
 
     ``codings`` are the values of ``Content-Encoding``; ``cut`` says that the body was cut on its
-    way, on purpose. A gzip file is decoded without being announced, too. An empty body is an empty
-    file, whatever its coding. Raises :class:`BrokenBodyError` and :class:`UnknownCodingError`.
+    way, on purpose. A gzip file is decoded even if no header announces it. An empty body is an
+    empty file, whatever its coding.
+
+    Raises :class:`BrokenBodyError` and :class:`UnknownCodingError`.
     """
     if not body:
         return b"", cut
@@ -130,7 +133,7 @@ def _decoded(name: bytes, body: bytes, most: int, cut: bool) -> tuple[bytes, boo
                 return bytes(plain), cut
     except BrokenBodyError:
         raise
-    except Exception as error:  # each library has its own
+    except Exception as error:  # each library raises its own
         raise BrokenBodyError(f"the {word} stream is broken: {error}") from error
     raise BrokenBodyError(f"the {word} file has more than {_MOST_MEMBERS} members")
 
@@ -146,7 +149,7 @@ def _read(member: _Member, body: bytes, plain: bytearray, most: int, step: int) 
 
 
 class _Deflated:
-    """A member in the format of zlib, of gzip, or without either's frame (``wbits`` of zlib)."""
+    """A member in the format of zlib or gzip, or a raw deflate stream (``wbits`` of zlib)."""
 
     def __init__(self, wbits: int) -> None:
         self._stream = zlib.decompressobj(wbits)
@@ -174,7 +177,7 @@ class _Brotli:
     def decode(self, octets: bytes, most: int) -> bytes:
         plain = bytearray()
         step = self._stream.process(octets, output_buffer_limit=most)
-        while step:  # what it holds back it gives when asked again, though it accepts more data
+        while step:  # it may hold output back, even if it accepts more input
             plain += step
             if len(plain) >= most or self.ended:
                 break
@@ -209,7 +212,7 @@ class _Zstd:
 
 
 class _Zstandard(_Zstd):
-    """The same by ``zstandard``, which has no bound for what one step yields.
+    """The same by ``zstandard``, which cannot bound what one step yields.
 
     A block is at least 4 octets and yields at most 128 KiB, so 64 octets yield 2 MiB at most.
     """
@@ -243,7 +246,7 @@ def _nothing(rest: bytes) -> bytes:
 
 
 def _gzip_member(rest: bytes) -> bytes:
-    rest = rest.lstrip(b"\0")  # padding, as tapes have it
+    rest = rest.lstrip(b"\0")  # padding, as on tapes
     return rest if rest and _GZIP_MAGIC.startswith(rest[:2]) else b""
 
 

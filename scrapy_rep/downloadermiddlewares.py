@@ -1,4 +1,4 @@
-"""The downloader middleware: Scrapy on one side, the gate and its rooms on the other."""
+"""The downloader middleware: it makes the parts of this package and connects them to Scrapy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _A_WHILE = 1.0
 """Seconds."""
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"
-"""The reason with which a crawl closes if Scrapy is not as this package knows it."""
+"""The reason with which a crawl closes if Scrapy lacks what this package cannot do without."""
 
 
 class RepDownloaderMiddleware:
@@ -91,7 +91,7 @@ class RepDownloaderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepDownloaderMiddleware:
-        """Return the gate of ``crawler``; raise ``NotConfigured`` where ``ROBOTSTXT_OBEY`` is off.
+        """Return the middleware of a crawl; raise ``NotConfigured`` if ``ROBOTSTXT_OBEY`` is off.
 
         Raises ``ValueError`` for a bad setting.
         """
@@ -184,7 +184,7 @@ class RepDownloaderMiddleware:
         self._throttle.give_up()
 
     async def _engine_started(self) -> None:
-        """End a crawl of a Scrapy that is not known, before its first request."""
+        """End the crawl before its first request if Scrapy lacks what cannot be done without."""
         try:
             self._inside.check()
         except UnknownScrapyError as error:

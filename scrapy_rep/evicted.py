@@ -2,7 +2,7 @@
 
 Rules in memory are parsed, and take several times the octets of their file. When
 ``REP_MEMORY_LIMIT`` is reached, the least recently used ones are evicted, but their robots.txt is
-still fresh: to fetch it again would cost a request to the site, and the time to wait for it. So an
+still fresh: fetching it again would cost a request to the site, and the time to wait for it. So an
 evicted entry is kept compressed, first in a share of that memory, then in a temporary file of at
 most ``REP_STORE_LIMIT`` octets. Bringing one back awaits nothing. It takes about 20 microseconds
 for a file of ordinary size, and 1 to 3 milliseconds for one of 480 KB.
@@ -23,7 +23,7 @@ from scrapy_rep.stores.codec import decode_parts
 from scrapy_rep.stores.memory import OVERHEAD, MemoryStore
 
 _CRAWLER = "own"
-"""The name under which the refusals to this crawl are kept: nobody else reads them here."""
+"""The name under which the refusals to this crawl are kept. No other crawl reads them."""
 
 _PAGES = 256
 """KiB of the temporary file that SQLite may hold in memory."""
@@ -100,7 +100,7 @@ class Evicted:
 
 
 class TemporaryFile:
-    """Octets by key and part, in a file of about ``limit`` octets, the oldest out first.
+    """Octets by key and part, in a file of about ``limit`` octets; the oldest are dropped first.
 
     The file is made by the first ``put``. Each method may raise ``sqlite3.Error``; after
     :meth:`close` nothing is kept.
@@ -166,8 +166,8 @@ class TemporaryFile:
 
 
 def _new_database() -> sqlite3.Connection:
-    """Return an empty database in a file of its own that nobody else can open."""
-    # A crawl that ends in another thread than it began in still has to close it.
+    """Return an empty database in a temporary file that nothing else can open."""
+    # A crawl may end in another thread than it began in, and has to close it there.
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     for pragma in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{_PAGES}"):
         database.execute(f"PRAGMA {pragma}")

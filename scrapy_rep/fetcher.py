@@ -63,11 +63,11 @@ _META: dict[str, Any] = {
     "dont_cache": True,  # HttpCacheMiddleware
     "dont_merge_cookies": True,  # CookiesMiddleware
     "autothrottle_dont_adjust_delay": True,
-    "download_fail_on_dataloss": True,  # half a robots.txt is none
+    "download_fail_on_dataloss": True,  # half a robots.txt does not count
 }
 _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 
-# A header that is there, though without a value, gets none from the project's defaults.
+# A header that is there, even without a value, is not filled in from the project's defaults.
 _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
 _LONGEST_DETAIL = 500
 
@@ -138,7 +138,7 @@ class RobotsFetcher:
             transfer = Transfer(self._settings.max_size, check)
             request = self._request(uri, page, known, first, transfer)
             if check is not None and not self._inside.exchanges.can_be_run:
-                await check(request)  # now or never, though a proxy may yet be chosen for it
+                await check(request)  # the last chance, although a proxy may still be chosen for it
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             redirect = meaning_of(response.status) is Meaning.REDIRECT
@@ -175,7 +175,7 @@ class RobotsFetcher:
         transport = self._inside.exchanges.transport_of(urlsplit(uri).scheme)
         headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
-            # One for each exchange: the next hop, or attempt, waits for no delay either.
+            # A new one for each exchange: no delay holds up the next hop or attempt either.
             meta["download_slot"] = f"robots.txt {next(self._exchanges)} {authority_of(uri)}"
         elif page is not None and "download_slot" in page.meta:
             meta["download_slot"] = page.meta["download_slot"]
@@ -215,7 +215,7 @@ class RobotsFetcher:
             return Success(body, status, uri, trail, life, etag, modified, cut_at)
         if meaning is Meaning.NOT_MODIFIED and known is not None and known.uri == uri:
             return NotModified(lifetime_of(response, now))
-        # 407 is the word of our proxy, not of the site: a failure of ours.
+        # 407 comes from our proxy, not from the site: a failure of ours.
         ours = status == 407 and request.meta.get("proxy")
         if meaning is Meaning.UNAVAILABLE and not ours:
             return Unavailable(status, uri, trail, lifetime_of(response, now))
@@ -227,7 +227,7 @@ class RobotsFetcher:
         self._stats.inc(names.response_status(response.status))
 
     def _listen(self, change: int) -> None:
-        # Every chunk of every download passes the signal: listen only while a fetch is on.
+        # The signal is sent for every chunk of every download: listen only while a fetch is on.
         before, self._in_flight = self._in_flight, self._in_flight + change
         if before == 0:
             self._inside.exchanges.run_by(TRANSFER)

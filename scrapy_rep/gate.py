@@ -172,7 +172,7 @@ class Gate:
     ) -> RobotsUnreachable:
         """Count a request whose rules are undefined, and return what it ends in.
 
-        ``url`` is that of the page that it is for, if that is not its own.
+        ``url`` is the URL of the page that the request is for, if that is not its own.
         """
         said = f"{cause}: {detail}" if detail else str(cause)
         self._stats.unreachable(request.method, url or request.url, said)

@@ -30,7 +30,7 @@ class Identity:
         self._setting = self._named(settings.user_agent) if settings.user_agent else None
 
     def of(self, request: Request) -> tuple[str, ...]:
-        """Return the tokens of ``request`` in falling preference.
+        """Return the tokens of ``request`` in order of preference.
 
         Raises ``ValueError`` if its meta or the spider names something that is no token.
         """

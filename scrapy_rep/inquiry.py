@@ -3,15 +3,16 @@
 Where several workers share a store, one of them makes all attempts of a round, and the pauses
 between them, under one lease. The others read the outcome from the store, a failure as well as an
 answer, so that an authority that is down is asked as often by a hundred workers as by one. A lease
-lasts for :data:`LEASE_TERM` and is renewed while the round lasts: a round may take a minute, but a
-worker that is killed holds up the others for no longer than that. A lease that does not end, as the
-store or its holder is at fault, holds them up for that and one round; then each fetches for itself.
+lasts for :data:`LEASE_TERM` and is renewed while the round lasts. So a round may take a minute, but
+a worker that is killed holds up the others for no longer than the term. If a lease never ends,
+because the store or its holder is at fault, they wait for the term and one round, and then fetch
+for themselves.
 
-Failures of our own side (a proxy, a fault) say nothing about the authority; they are not stored,
+Failures on our own side (a proxy, a fault) say nothing about the authority. They are not stored,
 and the next worker tries.
 
-The store may have failed at the first look-up, or have learnt something since. So after a failed
-fetch it is asked once more, and the last good copy that it keeps is followed.
+The store may have failed at the first look-up, or another worker may have put something since. So
+after a failed fetch the store is asked once more, and the last good copy that it keeps is followed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ LEASE_TERM = 10.0
 _POLL = (0.1, 0.5)
 """Seconds between two looks at the store while another worker fetches: at first, and at most."""
 
-# What another attempt may mend; a redirect that is refused will be refused again.
+# The failures that may be over at the next attempt; a refused redirect will be refused again.
 _WORTH_RETRYING = frozenset(
     {Cause.STATUS, Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT, Cause.ERROR}
 )
@@ -84,8 +85,8 @@ class Inquiry:
     def patience(self) -> float:
         """The seconds after which an inquiry must be over, with some to spare.
 
-        With a store, one worker may be killed in its round and another one then make a whole
-        round before this one does.
+        With a store, another worker may be killed in its round, and a second one may make a whole
+        round, before this one does.
         """
         term = LEASE_TERM if self._shelf.stores else 0.0
         return 2.0 * self._longest_round + term + 1.0
@@ -105,8 +106,8 @@ class Inquiry:
         """Return the newest entry there is, after a round of fetches if one is due.
 
         ``page`` is the request that asks, ``resident`` what memory holds. ``waiting()`` returns
-        the requests that wait, for whom further attempts are worth while: each is made by the
-        proxy of another of them, as it may have been the proxy that failed.
+        the requests that wait; without any, no further attempt is made. Each attempt goes through
+        the proxy of another of them, because the proxy may be what failed.
         """
         entry, lease = await self._turn(authority, resident)
         if lease is None and entry is not None:
@@ -149,7 +150,11 @@ class Inquiry:
     async def _turn(
         self, authority: Authority, resident: Entry | None
     ) -> tuple[Entry | None, str | None]:
-        """Return what is known, and a lease if it is this worker's turn to fetch."""
+        """Return what is known, and a lease if this worker is to fetch.
+
+        The lease is ``None`` if what is known will do, and :data:`NOT_SHARED` if this worker is to
+        fetch without one.
+        """
         refresh = resident is not None
         known = self._shelf.evicted(authority) if resident is None else resident
         first = entry = await self._newest(authority, known)
@@ -182,7 +187,7 @@ class Inquiry:
                 return entry, lease
 
     async def _newest(self, authority: Authority, known: Entry | None) -> Entry | None:
-        """Return what ``known`` and the store say together."""
+        """Return ``known`` merged with what the store keeps."""
         stored = await self._shelf.recall(authority)
         if stored is None or known is None:
             return stored or known
@@ -200,7 +205,10 @@ class Inquiry:
         return replace(entry, failure=replace(entry.failure, failed_at=self._clock()))
 
     def _will_do(self, entry: Entry | None, refresh: bool) -> bool:
-        """Return whether no fetch is due, or only one in the background and not to ``refresh``."""
+        """Return whether ``entry`` is good enough to end the inquiry.
+
+        It is if no fetch is due or, unless this is a ``refresh``, only one in the background.
+        """
         answer = decide(entry, self._clock(), self._policy)
         return answer.fetch is Fetch.NO or (not refresh and answer.decision is not Decision.WAIT)
 
@@ -208,7 +216,7 @@ class Inquiry:
         return decide(entry, self._clock(), self._policy).decision
 
     def _again(self, outcome: Outcome, learnt: Entry, delay: float) -> bool:
-        """Return whether another attempt, after ``delay``, is worth the waiting."""
+        """Return whether another attempt, after ``delay``, is worth waiting for."""
         return (
             isinstance(outcome, Unreachable)
             and outcome.cause in _WORTH_RETRYING

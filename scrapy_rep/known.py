@@ -59,7 +59,7 @@ class Known:
         self.until = until
         self.size = 0
         self.evicted = False
-        """Whether the entry came back from :class:`~scrapy_rep.evicted.Evicted`, and is there."""
+        """Whether the entry came from :class:`~scrapy_rep.evicted.Evicted`, which still has it."""
         self._held = _size_of(entry, None if robots is None else self.answer)
         self.claim: Claim | None = None
         self.at_will: tuple[str, ...] | None = None
@@ -91,13 +91,13 @@ class Known:
         return self.size - before
 
     def allows(self, authority: Authority, url: str, agent: tuple[str, ...]) -> bool:
-        """Return whether ``agent`` may request ``url``; failing that, not."""
+        """Return True if ``agent`` may request ``url``, and False if not, or if that is unknown."""
         if self.robots is not None:
             return self.robots.allowed(url, agent)
         return self.decision is Decision.ALLOW_ALL or url == authority.robots_uri
 
     def verdict(self, authority: Authority, url: str, agent: tuple[str, ...]) -> Verdict:
-        """Return the same as :meth:`allows`, and why."""
+        """Return what :meth:`allows` returns, and why."""
         if self.robots is not None:
             verdict = self.robots.verdict(url, agent)
             if self.stale:
@@ -115,7 +115,7 @@ class Known:
 def _size_of(entry: Entry, parsed: Answer | None) -> int:
     """Return the octets of memory that an entry takes, without the body of the answer ``parsed``.
 
-    Rules that are parsed count their body themselves.
+    The rules parsed from that body include its octets in their own size.
     """
     size = _ENTRY_SIZE
     for answer in (entry.answer, entry.refusal):

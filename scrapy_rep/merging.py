@@ -1,9 +1,9 @@
 """Puts to a custom store, which can only ``get`` and ``put`` (:mod:`scrapy_rep.stores.base`).
 
-What a crawl learns is merged with what the store keeps: it is read, merged and written. While one
-authority is read, further puts for it are merged with the one that waits, so that two puts never
-overtake each other. Two workers that put at the same moment may still overwrite each other: a
-store that has to rule that out sets ``merges`` and does it itself.
+What a crawl learns is merged with what the store keeps: the entry is read, merged and written.
+While an authority is being read, further puts for it are merged with the one that waits, so that
+they keep their order. Two workers that put at the same moment may still overwrite each other. A
+store that has to rule that out sets ``merges`` and merges in its own ``put``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE = 3.0
-"""Seconds after which a store that has not answered has failed; ours give up sooner themselves."""
+"""Seconds after which a store that has not answered has failed. Our own give up sooner."""
 
 _CLOSE_PATIENCE = 1.0
 """Seconds for which a crawl that closes waits for look-ups that puts depend on."""
@@ -46,7 +46,7 @@ class Merging:
         self._waiting: dict[Authority, tuple[Entry, Future[Entry | None]]] = {}
 
     def put(self, authority: Authority, entry: Entry) -> None:
-        """Merge ``entry`` into what the store keeps of ``authority``, now or in a while."""
+        """Merge ``entry`` into what the store keeps of ``authority``, now or when that is read."""
         entry = replace(entry, refusal=None)
         if entry == Entry():
             return
@@ -66,7 +66,7 @@ class Merging:
         deferred_from_coro(self._write_later(authority, found)).addErrback(lambda _: None)
 
     def close(self) -> None:
-        """Write what waits for a look-up, as far as that is answered soon."""
+        """Write what waits for a look-up, if that is answered soon."""
         end = time.monotonic() + _CLOSE_PATIENCE
         for authority in list(self._waiting):
             self._write_waiting(authority, max(0.0, end - time.monotonic()))
@@ -87,7 +87,7 @@ class Merging:
             self._write(authority, entry, found)
 
     def _write_unread(self, authority: Authority, entry: Entry, error: Exception) -> None:
-        """Write over what could not be read, if that can cost nothing."""
+        """Write over what could not be read, unless that could cost a good copy."""
         self._failed(error)
         if entry.failure is None:
             self._write(authority, entry, None)

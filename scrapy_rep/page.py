@@ -6,11 +6,14 @@ A rendering service, a proxy or an API that is addressed by URL is asked for
 (RFC 9309 section 2.3).
 
 A redirect copies the meta of a request, and spiders copy the meta of a response into further
-requests. As long as such a copy goes to the same service, it still asks for the page that is named.
-A request to any other host does not: it is a request to that host, and its own URL counts, also if
-it is redirected back. Otherwise the rules of one site would admit requests to others. So the meta
-also notes which service was first asked for the page. ``redirect_urls`` cannot tell, as in a copied
-meta it may be that of an earlier request.
+requests. What such a copy asks for depends on where it goes:
+
+- A request to the same service (host and port) still asks for the page that is named.
+- A request to another host is for that host: its own URL counts, and still does if it is redirected
+  back. Otherwise the rules of one site would admit requests to others.
+
+To tell them apart, the meta also notes which service was first asked for the page.
+``redirect_urls`` cannot tell: in a copied meta it may come from an earlier request.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ def page_of(request: Request) -> str:
 
 def _named_page(request: Request, named: object) -> str:
     try:
-        # As Scrapy writes the URL of a request for that page.
+        # Quoted as Scrapy quotes the URL of a request for that page.
         page = safe_url_string(named) if isinstance(named, str) else ""
         usable = authority_of(page) is not None
     except ValueError:
@@ -58,13 +61,14 @@ def _named_page(request: Request, named: object) -> str:
         asked = [page, service]
     elif asked[1] != service:
         asked = [page, None]
-    # A new list, as the meta of a copy is a shallow copy. Schedulers may store it as JSON.
+    # A new list, because a copy of a request shares the values of its meta. A list, because
+    # schedulers may store it as JSON.
     request.meta[_ASKED] = asked
     return page if asked[1] is not None else request.url
 
 
 def _service(url: str) -> str:
-    """Return what the URLs of one service share: host and port, be it by http or https."""
+    """Return what the URLs of one service share: host and port, by http or https."""
     authority = authority_of(url)
     if authority is None:
         return url.partition(":")[0]

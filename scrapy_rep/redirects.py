@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority
 
 _LONGEST_URL = 8192
-"""Octets of a URL that is followed; RFC 9110 section 4.1 has all programs support 8,000."""
+"""Octets of the longest URL that is followed; RFC 9110 section 4.1 asks for at least 8,000."""
 
 
 class RefusedError(Exception):
@@ -44,7 +44,7 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     try:
         named = urlsplit(text)
         if (named.scheme in DEFAULT_PORTS or text.startswith("//")) and not named.netloc:
-            raise ValueError  # urljoin would take the one that redirects
+            raise ValueError  # urljoin would take the host that redirects
         target = urldefrag(urljoin(uri, text)).url
         authority = authority_of(target)
     except ValueError:

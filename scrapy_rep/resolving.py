@@ -1,8 +1,8 @@
-"""The addresses of a name, as the crawl itself will find them.
+"""The addresses of a name, as the crawl itself finds them.
 
-Under a Twisted reactor that is the reactor's resolver, which Scrapy installs there after
-``TWISTED_DNS_RESOLVER`` (``DNS_RESOLVER`` before Scrapy 2.19), with its cache; without a reactor
-it is that of the event loop, as for Scrapy's own download handler.
+Under a Twisted reactor they come from the reactor's resolver, which Scrapy installs by
+``TWISTED_DNS_RESOLVER`` (``DNS_RESOLVER`` before Scrapy 2.19), with its cache. Without a reactor
+they come from that of the event loop, as for Scrapy's own download handler.
 """
 
 from __future__ import annotations

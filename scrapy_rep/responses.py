@@ -1,4 +1,8 @@
-"""What a download of Scrapy says: its body, its freshness, or why there is none."""
+"""What a download says: its body, its validators, its freshness, or why there is none.
+
+Bodies are decoded by :func:`decoded` before any other component sees the response. :func:`body_of`
+decodes only what has not passed there, and refuses what another component has decoded.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy_rep.transfers import Transfer
 
 _LONGEST_VALIDATOR = 1024
-"""Octets of a validator that is kept. It comes from the server, and stays as long as the entry."""
+"""Octets of the longest validator that is kept: a server sends it, and it stays with the entry."""
 
 # Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's, Python's.
 _CAUSES: dict[str, Cause] = {
@@ -89,7 +93,7 @@ def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, 
     one that another component stopped.
     """
     for name in b",".join(response.headers.getlist("Transfer-Encoding")).lower().split(b","):
-        # Scrapy's handler for crawls without a reactor leaves any other one in the body.
+        # Scrapy's handler for crawls without a reactor does not decode any other one.
         if name.strip(b" \t") not in (b"", b"chunked", b"identity"):
             raise BrokenBodyError("the body has a transfer coding other than chunked")
     if "dataloss" in response.flags:
@@ -99,11 +103,11 @@ def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, 
         raise IgnoreRequest("another component stopped the download")
     if not transfer.is_body(response.body):
         raise BrokenBodyError("another component decoded the body, perhaps only half of it")
-    # A response that another component answers with may still have a coding. One octet more than
-    # the limit shows that there is more.
+    # A response that another component made may still have a coding. One octet more than the limit
+    # shows that there is more.
     codings = response.headers.getlist("Content-Encoding")
     body, cut = plain_octets(response.body, codings, limit + 1, stopped or transfer.cut)
-    # What was cut on the wire may have its end within the limit: that line is partial, too.
+    # A body cut on the wire may decode to less than the limit: its last line is partial, too.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
 
 

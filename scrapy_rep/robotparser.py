@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_rep.scrapy_internals.listeners import Listeners
     from scrapy_rep.stats import RepStats
 
-# Scrapy knows this signal since 2.15; before, nobody can listen to it.
+# Scrapy 2.15 and newer have this signal.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 

@@ -85,7 +85,7 @@ class RepSettings:
 
 
 def _access_defaults(profile: Profile) -> dict[str, Any]:
-    """Return what the document that ``profile`` stands for says of access."""
+    """Return the defaults that follow from the document behind ``profile``."""
     return {
         "max_ttl": profile.default_life,
         "access_denied": "disallow" if profile.access_denied_closes_the_site else "allow",
@@ -121,7 +121,7 @@ def _in_a_line(value: object) -> str:
 
 
 def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...]:
-    """Return an identity, one string or several in falling preference, as a tuple.
+    """Return an identity, one string or several in order of preference, as a tuple.
 
     Raises ``ValueError`` if it is empty or holds something other than text.
     """

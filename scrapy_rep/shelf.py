@@ -1,8 +1,7 @@
 """The store as the cache sees it: awaited under any reactor, and never in the way.
 
-A store that fails is as if it were empty: what it knew is fetched again. What this crawl itself
-has learnt and evicted from memory is kept apart from the store, by
-:class:`~scrapy_rep.evicted.Evicted`.
+A store that fails counts as empty: what it knew is fetched again. What this crawl itself has learnt
+and evicted from memory is kept apart from the store, by :class:`~scrapy_rep.evicted.Evicted`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _KEPT_COMPRESSED = 4
-"""Of what memory may hold, one part in this many is for evicted entries, compressed."""
+"""One part in this many of ``REP_MEMORY_LIMIT`` is for evicted entries, compressed."""
 
 NOT_SHARED = ""
 """Returned by a store that is not shared: the caller may always fetch."""
@@ -67,7 +66,7 @@ def open_shelf(
                 prefix=settings.store_prefix,
                 build=lambda cls: build_from_crawler(cls, crawler),
             )
-        except ValueError as error:  # it leaves out what may be a password
+        except ValueError as error:  # its text leaves out what may be a password
             raise ValueError(f"REP_STORE: {error}") from None
     return Shelf(
         store,
@@ -82,8 +81,8 @@ def open_shelf(
 def crawler_digest(crawler: Crawler) -> str:
     """Return a digest of the User-Agent that the robots.txt requests of a crawl carry.
 
-    They have none to begin with, and get that of ``DEFAULT_REQUEST_HEADERS``, else that of the
-    spider, else ``USER_AGENT``, as Scrapy's middlewares have it.
+    The requests are made without one. Scrapy's middlewares add that of
+    ``DEFAULT_REQUEST_HEADERS``, else that of the spider, else ``USER_AGENT``.
     """
     defaults = without_none_values(crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
     sent = Headers(defaults).get("User-Agent")
@@ -115,7 +114,7 @@ class Shelf:
         self._crawler = crawler
         self._memory_limit = memory_limit
         self._evicted = Evicted(memory_limit, disk_limit, clock=clock, failed=self._failed)
-        self._immediate = False  # until it has shown that it is
+        self._immediate = False  # whether the last look-up was answered at once
         self._merging = None
         if store is not None and not store.merges:
             self._merging = Merging(store, clock=clock, failed=self._failed)
@@ -135,12 +134,12 @@ class Shelf:
         return self._evicted.get(authority)
 
     def demote(self, authority: Authority, entry: Entry, *, again: bool) -> None:
-        """Keep an entry that there is no room for in memory; ``again`` if it came from here."""
+        """Keep an entry that memory has no room for; ``again`` if it came from here."""
         if not again or authority not in self._evicted:
             self._evicted.put(authority, entry)
 
     def at_once(self, authority: Authority) -> Entry | None:
-        """Return what the store keeps of ``authority``, if it answered the last time at once."""
+        """Return what the store keeps of ``authority``, if it answered the last look-up at once."""
         if self._store is None or not self._immediate:
             return None
         try:
@@ -166,7 +165,7 @@ class Shelf:
             self._tell(self._store.put, authority, entry, self._crawler())
 
     async def lease(self, authority: Authority, seconds: float) -> str | None:
-        """Return a token if the fetch is this worker's to make, ``None`` if another makes it.
+        """Return a token if this worker is to fetch, ``None`` if another one does.
 
         If the store fails, each worker fetches for itself.
         """
@@ -195,14 +194,14 @@ class Shelf:
                 self._stats.inc(names.STORE_EVICTED, evicted)
 
     def _get(self, store: Store, authority: Authority) -> Entry | Future[Entry | None] | None:
-        """Ask the store, and note whether it had to wait, as some do only at times."""
+        """Ask the store, and note whether it answered at once: some stores do so only at times."""
         arguments = (authority,) if self._merging is not None else (authority, self._crawler())
         found = store.get(*arguments)
         self._immediate = not isinstance(found, Future)
         return found
 
     def _checked(self, found: Entry | None) -> Entry | None:
-        """Return what a store of ours found as it is, and that of a custom one if it is right."""
+        """Return what the store found; what a custom store found is checked first."""
         if self._merging is None:
             return found
         try:

@@ -1,9 +1,9 @@
 """Whether a crawl could begin: what became of its start requests.
 
 Scrapy marks them in ``meta["is_start_request"]``. Retries and redirects copy the meta of a start
-request, and only the first copy is counted as made. A refusal of any copy ends the start request: a
-crawl whose only page redirects to a forbidden one was refused, too. Unless the spider makes it once
-more, as an errback may do: then its last end counts.
+request; it is counted once, however many copies there are. A refusal of any copy ends it: a crawl
+whose only page redirects to a forbidden one was refused, too. If the spider makes the request once
+more, as an errback may do, its last end counts.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 _REFUSED = "scrapy_rep_refused"
-"""The key of the meta of a start request that notes why it was refused."""
+"""The meta key that notes why a start request was refused."""
 
 
 class StartRequests:
-    """Counts the start requests of one crawl, and those that were refused by reason."""
+    """Counts the start requests of one crawl and, by reason, those that were refused."""
 
     def __init__(self, stats: RepStats):
         self._stats = stats
@@ -37,7 +37,7 @@ class StartRequests:
         if "is_start_request" not in request.meta or not _is_start(request):
             return
         reason = request.meta.pop(_REFUSED, None)
-        if self._refused[reason]:  # it was refused, and is made once more
+        if self._refused[reason]:  # it was refused, and the spider makes it once more
             self._refused[reason] -= 1
             return
         copied = "redirect_urls" in request.meta or "retry_times" in request.meta
@@ -57,11 +57,11 @@ class StartRequests:
         self._refused[reason] += 1
 
     def close(self) -> None:
-        """Say so if there were start requests, and all were refused."""
+        """Log a warning if there were start requests and all of them were refused."""
         if 0 < self._made <= self._refused.total():
             self._stats.all_refused(+self._refused)
 
 
 def _is_start(request: Request) -> bool:
-    # Spiders that copy the meta of a response mark further requests, which have a depth.
+    # A spider that copies the meta of a response marks further requests, too; they have a depth.
     return bool(request.meta.get("is_start_request")) and not request.meta.get("depth")

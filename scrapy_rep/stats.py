@@ -58,7 +58,7 @@ class Collector(Protocol):
 def response_status(status: int) -> str:
     """Return the stat of a status; those that HTTP does not define share one (RFC 9110 section 15).
 
-    A stat name made of what a server sends would let it make as many as it likes.
+    Otherwise a server could make as many stats as it likes.
     """
     return RESPONSE_STATUS.format(status if 100 <= status <= 599 else "other")
 
@@ -146,11 +146,11 @@ class RepStats:
         )
 
     def store_failed(self, why: str) -> None:
-        """Count a failure of the store; say the first of a kind."""
+        """Count a failure of the store; log the first one of each kind."""
         self.inc(STORE_ERROR)
         if why not in self._said and len(self._said) < _MOST_SAID:
             self._said.add(why)
-            logger.warning("The robots.txt store: %s; the crawl goes on without", printable(why))
+            logger.warning("The robots.txt store: %s; the crawl goes on without it", printable(why))
 
     def capped(self, authority: Authority, asked: float, most: float, said: bool) -> None:
         """Count a pace that is asked for and cut; say it unless it was ``said`` before."""
@@ -192,11 +192,11 @@ class RepStats:
         )
 
     def unknown_scrapy(self, why: str) -> None:
-        """Say that the crawl ends, as Scrapy lacks something that cannot be done without."""
+        """Say that the crawl ends, because Scrapy lacks what cannot be done without."""
         logger.error("%s; the crawl ends without a request", why)
 
     def switched_off(self, why: str) -> None:
-        """Say what is done without, as Scrapy lacks something."""
+        """Say which feature is switched off, because Scrapy lacks what it needs."""
         logger.warning("%s", why)
 
     def nameless(self, user_agent: str) -> None:

@@ -1,7 +1,11 @@
-"""A download of Scrapy's that can be ended before its time.
+"""The download of a robots.txt: it can be ended early, and it decodes the body itself.
 
-Scrapy's downloader keeps no handle of a transfer, so that one which nobody waits for any more
-would go on until its own timeout, beyond the end of the crawl.
+Scrapy's downloader keeps no handle of a transfer. So an abandoned one would go on until its own
+timeout, beyond the end of the crawl.
+
+The body is decoded between the download handler and the downloader middlewares, because
+``HttpCompressionMiddleware`` takes half a compressed body for a whole one
+(:mod:`scrapy_rep.codings`).
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     Check = Callable[[Request], Coroutine[Any, Any, None]]
 
 TRANSFER = "scrapy_rep_transfer"
-"""The meta key by which a robots.txt request of this package is known."""
+"""The meta key that marks a robots.txt request of this package."""
 
 
 class Transfer:
@@ -40,7 +44,7 @@ class Transfer:
 
     def __init__(self, limit: int, check: Check | None = None) -> None:
         self.octets = 0
-        """How many octets of the body came, as far as the download handler tells."""
+        """How many octets of the body have come, as far as the download handler tells."""
         self.cut = False
         """Whether the body was cut: on its way, or while it was decoded."""
         self._was_run = False
@@ -71,8 +75,8 @@ class Transfer:
     async def run(self, download: Download, request: Request, transport: Any) -> Response:
         """Return what ``request`` brings, unless :meth:`end` is called before.
 
-        A body is cut when the limit is reached, if the ``transport`` announces each chunk of it.
-        Scrapy's own handlers do, and would refuse the body if they were told of the limit.
+        If the ``transport`` announces each chunk of a body, the body is cut at the limit. Scrapy's
+        own handlers do so, and are not told of the limit, because they would refuse the body.
         """
         request.meta["download_maxsize"] = 0 if sends_octets(transport) else self._limit
         if is_asyncio_available():
@@ -90,7 +94,7 @@ class Transfer:
         if self._check is not None:
             await self._check(request)
         self.octets = self._checksum = 0
-        # Decoded before HttpCompressionMiddleware can do so, which would take half a body for all.
+        # Before HttpCompressionMiddleware sees it.
         response, self.cut = decoded(await download(request), self._limit)
         self._was_run = True
         return response

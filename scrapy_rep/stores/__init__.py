@@ -1,4 +1,9 @@
-"""Where entries are kept: ``REP_STORE`` names one of the stores here, or a custom class."""
+"""Where entries are kept: ``REP_STORE`` names one of the stores here, or a custom class.
+
+A new kind of store is a subclass of :class:`Store`. Its scheme goes into :func:`open_store`, into
+:func:`check_store` and into ``SCHEMES`` of :mod:`scrapy_rep.stores.uri`, which decides how much of
+a URI may be printed.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +29,8 @@ MEMORY_LIMIT = 64 * 1024 * 1024
 DISK_LIMIT = 1024 * 1024 * 1024
 
 NAMES = (
-    "memory:, sqlite:, redis://, rediss://, redis+sentinel://, redis+cluster:// and unix:// do,"
-    " and so does the path of a class"
+    "use memory:, sqlite:, redis://, rediss://, redis+sentinel://, redis+cluster://, unix:// or"
+    " the path of a class"
 )
 
 
@@ -50,7 +55,7 @@ def open_store(
 
     Keys in a store that others may share begin with ``prefix``. Raises ``ValueError``, one line
     without credentials, if ``uri`` names no store, or a file that is not one. A file or a server
-    that is out of order raises nothing here, but ``StoreError`` when the store is used.
+    that is out of order raises nothing here; the store raises ``StoreError`` when it is used.
     """
     check_store(uri)
     scheme, colon, rest = uri.partition(":")
@@ -91,7 +96,7 @@ def _path(uri: str, rest: str, directory: Path) -> Path:
         if "/" not in rest:
             return directory / (unquote(rest) or FILE)
     raise ValueError(
-        f"{shown(uri)!r} names no file: sqlite:NAME or sqlite:///PATH do, with %3F for ? and "
+        f"{shown(uri)!r} names no file: use sqlite:NAME or sqlite:///PATH, with %3F for ? and "
         "%23 for #"
     )
 
@@ -108,8 +113,8 @@ def _check_file(path: Path) -> None:
 def _check_redis(uri: str) -> None:
     if is_ambiguous(uri):
         raise ValueError(
-            f"{shown(uri)!r} names no store for certain: in a user name, a password and elsewhere, "
-            "@ / ? # and % must be percent-encoded"
+            f"{shown(uri)!r} names no store, as it can be read in more than one way: in a user "
+            "name, a password and elsewhere, @ / ? # and % must be percent-encoded"
         )
     try:
         from scrapy_rep.stores.redis_uri import RedisUri
@@ -126,7 +131,7 @@ def _class(path: str) -> type[Any]:
     try:
         cls = getattr(import_module(module), name) if module else None
     except (ImportError, AttributeError, ValueError, TypeError) as error:
-        why = f": {error}" if shown(path) == path else ""  # it quotes the path
+        why = f": {error}" if shown(path) == path else ""  # the error quotes the path
         raise ValueError(f"{shown(path)!r} names no store{why}") from None
     if not isinstance(cls, type) or not issubclass(cls, Store):
         raise ValueError(

@@ -5,9 +5,9 @@ out has a default here. The cache calls a store from its event loop, so that nei
 long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`, which must be
 completed within three seconds; a ``put`` queues.
 
-Nothing but :class:`StoreError` leaves a store. The cache catches it around the call of each
-method and around what the Future of ``get`` or ``lease`` ends in. A store that fails is as if it
-were empty; what is put after that never costs what was kept, because a ``put`` merges.
+A store raises :class:`StoreError` and nothing else. The cache catches it around the call of each
+method, and from the Future of ``get`` or ``lease``. It treats a store that fails as empty. What it
+puts after that never costs what was kept, because a ``put`` merges.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Store(ABC):
     def lease(self, authority: Authority, seconds: float) -> str | Future[str | None] | None:
         """Return a token if this worker is the one to fetch, ``None`` if another one is.
 
-        The lease ends when released or after ``seconds``, whichever is first; the holder may
-        renew it. A store that is not shared grants every lease, with the empty token. A worker
+        The lease ends when it is released or after ``seconds``, whichever comes first; the holder
+        may renew it. A store that is not shared grants every lease, with the empty token. A worker
         that is granted a lease calls ``get`` before it fetches, because the holder before it may
         have put meanwhile. One that is not calls ``get`` every now and then, until the entry is
         there or the lease is free. Raises :class:`StoreError`, or the Future does.
@@ -118,7 +118,7 @@ class Store(ABC):
 def useful_until(part: Answer | Failure, keep: float = MONTH) -> float:
     """Return until when a part of an entry is worth keeping, in seconds since the epoch.
 
-    ``keep`` is for how many seconds the last good copy is used while robots.txt is unreachable.
+    ``keep`` is how many seconds the last good copy is used while robots.txt is unreachable.
     """
     if isinstance(part, Failure):
         return part.failed_at + KEEP_FAILURES

@@ -1,4 +1,4 @@
-"""What waits to be written into the SQLite file, and the writing of it."""
+"""Work that is queued for the SQLite file, and how it is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Batch:
     """What the writer is to do: forget, then put, then renew and release, then lease.
 
     In that order a lease is seen to end only after what its holder put is seen. ``entries`` are
-    those of each crawler by authority, merged as they come, so that an authority takes one place.
+    those of each crawler by authority, merged as they come, so that each authority takes one place.
     """
 
     forgotten: set[Authority] = field(default_factory=set)
@@ -36,7 +36,7 @@ class Batch:
         return bool(self.forgotten or self.entries or self.renewed or self.released or self.leases)
 
     def put(self, authority: Authority, entry: Entry, crawler: str, now: float) -> None:
-        """Merge ``entry`` with what waits already."""
+        """Merge ``entry`` with what is already queued."""
         if not crawler:
             entry = replace(entry, refusal=None)
         senders = self.entries.setdefault(authority, {})
@@ -45,7 +45,7 @@ class Batch:
         self.octets += _size_of(after) - (_size_of(before) if before else 0)
 
     def forget(self, authority: Authority) -> None:
-        """Drop ``authority``, and what waits of it."""
+        """Drop ``authority``, and what is queued for it."""
         for entry in self.entries.pop(authority, {}).values():
             self.octets -= _size_of(entry)
         self.forgotten.add(authority)
@@ -59,7 +59,7 @@ class Batch:
     def over(
         self, kept: Entry | None, authority: Authority, crawler: str, now: float
     ) -> Entry | None:
-        """Return what ``crawler`` will find once this is written over ``kept``."""
+        """Return what ``crawler`` will read once this batch is written over ``kept``."""
         if authority in self.forgotten:
             kept = None
         for sender, entry in self.entries.get(authority, {}).items():
@@ -72,7 +72,7 @@ class Batch:
         return kept if kept != Entry() else None
 
     def add(self, newer: Batch, now: float) -> None:
-        """Append what came later."""
+        """Add a batch that was queued later."""
         for authority in newer.forgotten:
             self.forget(authority)
         for authority, senders in newer.entries.items():
@@ -83,7 +83,7 @@ class Batch:
         self.leases += newer.leases
 
     def copy_of(self, authority: Authority) -> Batch:
-        """Return what waits of ``authority`` alone; it stays as it is while this is written."""
+        """Return what is queued for ``authority``, as a copy that writing does not change."""
         senders = self.entries.get(authority)
         return Batch(
             forgotten={authority} if authority in self.forgotten else set(),
@@ -136,8 +136,8 @@ class Batch:
         self.leases.clear()
 
     def give_up_leases(self, error: StoreError) -> None:
-        """Answer the leases with ``error``: a crawl does not wait for a lock."""
-        self.renewed.clear()  # later they would prolong what is over
+        """Fail the leases with ``error``, because a crawl does not wait for a lock."""
+        self.renewed.clear()  # written later, they would extend leases that have ended
         for _, _, future in self.leases:
             with suppress(InvalidStateError):
                 future.set_exception(error)

@@ -2,8 +2,8 @@
 
 After a few failures in a row the breaker opens and refuses all attempts at once. After a pause it
 lets one attempt through. If that fails, the next pause begins; if it succeeds, the breaker closes.
-A first pause that is short, as Redis has, makes a restart or a failover cost a second; the pauses
-double, so that a server that hangs costs two slow look-ups a minute, not one in each request.
+With a short first pause, as for Redis, a restart or a failover costs a second. The pauses double,
+so that a server that hangs costs two slow look-ups a minute, not one for each request.
 
 The breaker also counts the look-ups that failed or were refused during an outage, for the line in
 the log when it is over. It writes no log itself: :meth:`Breaker.failed` and
@@ -20,7 +20,8 @@ from collections.abc import Callable
 class Breaker:
     """Opens after ``failures`` failures in a row, for ``pause`` seconds.
 
-    With ``first``, the first pause is that short, and each one is twice as long as the one before.
+    If ``first`` is given, the first pause takes that long, and each further one twice as long as
+    the one before, up to ``pause``.
     """
 
     def __init__(
@@ -64,12 +65,12 @@ class Breaker:
             return True
 
     def failed(self, lookups: int = 0) -> bool:
-        """Record a failed attempt, which cost so many look-ups. Return True if it opens."""
+        """Record an attempt that failed ``lookups`` look-ups. Return True if the breaker opens."""
         with self._lock:
             self._failures += 1
             self._lost += lookups
             if self._is_open:
-                # The pause that follows an attempt is counted from its end.
+                # The pause after an attempt begins when the attempt ends.
                 self._until = max(self._until, self._clock() + self._pause)
                 return False
             if self._failures < self._allowed:
@@ -80,9 +81,9 @@ class Breaker:
             return True
 
     def succeeded(self) -> int | None:
-        """Record a success, which ends all pauses.
+        """Record a success, which closes the breaker.
 
-        Return how many look-ups failed in the outage that this ends, None if there was none.
+        Return how many look-ups failed in the outage that this ends, None if there was no outage.
         """
         if not self._failures:
             return None

@@ -4,18 +4,20 @@
 
     magic "REP" | version 2 | date, float64 | inflated size, uint32 | digest, 8 octets | deflate
 
-The date, which is that of the part, is there so that a store can tell which of two is newer
-without inflating either. The digest is BLAKE2b over the key and everything else. A CRC would let
-one damaged part in four thousand million pass; more to the point, it is linear, so that a part
-swapped under another key, or a few related damages, could cancel out. It is no signature: whoever
-may write to the store may write what they like.
+The date is that of the part. It lets a store tell which of two parts is newer without inflating
+either; the script that merges on Redis servers reads it, and the magic before it. The digest is
+BLAKE2b over the key and everything else. A CRC would miss one damaged part in four thousand
+million. Worse, it is linear: a part swapped under another key, or a few related damages, could
+cancel out. The digest is not a signature: a program that may write to the store can write any part.
 
-Whatever does not decode, for whatever reason, is ``None``: a miss, so that it is fetched again. A
-part of an unknown version is one too. What is inflated is bounded by :data:`MAX_INFLATED`,
-whatever the octets say of themselves.
+A part that does not decode, for whatever reason, is ``None``: a miss, so that the robots.txt is
+fetched again. So is a part of an unknown version. What is inflated is bounded by
+:data:`MAX_INFLATED`, whatever size the octets claim.
 
-Version 1 kept a whole entry in one piece, with the times that the limits of its writer gave it.
-:func:`decode_v1` reads it as the facts of today.
+To change the format, raise the version in :data:`MAGIC` and keep a decoder for the version before,
+because a store outlives an upgrade. Version 1, that of scrapy_rep 0.1, kept a whole entry in one
+piece, with times of expiry that followed from its writer's settings. :func:`decode_v1` turns it
+into parts.
 """
 
 from __future__ import annotations
@@ -53,9 +55,12 @@ _FAILING_1, _OWN_URI_1 = 8, 16
 _HAS_RETRY_AFTER = 1
 
 _MAYBE_CUT_1 = 256_000
-"""Octets: version 1 did not say whether a body was cut, but no limit was below twice this."""
+"""Octets above which a body of version 1 counts as cut, because version 1 did not say.
 
-# Deflate may refer back to these, the commonest last. Never to be changed: part of the format.
+Its smallest limit was twice this, but a cut also drops the last line, however long that is.
+"""
+
+# The preset dictionary of deflate, the commonest words last. Part of the format: never change it.
 _WORDS = (
     b"Host: Clean-param: Visit-time: Request-rate: Noindex: /xmlrpc.php /feed/ /trackback/ /tag/"
     b" /author/ /archive/ /private/ /images/ /assets/ /static/ /css/ /js/ .pdf$ .php$ .html .js"

@@ -2,9 +2,9 @@
 
 One connection reads and one writes. If a file of ours turns out to be damaged, it is renamed to
 ``NAME.corrupt``, or ``NAME.corrupt-2`` and so on, and a new one is made. If the file was deleted or
-replaced, the file of that name is opened. Both are logged as one warning. What the operating system
-refuses (a full disk, a directory that may not be written) is a :class:`StoreError`. A file that is
-not ours is never touched (:mod:`scrapy_rep.stores.header`).
+replaced, the file that now has the name is opened. Each of these is logged in one warning. What the
+operating system refuses (a full disk, a directory that may not be written) is a
+:class:`StoreError`. A file that is not ours is never touched (:mod:`scrapy_rep.stores.header`).
 
 A new file is readable by its owner alone, and SQLite gives its log the same permissions. An
 existing file keeps its permissions, because the operator may have chosen them.
@@ -32,10 +32,10 @@ from scrapy_rep.stores.transaction import TROUBLES, DamagedError, Transaction, t
 logger = logging.getLogger(__name__)
 
 READ_PATIENCE, WRITE_PATIENCE, START_PATIENCE = 0.1, 0.5, 5.0
-"""Seconds for which a connection waits for another process's lock: to read, to write, at first."""
+"""Seconds for which a connection waits for another process's lock: to read, to write, to open."""
 
 SET_ASIDE = 10
-"""Damaged files that are kept. Where there are more, the disk is at fault, and the store rests."""
+"""Damaged files that are kept. One more means a faulty disk, and the store is not opened."""
 
 SPARE_PAGES = 256
 """Unused pages that a file may hold, so that it does not shrink and grow all the time."""
@@ -43,13 +43,13 @@ SPARE_PAGES = 256
 VACUUM_STEP = 64
 """Unused pages that are given back at a time, in a few milliseconds at most."""
 
-# The files that this process has open. To read the head of one once more would end the locks that
-# SQLite holds on it: POSIX ends them when a process closes any descriptor of a file.
+# The files that this process has open. Their headers are not read again: POSIX ends all locks of a
+# process on a file when the process closes any descriptor of it, and SQLite's would be among them.
 _OPEN: list[tuple[int, int] | None] = []
 
 
 class Database:
-    """The file at ``path``. Not to be carried across a fork.
+    """The file at ``path``. A child process must not use its parent's.
 
     ``ask`` may be called from any thread; all else only from one thread at a time.
     """
@@ -62,7 +62,7 @@ class Database:
         self._is_counted = False
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
-        self.is_being_mended = False  # meanwhile, reading has to wait
+        self.is_being_mended = False  # while it is, reads have to wait
 
     def open(self, patience: float = WRITE_PATIENCE) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`."""
@@ -88,7 +88,7 @@ class Database:
         if not self.path.exists():
             self._make()
         self._writer = self._connection(patience)
-        if not _is_prepared(self._writer):  # version 1 made it, or it was empty
+        if not _is_prepared(self._writer):  # scrapy_rep 0.1 made it, or it was empty
             self._writer.execute("PRAGMA auto_vacuum = INCREMENTAL")
             _prepare(self._writer)
         _switch_to_wal(self._writer, patience)
@@ -112,8 +112,8 @@ class Database:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
             with closing(sqlite3.connect(new, isolation_level=None)) as connection:
-                # Only now: a file that was made without, as by version 1, uses its free pages
-                # again, but would have to be copied whole to shrink.
+                # Only a new file can be told so. One that was made without it, as by scrapy_rep
+                # 0.1, reuses its free pages, but would have to be copied to shrink.
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 _prepare(connection)
             _give_name(new, self.path)
@@ -121,7 +121,7 @@ class Database:
             new.unlink(missing_ok=True)
 
     def _connection(self, patience: float) -> sqlite3.Connection:
-        # The URI form would read a "?" in the name as its own.
+        # Not the URI form: it would take a "?" in the name for the start of a query.
         connection = sqlite3.connect(
             self.path, timeout=patience, isolation_level=None, check_same_thread=False
         )
@@ -145,7 +145,7 @@ class Database:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connections are there."""
+        """Whether the file is open."""
         return self._writer is not None
 
     @property
@@ -157,7 +157,7 @@ class Database:
         return _identity_of(self.path)
 
     def reopen(self) -> None:
-        """Begin anew where the file was. Raises :class:`StoreError`."""
+        """Open the file that now has the name, or make it. Raises :class:`StoreError`."""
         logger.warning("%a was deleted or replaced: opened anew", str(self.path))
         with self._mending():
             self.close()
@@ -166,7 +166,7 @@ class Database:
     def set_aside(self, damage: object) -> None:
         """Rename the damaged file and begin a new one. Raises :class:`StoreError`."""
         with self._mending():
-            ours = not self.replaced  # else another process was quicker
+            ours = not self.replaced  # otherwise another process has renamed it
             self.close()
             if ours:
                 self._rename(damage)
@@ -194,7 +194,7 @@ class Database:
         logger.warning("%a is damaged (%s): set aside as %a", str(self.path), damage, aside.name)
 
     def _free_name(self) -> Path:
-        """Return a name that no file had, taken so that no other process can take it."""
+        """Return an unused name, reserved so that no other process uses it."""
         for number in range(1, SET_ASIDE + 1):
             name = f"{self.path.name}.corrupt" + (f"-{number}" if number > 1 else "")
             aside = self.path.with_name(name)
@@ -218,7 +218,7 @@ class Database:
             self._reading.release()
 
     def rows(self, statement: str, *values: object) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a long query, over a connection of its own. Raises ``StoreError``."""
+        """Yield the rows of a long query, over a separate connection. Raises ``StoreError``."""
         connection = self._connection(START_PATIENCE)
         try:
             yield from connection.execute(statement, values)
@@ -238,11 +238,11 @@ class Database:
         return used * self._number("page_size")
 
     def shrink(self) -> bool:
-        """Give unused pages back, a few at a time; return whether there are more of them."""
+        """Give a few unused pages back; return whether there are more of them."""
         spare = self._number("freelist_count") - SPARE_PAGES
         if spare <= 0 or not self._number("auto_vacuum"):
             return False
-        # A pragma without a result is taken no further than one page by ``execute``.
+        # ``execute`` would take only the first step of this pragma, which frees one page.
         try:
             self._connected.executescript(f"PRAGMA incremental_vacuum({min(spare, VACUUM_STEP)})")
         except TROUBLES as error:

@@ -1,8 +1,8 @@
 """Whether a file is a store of ours, judged by its first octets.
 
-SQLite leaves traces: opening a database may create a log and an index beside it, or change its
-header. So the octets are read before SQLite opens the file, and a file of another program is left
-as it is.
+Opening a database with SQLite leaves traces: it may create a log and an index beside the file, or
+change its header. So the octets are read before SQLite opens the file, and a file of another
+program is not touched.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ APPLICATION = 0x52455031
 """Marks a SQLite file as ours (``PRAGMA application_id``)."""
 
 VERSION = 1
-"""The newest version of the tables that is known (``PRAGMA user_version``)."""
+"""The newest version of the tables that is known (``PRAGMA user_version``).
+
+It is still that of scrapy_rep 0.1, which may use the same file and would refuse a higher one. New
+tables stand beside the old one.
+"""
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER = Struct(">16s44xI4xI")  # magic, user_version at 60, application_id at 68
@@ -30,11 +34,11 @@ class ForeignError(StoreError):
 
 
 def check_owner(path: Path) -> None:
-    """Return if ``path`` is a store of ours, an empty file, or nothing.
+    """Check that ``path`` is a store of ours or an empty file, or does not exist.
 
-    Raises :class:`ForeignError` if it is anything else. So does a store whose first page is
-    damaged, because nothing tells it from the file of another program. Raises ``OSError`` if the
-    file cannot be read.
+    Raises :class:`ForeignError` if it is anything else. A store whose first page is damaged is
+    refused, too, because nothing tells it from the file of another program. Raises ``OSError`` if
+    the file cannot be read.
     """
     try:
         status = path.stat()
@@ -46,12 +50,12 @@ def check_owner(path: Path) -> None:
     except FileNotFoundError:
         return
     if magic == _MAGIC and not application:
-        # Version 1 wrote its mark into the log first. If it was killed, the mark may be there.
+        # scrapy_rep 0.1 wrote its mark into the log first. If it was killed, it may be only there.
         magic, version, application = _marked_in_log(path)
     if magic != _MAGIC or application != APPLICATION:
         raise ForeignError(
-            f"{str(path)!a} is not a store of scrapy_rep and is left as it is: name another file"
-            " (if it was one, its first page is damaged: move it away)"
+            f"{str(path)!a} is not a store of scrapy_rep, and was not touched: name another"
+            " file (if it was a store, its first page is damaged: move it away)"
         )
     if version > VERSION:
         raise ForeignError(f"{str(path)!a} was written by a newer version of scrapy_rep")

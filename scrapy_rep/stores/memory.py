@@ -17,9 +17,9 @@ OVERHEAD = 500
 
 
 class MemoryStore(Store):
-    """Entries kept encoded, the least recently used out first once they exceed ``limit`` octets.
+    """Entries kept encoded. Beyond ``limit`` octets the least recently used ones are dropped.
 
-    ``spill(authority, parts)`` is given what goes, encoded as it is.
+    ``spill(authority, parts)`` is called with each entry that is dropped, still encoded.
     """
 
     merges = True
@@ -48,7 +48,7 @@ class MemoryStore(Store):
         return self._evicted
 
     def get(self, authority: Authority, crawler: str = "") -> Entry | None:
-        """Return the entry of ``authority``, ``None`` if there is none; it is now last to go."""
+        """Return the entry of ``authority``, ``None`` if there is none; mark it as used."""
         with self._lock:
             parts = self._kept.get(authority)
             if parts is None:

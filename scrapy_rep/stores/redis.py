@@ -1,12 +1,12 @@
-"""Entries on a Redis server, behind Sentinels or in a cluster, shared by workers of many machines.
+"""Entries on a Redis server, behind Sentinels or in a cluster, shared by workers on many machines.
 
 What is kept of an authority is a hash under ``PREFIX:2:SCHEME://HOST:PORT``, with a field for each
 part (``answer``, ``failure``, ``refusal CRAWLER``), in the octets of
-:mod:`scrapy_rep.stores.codec`. The hash expires when its longest-lived part is of no more use.
+:mod:`scrapy_rep.stores.codec`. The hash expires when all its parts are of no more use.
 Each lease is a string under ``PREFIX:lease:SCHEME://HOST:PORT``.
 
 A put is one script on the server, which merges as :func:`scrapy_rep.protocol.entry.merge` does, by
-the dates in the heads of the octets. To watch the key and write it in a transaction would cost
+the dates in the heads of the octets. Watching the key and writing it in a transaction would cost
 three round trips, and more under contention. In a cluster every script touches one key only, and
 the authority stands in braces, so that its entry and its lease lie on one node, where what was put
 is seen before the lease ends.
@@ -62,7 +62,7 @@ STEP_PATIENCE = 2.0
 """Seconds for each step of a connection: to connect, to send, to receive."""
 
 PUT_PATIENCE = 5.0
-"""Seconds for which a put may wait, most of them behind others."""
+"""Seconds within which a put, a renewal or a release is done or has failed, queueing included."""
 
 LIST_PATIENCE = 10.0
 """Seconds for each step of an iteration, and for a flush."""
@@ -71,7 +71,7 @@ CLOSE_PATIENCE = 1.0
 """Seconds for which ``close`` waits for the server, and again for its threads."""
 
 FIRST_PAUSE = 1.0
-"""Seconds for which a server that failed is left alone at first."""
+"""Seconds for which a server that fails is left alone at first; see the breaker."""
 
 MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
 """Seconds for which any entry is kept at least and at most."""
@@ -151,7 +151,7 @@ _DELETE = "return redis.call('DEL', KEYS[1])"
 class RedisStore(Store):
     """The entries on the server that ``uri`` names (:class:`scrapy_rep.stores.redis_uri.RedisUri`).
 
-    ``keep`` is for how many seconds a last good copy is of use. All keys begin with ``prefix``.
+    ``keep`` is how many seconds a last good copy is of use. All keys begin with ``prefix``.
     Raises ``ValueError`` if the URI is not one.
     """
 
@@ -199,7 +199,7 @@ class RedisStore(Store):
         )
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
-        """Send ``entry`` off. Raises ``StoreError`` if it cannot, or an earlier put failed."""
+        """Queue ``entry``. Raises ``StoreError`` if it cannot, or if an earlier put failed."""
         self._put(authority, entry, crawler)
         self._raise_fault()
 
@@ -231,13 +231,13 @@ class RedisStore(Store):
         self._run(_RELEASE, authority, self._lease_key(authority), token)
 
     def __iter__(self) -> Iterator[tuple[Authority, Entry]]:
-        """Yield what is on the server, over connections of its own. Raises ``StoreError``."""
+        """Yield what is on the server, over separate connections. Raises ``StoreError``."""
         self.flush()
         client: Client | None = None
         try:
             client = open_client(self._uri.parts, LIST_PATIENCE)
             yield from self._list(client)
-        # The last two are for options of TLS: redis-py does not check them before it connects.
+        # The last two: redis-py checks the options of TLS only when it connects.
         except (redis.RedisError, _ClusterError, OSError, TypeError, ValueError) as error:
             raise StoreError(self._uri.describe(error)) from None
         finally:
@@ -251,7 +251,7 @@ class RedisStore(Store):
         self._raise_fault()
 
     def close(self) -> None:
-        """Send what is queued and hang up, in about two seconds at most, and quietly."""
+        """Send what is queued and close all connections, within about two seconds, and quietly."""
         self._pool.close(CLOSE_PATIENCE)
 
     def _key(self, authority: Authority) -> str:
@@ -352,7 +352,7 @@ class RedisStore(Store):
 
     def _say(self, down: bool, text: str) -> None:
         if down:
-            _log.warning("%r is given up for now, look-ups go without it: %s", self, text)
+            _log.warning("%r is given up for now, and the crawl goes on without it: %s", self, text)
         else:
             _log.warning("%r is back: %s", self, text)
 

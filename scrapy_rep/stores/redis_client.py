@@ -1,13 +1,12 @@
-"""redis-py's clients for a single server, a Sentinel's master and a cluster, behind one face.
+"""redis-py's clients for a single server, a Sentinel's master and a cluster, behind one interface.
 
-What matters is set explicitly, as the defaults of redis-py differ between versions 5 and 8:
+What matters is set explicitly, because the defaults of redis-py differ between versions 5 and 8:
 
-- One retry, at once, and after a broken connection only, by :meth:`Client.run`, since the versions
-  differ in what they retry: a connection that is cut, be it idle, in use or half made, and a master
-  that has become a replica cost nothing. A timeout is not retried, because the server would be
-  asked again when the answer is not needed any more.
-- RESP2, so that a server before version 6 is not asked for what it does not know.
-- No ``CLIENT SETINFO``: two round trips less for each connection.
+- :meth:`Client.run` retries once, at once, and only after a broken connection. So no look-up is
+  lost to a connection that is cut, be it idle, in use or half made, nor to a master that has become
+  a replica. A timeout is not retried, because the answer would come too late.
+- RESP2, because servers before version 6 know no other protocol.
+- No ``CLIENT SETINFO``, which would cost two round trips for each connection.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Client:
         """
         try:
             return self._run(commands)
-        except redis.AuthenticationError:  # the same password is not right a moment later
+        except redis.AuthenticationError:  # the same password would be refused again
             raise
         except redis.ConnectionError:
             return self._run(commands)
@@ -96,7 +95,7 @@ class Client:
         return replies
 
     def ping(self) -> None:
-        """Connect, if that is yet to be done."""
+        """Connect, unless that is done."""
         self._client.ping()
 
     def keys(self, pattern: str) -> Iterator[bytes]:
@@ -104,12 +103,12 @@ class Client:
         return iter(self._client.scan_iter(match=pattern, count=_SCAN_COUNT))
 
     def cut(self) -> None:
-        """Break all connections, those in use, too."""
+        """Break all connections, also those in use."""
         self._client.connection_pool.disconnect()
 
     def close(self) -> None:
-        """Hang up."""
-        # Another thread may have cut a connection meanwhile: whatever that does is no matter.
+        """Close all connections."""
+        # Another thread may have cut one meanwhile: what redis-py raises then does not matter.
         with suppress(Exception):
             self.cut()
         with suppress(Exception):
@@ -132,7 +131,7 @@ class SentinelClient(Client):
         super().__init__(self._sentinel.master_for(parts.service))
 
     def close(self) -> None:
-        """Hang up on the Sentinels, too."""
+        """Close the connections to the Sentinels, too."""
         super().close()
         for sentinel in self._sentinel.sentinels:
             with suppress(Exception):
@@ -147,7 +146,7 @@ class ClusterClient(Client):
             RedisCluster(
                 startup_nodes=[_ClusterNode(*place) for place in parts.places],
                 retry=Retry(NoBackoff(), 1),
-                # Nodes that are well are asked, even if another one is down.
+                # The nodes that are up are asked even if another one is down.
                 require_full_coverage=False,
                 **parts.options,
                 **common,
@@ -159,13 +158,13 @@ class ClusterClient(Client):
         self._client.ping(target_nodes=RedisCluster.PRIMARIES)
 
     def cut(self) -> None:
-        """Break all connections, those in use, too."""
+        """Break all connections, also those in use."""
         self._client.disconnect_connection_pools()
 
     def _target(self, command: Command) -> dict[str, Any]:
-        # Told its node, redis-py does not ask the server which arguments of a script are keys.
+        # If it is told the node, redis-py need not ask a server which arguments are keys.
         key = command[_KEY_OF_A_SCRIPT if command[0] == "EVAL" else 1]
-        with suppress(redis.RedisError):  # no node is known to have it: redis-py looks for one
+        with suppress(redis.RedisError):  # no node is known for the key: redis-py looks for one
             return {"target_nodes": self._client.get_node_from_key(key)}
         return {}
 

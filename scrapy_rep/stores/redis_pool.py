@@ -3,11 +3,11 @@
 The patience of a caller and the time that a server gets are two different things. A look-up fails
 at its deadline, whatever its thread is doing. The thread goes on for seconds: it resolves the
 server's name, connects, authenticates, asks a Sentinel or a cluster which server is in charge. So
-a server 200 ms away, whose connection takes four round trips, is reached even if each single
-look-up has given up by then, and its first reply ends the outage.
+a server 200 ms away, whose connection takes four round trips, is reached even if every look-up
+has failed by then, and its first reply ends the outage.
 
-- Each thread has a client, and with it a connection, of its own. All commands for one key go to
-  one thread, so that they are done in the order in which they were asked for.
+- Each thread has its own client, and with it its own connection. All commands for one key go to
+  one thread, so that they are done in the order in which they came.
 - A thread sends all that is queued for it, up to :data:`BATCH` commands, in one go.
 - One more thread watches the deadlines. It fails the jobs that are overdue, and breaks the
   connection of a thread that has been busy for :data:`CUT_AFTER`: the timeout of a socket does not
@@ -45,13 +45,13 @@ BATCH = 64
 """Jobs that are sent in one go."""
 
 QUEUE_LIMIT = 10_000
-"""Jobs that may be unanswered."""
+"""Jobs that may be unanswered at one time."""
 
 BLAME = 0.5
-"""Seconds that a thread must have waited for the server, for what is late to be its fault."""
+"""Seconds that a thread must have waited for the server, before a late job is blamed on it."""
 
 CUT_AFTER = 5.0
-"""Seconds after which the connection of a thread that still waits is broken."""
+"""Seconds after which the connection of a thread that still waits for a reply is broken."""
 
 TOGETHER = 0.01
 """Jobs whose deadlines are no more than these seconds apart count as one failure."""
@@ -81,7 +81,7 @@ class Job:
             return
         try:
             self.future.set_result(result)
-        except InvalidStateError:  # its deadline is over, or it was cancelled
+        except InvalidStateError:  # its deadline has passed, or it was cancelled
             if self.too_late is not None:
                 self.too_late(result)
 
@@ -106,8 +106,7 @@ class RedisPool:
     """Jobs in, Futures out.
 
     ``connect`` makes a client, and may block. ``describe`` makes one safe line of an exception.
-    ``say`` is told in one line when the server is given up and when it is back; True stands for
-    the former.
+    ``say(down, line)`` is called when the server is given up, and when it is back.
     """
 
     def __init__(
@@ -209,7 +208,7 @@ class RedisPool:
 
     def _work(self, worker: _Worker) -> None:
         worker.busy_since = time.monotonic()
-        with suppress(Exception):  # what is wrong with the server shows when it is asked something
+        with suppress(Exception):  # an error shows when the server is asked something
             self._connected(worker).ping()
         while jobs := self._take(worker):
             try:
@@ -220,7 +219,7 @@ class RedisPool:
             worker.client.close()
 
     def _take(self, worker: _Worker) -> list[Job]:
-        """Wait for jobs and return them. None are left when the store is closed."""
+        """Wait for jobs and return them; an empty list means that the store is closed."""
         with self._lock:
             while True:
                 worker.busy_since = None
@@ -241,7 +240,7 @@ class RedisPool:
             if not all(map(_is_lost, replies)):
                 self._succeeded()
             self._answer(jobs, replies)
-        # Not only redis-py's own: what a garbled reply makes of its parser is anything.
+        # Not only redis-py's own: after a garbled reply its parser may raise anything.
         except Exception as error:  # noqa: BLE001
             self._cut(worker)
             self._fail(jobs, self._failure(self._describe(error)))
@@ -265,7 +264,7 @@ class RedisPool:
 
     @staticmethod
     def _cut(worker: _Worker) -> None:
-        # Called while the worker's thread reads: what that does to redis-py is no matter.
+        # The worker's thread may be reading: what redis-py raises then does not matter.
         with suppress(Exception):
             if worker.client is not None:
                 worker.client.cut()
@@ -294,7 +293,7 @@ class RedisPool:
                 job.fail(error)
 
     def _failure(self, text: str) -> StoreError:
-        """Return what to raise: from its first failure to its next reply a server has one."""
+        """Return the error to raise. The first one of an outage stands until the next reply."""
         why = self._why = self._why or text
         return StoreError(why)
 
@@ -343,7 +342,7 @@ class RedisPool:
 
 
 def _is_lost(reply: Any) -> bool:
-    """Return True for an error that does not come from a server that is well."""
+    """Return True for an error of the connection or the cluster, not of one command."""
     if isinstance(reply, redis.exceptions.ClusterError):
         return True
     return isinstance(reply, Exception) and not isinstance(reply, redis.ResponseError)

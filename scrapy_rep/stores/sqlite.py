@@ -42,9 +42,8 @@ QUICK_READS = 200
 class SqliteStore(Store):
     """The entries in the file ``path``, of about ``limit`` octets at most.
 
-    Keys begin with ``prefix``; ``keep`` is for how many seconds a good copy is of use. ``clock``
-    is what entries are dated by; ``machine_clock``, which the processes of a machine share, is
-    what leases are.
+    Keys begin with ``prefix``; ``keep`` is how many seconds a good copy is of use. Entries are
+    dated by ``clock``, leases by ``machine_clock``, which the processes of a machine share.
 
     Raises ``ValueError`` if the file is not ours. A file that cannot be opened makes each call
     raise ``StoreError``, and is tried again with each batch. Several threads may use a store,
@@ -64,7 +63,7 @@ class SqliteStore(Store):
         machine_clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
-        # Beside the file itself, not beside a link to it, lie its log and what is set aside.
+        # Its log, and damaged files, lie beside the file itself, not beside a link to it.
         self._database = Database(Path(os.path.realpath(path)))
         self._tables = Tables(prefix, keep)
         self._process = os.getpid()
@@ -89,12 +88,13 @@ class SqliteStore(Store):
         return self._tidier.evicted
 
     def get(self, authority: Authority, crawler: str = "") -> Entry | Future[Entry | None] | None:
-        """Return what is queued and what is in the file together, or a Future of that.
+        """Return what is queued and what is in the file, merged, or a Future of that.
 
         Raises ``StoreError``, or the Future does.
         """
         self._check()
-        waiting = self._writer.waiting(authority)  # it may be in the file a moment later
+        # Before the file is read: a moment later it may have been written.
+        waiting = self._writer.waiting(authority)
         if self._quick >= QUICK_READS and not self._database.is_being_mended:
             return self._look_up(authority, crawler, waiting)
         try:
@@ -112,7 +112,7 @@ class SqliteStore(Store):
         quick = time.perf_counter() - start < SLOW_READ
         self._quick = self._quick + 1 if quick else 0
         if entry is not None and inherited and not any(waiting):
-            with suppress(StoreError):  # written anew, so that version 1 is read once
+            with suppress(StoreError):  # written anew, so that what 0.1 stored is read once
                 self._writer.put(authority, entry, "")
         for batch in waiting:
             entry = batch.over(entry, authority, crawler, self._clock())

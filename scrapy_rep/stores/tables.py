@@ -2,14 +2,14 @@
 
 ``parts`` has a row for each part of an entry. Its key is an index apart from the rows, so that a
 page of the index names about 80 of them and a look-up among a million reads seven pages, five of
-which are nearly always in memory. Version 1 kept the octets within the index, where a page holds
-four rows: a look-up read ten pages, most of them from the disk.
+which are nearly always in memory. scrapy_rep 0.1 kept the octets within the index, where a page
+holds four rows: a look-up read ten pages, most of them from the disk.
 
 A ``put`` reads, merges and writes under the write lock of one transaction. So it is one step for
 every other process, and :func:`scrapy_rep.protocol.entry.merge` alone says what two entries make.
 
-The table ``entries`` is that of version 1, which may still be at work on the same file. It is
-read where ``parts`` knows nothing, and only emptied of what is of no use any more.
+The table ``entries`` is that of scrapy_rep 0.1, which may still be using the same file. It is read
+where ``parts`` has nothing. Rows are deleted from it, and none are added.
 """
 
 from __future__ import annotations
@@ -102,10 +102,10 @@ class Tables:
     def __init__(self, prefix: str, keep: float) -> None:
         self._prefix = prefix
         self._keep = max(keep, KEEP_CONCLUSIONS)
-        self._inherits = prefix == PREFIX  # version 1 knew no other
+        self._inherits = prefix == PREFIX  # 0.1 had no other prefix
 
     def read(self, ask: Ask, authority: Authority, crawler: str) -> tuple[Entry | None, bool]:
-        """Return what is kept of ``authority``, and whether only version 1 knew it.
+        """Return what is kept of ``authority``, and whether that is only in the table of 0.1.
 
         If a part is damaged nothing is returned: without a refusal, the rest could be permission.
         """
@@ -152,7 +152,7 @@ class Tables:
             if part is None:
                 write.run(_DROP, self._prefix, str(authority), name)
             else:
-                # A date that lies ahead does not keep a row for longer than any other.
+                # A date in the future does not keep a row for longer than any other.
                 until = min(useful_until(part, self._keep), now + self._keep)
                 write.run(_PUT, self._prefix, str(authority), name, until, octets)
         return None
@@ -164,7 +164,7 @@ class Tables:
             write.run(_FORGET_V1, str(authority))
 
     def end_leases(self, write: Transaction, now: float) -> None:
-        """Delete the leases that are over or void, by the machine's clock."""
+        """Delete the leases that have ended or are void, by the machine's clock."""
         write.run(_END_LEASES, now + CLOCK_STEP, now, LONGEST_LEASE)
 
     def lease(
@@ -188,14 +188,14 @@ class Tables:
         write.run(_RELEASE, self._prefix, str(authority), token)
 
     def expire(self, write: Transaction, now: float) -> int:
-        """Delete up to :data:`TIDY_STEP` rows that are of no use any more; return how many."""
+        """Delete up to :data:`TIDY_STEP` rows that are of no more use; return how many."""
         gone = write.run(_EXPIRE, now, TIDY_STEP)
         return gone or write.run(_EXPIRE_V1, now - self._keep, TIDY_STEP)
 
     def evict(self, write: Transaction) -> int:
         """Delete the :data:`TIDY_STEP` rows that are of use for the shortest time from now.
 
-        Those of version 1 go first: nothing adds to them. Returns how many were deleted.
+        Those of 0.1 go first. Returns how many were deleted.
         """
         gone = write.run(_EXPIRE_V1, float("inf"), TIDY_STEP)
         return gone or write.run(_EXPIRE, float("inf"), TIDY_STEP)

@@ -1,7 +1,8 @@
 """Keeping the SQLite file small, in short transactions, so that other processes can write between.
 
-First goes what is of no use any more. If the file is larger than its limit, what will be of use for
-the shortest time goes next. Then unused pages are given back, so that the file shrinks.
+First, rows that are of no more use are deleted. If the file is larger than its limit, the rows that
+will be of use for the shortest time follow. Then unused pages are given back, so that the file
+shrinks.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from scrapy_rep.stores.tables import TIDY_STEP, Tables
 logger = logging.getLogger(__name__)
 
 TIDY_INTERVAL, TIDY_PAUSE = 60.0, 0.02
-"""Seconds between two looks for what is of no use any more, and between two steps."""
+"""Seconds between two searches for rows that are of no more use, and between two steps of one."""
 
 
 class Tidier:
-    """Keeps ``database`` within ``limit`` octets or so. For one thread, that of the writer.
+    """Keeps ``database`` within about ``limit`` octets. Only the writer's thread may use it.
 
     ``evicted`` counts the rows that were dropped because the file was at its limit.
     """
@@ -47,7 +48,7 @@ class Tidier:
             if self._database.size > self._limit:
                 self.tidy(1 + written // TIDY_STEP)
         except StoreError:
-            pass  # it is done later
+            pass  # later, then
 
     def tidy(self, steps: int = 1) -> None:
         """Take up to ``steps`` steps; what is left is done later. Raises ``DamagedError``."""

@@ -24,7 +24,7 @@ _CIRCUMSTANCES = (
 
 
 TROUBLES = (sqlite3.Error, UnicodeDecodeError)
-"""What the sqlite3 module raises: it trips over messages that repeat what a damaged file says."""
+"""What the sqlite3 module raises; the second, for messages that quote a damaged file."""
 
 
 class DamagedError(Exception):
@@ -40,7 +40,7 @@ def trouble_of(error: Exception) -> Exception:
 
 
 class Transaction:
-    """All that is written in its context is there afterwards, or nothing of it.
+    """Everything that is written in its context is kept, or nothing.
 
     It holds the write lock from its start, so that what it reads stays true until it writes.
     Raises ``StoreError`` or ``DamagedError``.

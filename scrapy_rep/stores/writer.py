@@ -1,9 +1,9 @@
 """The thread that writes into the SQLite file, and the queue in front of it.
 
-If another process holds the write lock, or the disk is full, no caller waits for it. What was put
-stays in memory, merged, up to :data:`QUEUE_LIMIT` authorities, and leases fail at once. After
-:data:`FAILURES` attempts in a row the writer rests, and tries again every :data:`RETRY_DELAY`
-seconds; it says so in the log when that begins and when it ends.
+If another process holds the write lock, or the disk is full, no caller waits. What was put stays in
+memory, merged, up to :data:`QUEUE_LIMIT` authorities or :data:`QUEUE_OCTETS`, and leases fail at
+once. After :data:`FAILURES` failed attempts in a row the writer pauses, and tries again every
+:data:`RETRY_DELAY` seconds. The log says when that begins and when it ends.
 
 Between batches the writer has the file tidied (:mod:`scrapy_rep.stores.tidying`).
 """
@@ -38,7 +38,7 @@ QUEUE_OCTETS = 64 * 1024 * 1024
 """Octets of rules that may wait to be written."""
 
 FAILURES, RETRY_DELAY = 2, 5.0
-"""Attempts after which the writer rests, and for how many seconds."""
+"""Failed attempts after which the writer pauses, and for how many seconds."""
 
 FLUSH_PATIENCE, CLOSE_PATIENCE = 60.0, 10.0
 """Seconds for which ``flush`` and ``close`` wait for the thread."""
@@ -47,8 +47,8 @@ FLUSH_PATIENCE, CLOSE_PATIENCE = 60.0, 10.0
 class Writer:
     """Writes what is queued, as ``tables`` say, into ``database``, and has ``tidier`` tidy it.
 
-    ``clock`` is what entries are dated by, ``machine_clock`` what leases are. All methods may be
-    called from any thread.
+    Entries are dated by ``clock``, leases by ``machine_clock``. All methods may be called from any
+    thread.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Writer:
         self._thread.start()
 
     def waiting(self, authority: Authority) -> list[Batch]:
-        """Return what waits of ``authority``, the oldest first."""
+        """Return what is queued for ``authority``, the oldest first."""
         with self._wake:
             return [batch.copy_of(authority) for batch in (self._writing, self._queue)]
 
@@ -126,7 +126,7 @@ class Writer:
             self._queue.released.append((authority, token))
 
     def damaged(self, damage: DamagedError) -> None:
-        """Have the file mended."""
+        """Have the writer mend the file."""
         with self._wake:
             self._damage = damage
             self._wake.notify_all()
@@ -138,7 +138,7 @@ class Writer:
             self._wake.notify_all()
             done = lambda: self._tried >= goal or self._breaker.open  # noqa: E731
             if not self._wake.wait_for(done, FLUSH_PATIENCE):
-                raise StoreError("the writer does not come to an end")
+                raise StoreError("the writer did not finish in time")
             if self._trouble is not None:
                 raise StoreError(str(self._trouble))
             self._raise_fault()
@@ -174,7 +174,7 @@ class Writer:
                     return
                 if not idle:
                     self._wake.wait_for(lambda: self._hurry or self._closed, BATCH_DELAY)
-                    self._breaker.admits()  # and no lease until this attempt has ended
+                    self._breaker.admits()  # refuses leases until this attempt has ended
                     self._writing, self._queue = self._queue, Batch()
                     goal, self._hurry = self._queued, False
                     damage, self._damage = self._damage, None
@@ -214,7 +214,7 @@ class Writer:
             return StoreError(f"the file is damaged again and again: {damage}")
         except StoreError as error:
             return error
-        except Exception as error:  # noqa: BLE001  # the thread must not end, nor try for ever
+        except Exception as error:  # noqa: BLE001  # the thread must neither end nor try for ever
             batch.drop()
             return StoreError(f"what was put is lost: {type(error).__name__}: {error}")
 
@@ -241,7 +241,7 @@ class Writer:
             self._database.reopen()
 
     def _settle(self, error: StoreError | None) -> None:
-        """Keep what could not be written, and say so when that begins and when it ends."""
+        """Keep what could not be written; log when that begins and when it ends."""
         batch, self._writing = self._writing, Batch()
         self._trouble = error
         path = str(self._database.path)
