@@ -111,7 +111,11 @@ class RepDownloaderMiddleware:
         try:
             self._inside.check()
             return await self._gate.check(request)
-        except (IgnoreRequest, CancelledError) as error:
+        except IgnoreRequest as error:
+            self._starts.end(request, error)
+            # The frames of the check hold the rules, which would live as long as the exception.
+            raise error.with_traceback(None) from None
+        except CancelledError as error:
             self._starts.end(request, error)
             raise
         except UnknownScrapyError as error:  # the crawl is about to end

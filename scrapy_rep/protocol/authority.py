@@ -67,6 +67,6 @@ def _normal_host(host: str) -> str:
     if not host.isascii():
         host = host.encode("idna").decode("ascii")
     host = host.lower().removesuffix(".")
-    if not host or any(c <= " " for c in host):
-        raise ValueError("the host is empty or holds white space")
+    if not host or any(c <= " " or c == "\\" for c in host):
+        raise ValueError("the host is empty, or holds white space or a backslash")
     return host

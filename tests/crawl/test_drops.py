@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,21 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     assert "/private" in str(verdict.rule)
     assert str(error.authority) == shop.url("")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@ensureDeferred
+async def test_what_a_request_ends_in_keeps_no_rules_alive(site: Site) -> None:
+    """A spider may keep each failure: REP_MEMORY_LIMIT bounds the rules all the same."""
+    shop, dark = site.authority(Reply(200, RULES)), site.authority(Reply(503))
+    urls = [shop.url("/private"), shop.url("/private/2"), dark.url("/a")]
+    result = (await crawl(settings=obey(REP_RETRY_DELAYS=[]), plans=urls)).check()
+    for url in urls:
+        problem = result.ending(url).problem
+        assert problem is not None
+        assert problem.exception is not None
+        frames = [frame for frame, _ in traceback.walk_tb(problem.exception.__traceback__)]
+        kept = {type(value).__name__ for frame in frames for value in frame.f_locals.values()}
+        assert not kept & {"Known", "RobotsTxt", "Gate"}, kept
 
 
 @ensureDeferred

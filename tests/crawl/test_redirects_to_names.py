@@ -163,11 +163,11 @@ def test_a_name_without_an_address_is_unreachable_by_dns(world: World, mode: str
     """Where the first look-up is that before the hop; a resolver that hangs is left alone."""
     world.names["nowhere.example"] = []
     plan = world.public("http://nowhere.example/robots.txt")
-    result = world.crawl(mode, [plan])
+    result = world.crawl(mode, [plan], REP_RETRY_DELAYS=[])
     assert result.unreachable == [plan]
     assert result.endings[0].problem.data["cause"] == "dns"
     slow = world.public("http://nowhere.example/robots.txt?slow")
-    result = world.crawl(mode, [slow], FAKE_SILENT=3.0, REP_TIMEOUT=0.5)
+    result = world.crawl(mode, [slow], FAKE_SILENT=3.0, REP_TIMEOUT=0.5, REP_RETRY_DELAYS=[])
     assert result.unreachable == [slow]
     assert result.endings[0].problem.data["cause"] == "timeout"
 

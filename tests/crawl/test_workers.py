@@ -237,12 +237,16 @@ def test_a_redis_server_that_stands_still_stops_no_crawl(
     check_pages(authorities, expected)
 
 
-STORES = ["SQLite", "Redis"]
-
-
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("robots", [Reply(503), Hang()], ids=["503", "hangs"])
+@pytest.mark.parametrize(
+    ("store", "robots"),
+    [
+        pytest.param("SQLite", Reply(503), id="SQLite-503"),
+        pytest.param("Redis", Hang(), id="Redis-hangs"),
+        pytest.param("SQLite", Hang(), id="SQLite-hangs", marks=pytest.mark.slow),
+        pytest.param("Redis", Reply(503), id="Redis-503", marks=pytest.mark.slow),
+    ],
+)
 def test_eight_workers_make_one_round_of_attempts(
     site: Site, server: RedisServer, tmp_path: Path, store: str, robots: Any
 ) -> None:
@@ -260,7 +264,7 @@ def test_eight_workers_make_one_round_of_attempts(
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", [pytest.param("SQLite", marks=pytest.mark.slow), "Redis"])
 def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
     site: Site, server: RedisServer, tmp_path: Path, store: str
 ) -> None:

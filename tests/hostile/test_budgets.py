@@ -278,7 +278,7 @@ def test_crawlers_with_the_same_rules_share_them() -> None:
     assert held / 4 <= robots.size <= 4 * held
 
 
-@pytest.mark.parametrize("pattern", ["/p%d", "/*p%dx"])
+@pytest.mark.parametrize("pattern", ["/p%d", pytest.param("/*p%dx", marks=pytest.mark.slow)])
 def test_crawlers_that_share_a_large_group_hold_it_once(pattern: str) -> None:
     """RFC 9309 section 2.2.1: 60 of 64 crawlers have a group each, and 20,000 rules in common."""
     names = [f"bot{number}" for number in range(64)]

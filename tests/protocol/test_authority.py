@@ -64,6 +64,7 @@ def test_other_schemes_have_no_robots_txt(url: str) -> None:
         "http://[::zz]/",
         "http://./",
         "http://a b/",
+        "http://example.org\\private/",
     ],
 )
 def test_a_url_without_a_usable_host_is_an_error(url: str) -> None:

@@ -296,7 +296,7 @@ def _outcome(status: int) -> Outcome:
 
 
 def _expected(status: int, entry: Entry | None, denied: str) -> Decision:
-    if 200 <= status <= 299:
+    if 200 <= status <= 299 and status != 206:
         return Decision.FOLLOW
     if status in (401, 403) and denied == "disallow":
         return Decision.DISALLOW_ALL

@@ -184,7 +184,14 @@ def hasty() -> Iterator[None]:
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(
     ("profile", "number"),
-    [("rfc9309", 3), ("rfc9309", 30), ("google", 30), ("1996", 3), ("strictest", 3)],
+    [
+        ("rfc9309", 3),
+        ("rfc9309", 30),
+        *[
+            pytest.param(name, number, marks=pytest.mark.slow)
+            for name, number in (("google", 30), ("1996", 3), ("strictest", 3))
+        ],
+    ],
 )
 def test_several_threads_may_ask_at_once(profile: str, number: int) -> None:
     """Whoever asks first, and whoever asks while another makes an index: the answer is the same."""
