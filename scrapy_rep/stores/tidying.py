@@ -17,8 +17,9 @@ from scrapy_rep.stores.tables import TIDY_STEP, Tables
 
 logger = logging.getLogger(__name__)
 
-TIDY_INTERVAL, TIDY_PAUSE = 60.0, 0.02
-"""Seconds between two searches for rows that are no longer useful, and between two steps of one."""
+TIDY_INTERVAL, TIDY_RETRY, TIDY_PAUSE = 60.0, 1.0, 0.02
+"""Seconds between two searches for rows that are no longer useful, before another attempt while
+another process holds the write lock, and between two steps of one search."""
 
 
 class Tidier:
@@ -58,6 +59,7 @@ class Tidier:
                 if not self._database.is_open or not self._step():
                     return
         except StoreError:  # another process is writing
+            self._due_at = time.monotonic() + TIDY_RETRY
             return
         self._due_at = time.monotonic() + TIDY_PAUSE
 

@@ -139,6 +139,23 @@ def test_other_processes_write_while_a_file_is_pruned(tmp_path: Path) -> None:
     pruning.close()
 
 
+def test_pruning_goes_on_soon_after_another_process_held_the_lock(tmp_path: Path) -> None:
+    """One conflict over the write lock does not leave a file over its limit for a minute."""
+    path = tmp_path / "robots.db"
+    filler = SqliteStore(path, clock=now)
+    for number in range(3_000):
+        filler.put(authority(number), entry(number))
+    filler.close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    store = SqliteStore(path, limit=200_000, clock=now)
+    time.sleep(1.0)  # longer than a writer waits for the lock
+    other.execute("COMMIT")
+    other.close()
+    until(lambda: store.evicted > 0)
+    store.close()
+
+
 def test_a_file_of_version_1_is_pruned_and_uses_its_pages_again(tmp_path: Path) -> None:
     """It cannot shrink without being copied whole, but it does not grow; what is old goes first."""
     path = tmp_path / "robots.db"
