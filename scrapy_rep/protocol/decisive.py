@@ -82,7 +82,7 @@ def longest(texts: Sequence[Text]) -> tuple[int, int]:
 def passes(texts: Sequence[Text], always: str | None) -> bool:
     """One reading of a URI is allowed. The first of its texts is the match path.
 
-    The first disallow rule that no allow rule outweighs is enough to know that it is not.
+    The search ends at the first text with a disallow rule longer than all allow rules.
     """
     allow = max([text.permitted() or 0 for text in texts])
     try:

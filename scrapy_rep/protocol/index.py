@@ -227,7 +227,7 @@ class PatternIndex:
 
 
 def _longest_of(pieces: list[str]) -> Sequence[str]:
-    """The longest of some pieces, each once."""
+    """The longest of some pieces. Only where there are many is each of them once."""
     if len(pieces) <= _PIECES:
         return pieces
     return sorted(dict.fromkeys(pieces), key=len)[-_PIECES:]

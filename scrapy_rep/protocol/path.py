@@ -68,7 +68,7 @@ class Form:
     shorter: re.Pattern[str] | None
     """What counts as two octets less than are written, as it is decoded."""
     is_given: bool = False
-    """All patterns are in this form already."""
+    """All patterns are in this form already: none has to be changed."""
 
     def path_text(self, text: str) -> str:
         """Octets of a path, before any ``?``, in normal form."""
