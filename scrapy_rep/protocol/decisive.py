@@ -80,12 +80,16 @@ def longest(texts: Sequence[Text]) -> tuple[int, int]:
 
 
 def passes(texts: Sequence[Text], always: str | None) -> bool:
-    """One reading of a URI is allowed. The first of its texts is the match path."""
+    """One reading of a URI is allowed. The first of its texts is the match path.
+
+    The search ends at the first text with a disallow rule longer than all allow rules.
+    """
+    allow = max([text.permitted() or 0 for text in texts])
     try:
-        disallow, allow = longest(texts)
+        found = any(text.rules.forbidden(text.path, text.share) > allow for text in texts)
     except TooCostlyError:
-        return texts[0].path == always
-    return allow >= disallow or texts[0].path == always
+        found = True
+    return not found or texts[0].path == always
 
 
 def decisive(texts: Sequence[Text]) -> Decisive:

@@ -32,9 +32,10 @@ AS_WRITTEN: Final = Form(
     removes_dots=False,
     longer=NOT_OF_A_URI,
     shorter=UNRESERVED_ESCAPES,
+    is_given=True,
 )
 """The form of the patterns that :func:`patterns_within` makes, for URIs as they are written."""
-_ALL_KEPT: Final = replace(AS_WRITTEN, stray_percent="%25", encodes=False)
+_ALL_KEPT: Final = replace(AS_WRITTEN, stray_percent="%25", encodes=False, is_given=False)
 
 
 def as_written(path: str, form: Form) -> str:
@@ -63,6 +64,8 @@ def patterns_within(patterns: Iterable[str]) -> dict[str, str]:
 
 
 def _within(pattern: str) -> str:
+    if "%" not in pattern and not _NOT_OF_A_URI.search(pattern):
+        return pattern
     end = "$" if pattern.endswith("$") else ""
     pieces = []
     for piece in pattern.removesuffix("$").split("*"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -166,16 +166,20 @@ class PatternIndex:
         """Patterns that crowd behind one guard are found by the piece that the fewest hold."""
         crowds = [text for text, patterns in self.guards.items() if len(patterns) > _CROWD]
         pieces = {
-            pattern: sorted(dict.fromkeys(_floating(pattern)), key=len)[-_PIECES:]
+            pattern: _longest_of(_floating(pattern))
             for text in crowds
             for pattern in self.guards[text]
         }
         number = Counter(chain.from_iterable(pieces.values()))
+        rarity = {piece: (held, -len(piece)) for piece, held in number.items()}.__getitem__
+        guards: dict[str, Collection[str]] = {}
         for text in crowds:
             crowd, self.guards[text] = self.guards[text], []
             for pattern in crowd:
-                rarest = min(pieces[pattern], key=lambda piece: (number[piece], -len(piece)))
-                for found in guards_of([rarest], form):
+                rarest = min(pieces[pattern], key=rarity)
+                if rarest not in guards:
+                    guards[rarest] = guards_of([rarest], form)
+                for found in guards[rarest]:
                     self.guards.setdefault(found, []).append(pattern)
             if not self.guards[text]:
                 del self.guards[text]
@@ -220,6 +224,13 @@ class PatternIndex:
             held = [guard for guard in self.guards if guard in path]
         for guard in held:
             yield from self.guards[guard]
+
+
+def _longest_of(pieces: list[str]) -> Sequence[str]:
+    """The longest of some pieces. Only where there are many is each of them once."""
+    if len(pieces) <= _PIECES:
+        return pieces
+    return sorted(dict.fromkeys(pieces), key=len)[-_PIECES:]
 
 
 def _floating(pattern: str) -> list[str]:

@@ -67,6 +67,8 @@ class Form:
     """What counts as two octets more than are written, as it becomes an escape."""
     shorter: re.Pattern[str] | None
     """What counts as two octets less than are written, as it is decoded."""
+    is_given: bool = False
+    """All patterns are in this form already: none has to be changed."""
 
     def path_text(self, text: str) -> str:
         """Octets of a path, before any ``?``, in normal form."""
@@ -93,16 +95,22 @@ class Form:
 
     def changes(self, text: str) -> bool:
         """A text may not be in normal form."""
+        if self.is_given:
+            return False
         return "%" in text or (self.encodes and not text.isascii())
 
     def changed(self, texts: Iterable[str]) -> list[str]:
         """Those of some texts that may not be in normal form."""
+        if self.is_given:
+            return []
         if self.encodes:
             return [text for text in texts if "%" in text or not text.isascii()]
         return [text for text in texts if "%" in text]
 
     def unchanged(self, text: str) -> str:
         """What stands before the first octet of a text that the normal form may change."""
+        if self.is_given:
+            return text
         if self.encodes and not text.isascii():
             text = _NOT_ASCII.split(text, maxsplit=1)[0]
         return text.partition("%")[0]

@@ -33,9 +33,9 @@ from scrapy_rep.protocol.verdict import (
 __all__ = ["RobotsTxt", "Rule", "Verdict"]
 
 _MOST_AGENTS: Final = 64
-"""Crawlers whose rules one robots.txt keeps compiled; past that it begins anew."""
+"""Crawlers whose compiled rules are kept; beyond that, all are dropped and compiled again."""
 _MOST_OCTETS: Final = 32_000_000
-"""Octets of memory for the rules of all crawlers; past that too it begins anew."""
+"""Octets of memory for the compiled rules of all crawlers; beyond that, all are dropped too."""
 _MOST_GROWTH: Final = 32
 """Octets of memory for each octet of the body that the rules of one crawler take at most."""
 
@@ -81,10 +81,10 @@ class RobotsTxt:
         profile: str | Profile = "rfc9309",
         max_size: int = DEFAULT_MAX_SIZE,
     ) -> RobotsTxt:
-        """Any octets are a robots.txt; nothing is read before the first question.
+        """Keep the octets of a robots.txt; they are read when the first question is asked.
 
-        RFC 9309 sections 2.2 and 2.5. A ``str`` stands for its octets in UTF-8. ``max_size``
-        counts octets; what lies behind is ignored. Raises TypeError for a body of another type,
+        RFC 9309 sections 2.2 and 2.5. A ``str`` stands for its octets in UTF-8. What lies behind
+        ``max_size`` octets is ignored. Raises TypeError for a body of another type,
         and ValueError for a profile that is not known.
         """
         if not isinstance(body, bytes):
@@ -94,10 +94,10 @@ class RobotsTxt:
         return cls(body, named(profile))
 
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
-        """A URL may be fetched by a crawler. RFC 9309 section 2.2.2.
+        """Return True if a crawler may fetch a URL. RFC 9309 section 2.2.2.
 
-        ``agent`` is a product token, ``*``, a whole User-Agent header, or product tokens in
-        falling preference. Nothing is raised for any text.
+        ``agent`` is a product token, ``*``, a whole User-Agent header, or product tokens in order
+        of preference. No text raises an exception.
         """
         try:
             allows = self._allows[agent]  # type: ignore[index]
