@@ -71,10 +71,11 @@ async def test_a_faulty_redis_changes_no_verdict(site: Site, fault: str) -> None
 async def test_a_read_only_directory_is_said_once(site: Site) -> None:
     """The crawl completes as with memory alone."""
     plans, expected = plans_of(site)
+    await crawl(settings=obey(), plans=plans[:1])  # another user may not import what it needs
     with read_only_directory() as directory:
         result = await crawl(settings=obey(REP_STORE=f"sqlite://{directory}/r.db"), plans=plans)
     assert verdicts(result) == expected
-    (said,) = result.lines(SAID, "WARNING")
+    (said,) = [line for line in result.lines(SAID, "WARNING") if "r.db" in line]
     assert "Permission denied" in said
 
 
