@@ -403,11 +403,12 @@ class OtherScheduler(Scheduler):
     ],
 )
 def test_only_a_scheduler_that_keeps_requests_is_given_them_back(
-    settings: dict[str, Any], keeps: bool
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str, Any], keeps: bool
 ) -> None:
     """A job directory, or a scheduler of another kind that is told to keep its queue."""
     from scrapy.utils.test import get_crawler
 
+    monkeypatch.chdir(tmp_path)
     crawler = get_crawler(settings_dict=settings)
     engine = ScrapyInternals(crawler, warn=pytest.fail).engine
     assert Closing(crawler, engine, lambda before: None, lambda: False).keeps is keeps
