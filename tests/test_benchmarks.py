@@ -53,3 +53,12 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
     done = python("-c", BROKEN.format(body))
     assert done.returncode != 0
     assert "at most" not in done.stdout
+
+
+def test_the_gate_is_measured() -> None:
+    """Three files by two identities, each with a figure of this package and of Scrapy's own."""
+    done = python("-m", "tests.benchmarks.gate", "20")
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()[1:]
+    assert len(rows) == 6
+    assert all(row.endswith("x") for row in rows)

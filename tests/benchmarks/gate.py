@@ -1,12 +1,14 @@
 """What the gate costs a request whose rules are in memory, beside Scrapy's own middleware.
 
-``python -m tests.benchmarks.gate`` prints microseconds per ``process_request``, medians of
+``python -m tests.benchmarks.gate [calls]`` prints microseconds per ``process_request``, medians of
 interleaved rounds in one process, and their ratio.
 """
 
 from __future__ import annotations
 
+import asyncio
 import statistics
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -38,11 +40,15 @@ FILES = {
 }
 
 
-def _crawler(agent: str | None) -> Crawler:
+async def _crawler(agent: str | None) -> Crawler:
+    """A crawler whose engine is Scrapy's own, and open."""
     settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": agent}
+    settings |= {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
     crawler = Crawler(Spider, settings)
     crawler.spider = Spider("bench")
     crawler._apply_settings()
+    crawler.engine = crawler._create_engine()
+    await crawler.engine.open_spider_async()
     return crawler
 
 
@@ -75,30 +81,36 @@ def _builtin(crawler: Crawler, body: bytes) -> RobotsTxtMiddleware:
     return gate
 
 
-def measure(body: bytes, agent: str | None) -> tuple[float, float]:
+async def measure(body: bytes, agent: str | None, calls: int) -> tuple[float, float]:
     """Return the microseconds per request of this package and of the built-in."""
-    ours = _ours(_crawler(agent), body)
-    builtin = _builtin(_crawler(agent), body)
+    ours = _ours(await _crawler(agent), body)
+    builtin = _builtin(await _crawler(agent), body)
     figures: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
         for gate, taken in zip((ours, builtin), figures, strict=True):
             requests = [
-                Request(f"https://example.org/shop/{n % 97}/item-{n}.html") for n in range(CALLS)
+                Request(f"https://example.org/shop/{n % 97}/item-{n}.html") for n in range(calls)
             ]
             taken.append(_run(gate.process_request, requests))
     return statistics.median(figures[0]), statistics.median(figures[1])
 
 
-def main() -> None:
+async def table(calls: int) -> None:
     """Print the table."""
-    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
     print(f"{'robots.txt':26}{'identity':12}{'ours':>9}{'built-in':>10}{'ratio':>8}   (us)")
     for name, body in FILES.items():
         for agent in ("mybot", None):
-            ours, builtin = measure(body, agent)
+            ours, builtin = await measure(body, agent, calls)
             identity = "setting" if agent else "derived"
             print(f"{name:26}{identity:12}{ours:9.2f}{builtin:10.2f}{builtin / ours:7.1f}x")
 
 
+def main(arguments: list[str]) -> None:
+    """In a loop, which an engine needs."""
+    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+    loop = asyncio.get_event_loop_policy().get_event_loop()
+    loop.run_until_complete(table(int(arguments[0]) if arguments else CALLS))
+
+
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
