@@ -115,6 +115,7 @@ class Shelf:
         self._memory_limit = memory_limit
         self._evicted = Evicted(memory_limit, disk_limit, clock=clock, failed=self._failed)
         self._immediate = False  # whether the last look-up was answered at once
+        self._leases: dict[Authority, str] = {}
         self._merging = None
         if store is not None and not store.merges:
             self._merging = Merging(store, clock=clock, failed=self._failed)
@@ -171,7 +172,11 @@ class Shelf:
         """
         if self._store is None:
             return NOT_SHARED
-        return await self._ask(NOT_SHARED, self._store.lease, authority, seconds)
+        ask: Callable[..., Any] = self._store.lease
+        token: str | None = await self._ask(NOT_SHARED, ask, authority, seconds)
+        if token:
+            self._leases[authority] = token
+        return token
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
         """Have a lease end in ``seconds`` from now."""
@@ -181,10 +186,13 @@ class Shelf:
     def release(self, authority: Authority, token: str) -> None:
         """Give a lease back."""
         if self._store is not None and token != NOT_SHARED:
+            self._leases.pop(authority, None)
             self._tell(self._store.release, authority, token)
 
     def close(self) -> None:
-        """Write what is queued and close the store."""
+        """Give all leases back, write what is queued and close the store."""
+        for authority, token in list(self._leases.items()):
+            self.release(authority, token)
         self._evicted.close()
         if self._merging is not None:
             self._merging.close()

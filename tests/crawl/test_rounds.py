@@ -143,6 +143,22 @@ async def test_a_failure_of_ours_is_not_stored(site: Site, place: Place) -> None
 
 
 @ensureDeferred
+async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(site: Site, place: Place) -> None:
+    """The next worker need not wait for the term of a lease whose crawl is over."""
+    shop = site.authority(Reply(503))
+    ageing = time.time() - 82_000
+    place.keep(shop, Entry(Answer(200, RULES.encode(), fetched_at=ageing)))
+    result = await crawl(settings=obey(REP_STORE=place.uri), plans=[shop.url("/open")])
+    assert result.downloaded == [shop.url("/open")]
+    assert len(shop.robots_hits) <= 1  # nothing waits for the refresh: it may be cut short
+    store = place.open()
+    try:
+        assert told(store.lease(key_of(shop), TERM))
+    finally:
+        store.close()
+
+
+@ensureDeferred
 async def test_a_worker_whose_store_goes_away_in_mid_round_goes_on(
     site: Site, tmp_path: Path
 ) -> None:
