@@ -147,6 +147,8 @@ class Writer:
         """Write what is queued, once, and end."""
         with self._wake:
             self._closed = True
+            # A lease that is granted now would have no holder to release it.
+            self._queue.give_up_leases(StoreError("the store is closed"))
             self._wake.notify_all()
         self._thread.join(CLOSE_PATIENCE)
         lost = len(self._queue.entries) + len(self._writing.entries)
