@@ -92,14 +92,17 @@ def test_a_process_killed_while_it_makes_a_file_leaves_one_that_is_ours(
 def test_of_many_processes_on_one_file_the_newest_entry_wins(
     tmp_path: Path, workers: int, puts: int, keys: int
 ) -> None:
-    """No lock ever shows, the newest entry of each key is kept, and reading does not wait."""
+    """The newest entry of each key is kept, however long others write, and reading waits for none.
+
+    Nothing is said but that the writing of one process waits for a while.
+    """
     path = tmp_path / "robots.db"
     children = [child("worker", path, number, puts, keys) for number in range(workers)]
     slowest = []
     for process in children:
         out, err = process.communicate(timeout=600)
         assert process.returncode == 0, err
-        assert not err, err
+        assert all("written" in line for line in err.splitlines()), err
         slowest.append(float(out))
     store = SqliteStore(path, clock=now)
     for key in range(keys):
