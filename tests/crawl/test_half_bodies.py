@@ -95,7 +95,7 @@ async def test_a_small_body_cut_anywhere_is_unreachable(
     cases = list(cuts(framing, TEXT, step))
     kinds = await visit_all(site, [c[2] for c in cases], COMPRESSION_ENABLED=compression)
     endings = {(name, place): kind for (name, place, _), kind in zip(cases, kinds, strict=True)}
-    assert len(endings) > 50
+    assert len(endings) >= 40
     assert endings == dict.fromkeys(endings, "unreachable")
 
 
