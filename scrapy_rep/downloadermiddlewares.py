@@ -118,13 +118,10 @@ class RepDownloaderMiddleware:
         except CancelledError as error:
             self._starts.end(request, error)
             raise
-        except UnknownScrapyError as error:  # the crawl is about to end
-            refusal = self._gate.refuse(request, Cause.ERROR, str(error))
-            self._starts.end(request, refusal)
-            raise refusal from error
         except Exception as error:
             # A failure here, or in what surrounds the gate, is not permission.
-            self._stats.own_fault("The check of a request", error)
+            if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
+                self._stats.own_fault("The check of a request", error)
             refusal = self._gate.refuse(request, Cause.ERROR, str(error))
             self._starts.end(request, refusal)
             raise refusal from error
