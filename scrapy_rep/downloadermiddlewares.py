@@ -11,23 +11,23 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.cache import RobotsCache
-from scrapy_rep.closing import Closing
 from scrapy_rep.fetcher import RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
 from scrapy_rep.inquiry import Inquiry
-from scrapy_rep.lanes import Lanes
-from scrapy_rep.pace import Pacer
-from scrapy_rep.parking import Parking
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import RobotsTxt
 from scrapy_rep.robotparser import announce, heard
+from scrapy_rep.scheduling import fetches
+from scrapy_rep.scheduling.hosts import Hosts
+from scrapy_rep.scheduling.politeness import Politeness
+from scrapy_rep.scheduling.room import WaitingRoom
+from scrapy_rep.scheduling.shutdown import Shutdown
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.shelf import Shelf, open_shelf
 from scrapy_rep.starts import StartRequests
 from scrapy_rep.stats import RepStats
-from scrapy_rep.throttling import Throttle
 from scrapy_rep.waiting import Turns
 
 if TYPE_CHECKING:
@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.rules import Verdict
 
-
-_FETCHES = 64
-"""Fetches under way at once, at least; those that take longer than a while are not counted."""
-
-_A_WHILE = 1.0
-"""Seconds."""
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"
 """The reason with which a crawl closes if Scrapy lacks what this package cannot do without."""
@@ -65,24 +59,20 @@ class RepDownloaderMiddleware:
             self._stats.unknown_setting(name, nearest)
         self._starts = StartRequests(self._stats)
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
-        self._lanes = Lanes(inside)
-        most = max(_FETCHES, crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._turns = Turns(most, _A_WHILE)
-        self._parking = Parking(
-            crawler, inside, self._lanes, self._turns, settings.park_limit, self._stats
-        )
+        at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
+        self._turns = Turns(at_once, fetches.COUNTED_FOR)
+        hosts = Hosts(settings.max_crawl_delay, time.time)
+        limit = settings.park_limit
+        self._room = WaitingRoom(crawler, inside, hosts, self._turns, limit, self._stats)
         self._shelf = open_shelf(crawler, settings, self._stats, time.time)
-        self._closing = Closing(crawler, inside.engine, self._interrupt, self._busy)
-        self._throttle = Throttle(
-            crawler, inside, settings, self._stats, self._lanes, self._closing, time.time
-        )
+        self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
         self._cache = self._make_cache(crawler, settings, self._shelf)
         self._gate = Gate(
             identity=Identity(crawler, settings, self._stats),
             cache=self._cache,
-            pacer=Pacer(settings, self._stats, self._throttle, time.time),
-            parking=self._parking,
-            closing=self._closing,
+            politeness=Politeness(crawler, inside, settings, self._stats, self._room, time.time),
+            room=self._room,
+            shutdown=self._shutdown,
             stats=self._stats,
             clock=time.time,
         )
@@ -141,12 +131,12 @@ class RepDownloaderMiddleware:
             "authorities": len(self._cache),
             "octets": self._cache.octets,
             "fetches": self._cache.flights,
-            "waiting": self._parking.waiting,
+            "waiting": self._room.waiting,
         }
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings, shelf: Shelf) -> RobotsCache:
         fetcher = RobotsFetcher(
-            crawler, self._inside, settings, self._stats, self._lanes, self._turns, time.time
+            crawler, self._inside, settings, self._stats, self._room, self._turns, time.time
         )
         inquiry = Inquiry(
             fetch=fetcher.fetch,
@@ -167,18 +157,17 @@ class RepDownloaderMiddleware:
             clock=time.time,
             policy=settings.policy,
             stats=self._stats,
-            watch=self._closing.watch,
+            watch=self._shutdown.watch,
             heard=partial(heard, self._inside.listeners),
             memory_limit=settings.memory_limit - shelf.memory_limit,
         )
 
     def _busy(self) -> bool:
-        return bool(self._cache.flights or self._throttle.waiting or self._parking.waiting)
+        return bool(self._cache.flights or self._room.waiting)
 
     def _interrupt(self, started_before: float) -> None:
         self._cache.interrupt(started_before)
-        self._parking.give_up()
-        self._throttle.give_up()
+        self._room.give_up()
 
     async def _engine_started(self) -> None:
         """End the crawl before its first request if Scrapy lacks what cannot be done without."""
@@ -190,7 +179,7 @@ class RepDownloaderMiddleware:
 
     def _spider_closed(self) -> None:
         self._starts.close()
-        self._closing.stop()
-        self._parking.give_up()
+        self._shutdown.stop()
         self._cache.interrupt()
+        self._room.close()
         self._shelf.close()

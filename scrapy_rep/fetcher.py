@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.lanes import Lanes
     from scrapy_rep.protocol.entry import Answer
+    from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
@@ -81,7 +81,7 @@ class RobotsFetcher:
         inside: ScrapyInternals,
         settings: RepSettings,
         stats: RepStats,
-        lanes: Lanes,
+        room: WaitingRoom,
         turns: Turns,
         clock: Callable[[], float],
     ):
@@ -89,7 +89,7 @@ class RobotsFetcher:
         self._inside = inside
         self._settings = settings
         self._stats = stats
-        self._lanes = lanes
+        self._room = room
         self._clock = clock
         self._in_flight = 0
         self._exchanges = count()
@@ -161,7 +161,7 @@ class RobotsFetcher:
         if self._inside.engine.is_over:
             raise AbandonedError("the crawl is over")
         try:
-            with self._lanes.lane(request):
+            with self._room.fetching(request):
                 return await self._crawler.engine.download_async(request)
         except BaseException:  # too late, or the crawl closes
             request.meta[TRANSFER].end()
@@ -232,8 +232,10 @@ class RobotsFetcher:
         if before == 0:
             self._inside.exchanges.run_by(TRANSFER)
             self._crawler.signals.connect(self._received, signal=signals.bytes_received)
+            self._crawler.signals.connect(self._room.fetched, signals.request_left_downloader)
         elif self._in_flight == 0:
             self._crawler.signals.disconnect(self._received, signal=signals.bytes_received)
+            self._crawler.signals.disconnect(self._room.fetched, signals.request_left_downloader)
 
     def _received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(TRANSFER)

@@ -14,23 +14,24 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
-from scrapy_rep.closing import TOO_LATE
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.page import page_of
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.rules import Verdict
+from scrapy_rep.scheduling.shutdown import TOO_LATE
 from scrapy_rep.transfers import TRANSFER
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.cache import RobotsCache
-    from scrapy_rep.closing import Closing
     from scrapy_rep.identity import Identity
     from scrapy_rep.known import Known
-    from scrapy_rep.pace import Pacer
-    from scrapy_rep.parking import Parking
+    from scrapy_rep.scheduling.politeness import Politeness
+    from scrapy_rep.scheduling.queues import Waiting
+    from scrapy_rep.scheduling.room import WaitingRoom
+    from scrapy_rep.scheduling.shutdown import Shutdown
     from scrapy_rep.stats import RepStats
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
@@ -45,17 +46,17 @@ class Gate:
         *,
         identity: Identity,
         cache: RobotsCache,
-        pacer: Pacer,
-        parking: Parking,
-        closing: Closing,
+        politeness: Politeness,
+        room: WaitingRoom,
+        shutdown: Shutdown,
         stats: RepStats,
         clock: Callable[[], float],
     ):
         self._identity = identity
         self._cache = cache
-        self._pacer = pacer
-        self._parking = parking
-        self._closing = closing
+        self._politeness = politeness
+        self._room = room
+        self._shutdown = shutdown
         self._stats = stats
         self._clock = clock
 
@@ -69,8 +70,8 @@ class Gate:
             if TRANSFER not in request.meta:
                 self._stats.inc(names.BYPASSED)
             return None
-        if self._closing.keeps:
-            self._closing.take_up(request)
+        if self._shutdown.keeps:
+            self._shutdown.take_up(request)
         url, authority = self._page(request)
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
@@ -86,11 +87,12 @@ class Gate:
             self._stats.inc(names.HIT)
         else:
             return await self._wait(request, url, authority, agent, for_rules=True)
-        if self._parking.has_queues and self._parking.has_queue(request):
-            return await self._wait(request, url, authority, agent, for_rules=False)
         if not known.allows(authority, url, agent):
             self._stop(request, url, authority, known, agent)
-        self._pass(request, url, authority, known, agent)
+        self._keep_pace(request, url, authority, known, agent)
+        if self._room.must_wait(request):
+            return await self._wait(request, url, authority, agent, for_rules=False)
+        self._pass(known)
         return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
@@ -111,19 +113,21 @@ class Gate:
         for_rules: bool,
     ) -> Request | None:
         """Check a request that has to wait, for rules or for its turn."""
-        self._closing.watch()
+        self._shutdown.watch()
+        place: Waiting | None = None
         while True:
-            with self._parking.place(for_rules=for_rules) as place:
+            with self._room.place(request, for_rules=for_rules, before=place) as place:
                 known = await self._cache.lookup(authority, request)
                 if known.interrupted:
                     too_late = partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
                     return self._give_back(request, too_late)
                 if not known.allows(authority, url, agent):
                     self._stop(request, url, authority, known, agent)
+                self._keep_pace(request, url, authority, known, agent)
                 # A thousand requests may wait for their turns: none of them keeps rules in memory.
                 recall = self._cache.reference(known)
                 del known
-                if not await place.turn(request):
+                if not await self._room.turn(place):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
             # The turn may have been long in coming: these rules may be no longer in force.
             now_known = recall()
@@ -134,12 +138,13 @@ class Gate:
                 continue
             if not now_known.allows(authority, url, agent):
                 self._stop(request, url, authority, now_known, agent)
-            self._pass(request, url, authority, now_known, agent)
+            self._keep_pace(request, url, authority, now_known, agent)
+            self._pass(now_known)
             return None
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
         """Return the request to schedule again; raise ``too_late()`` if nothing would keep it."""
-        again = self._closing.give_back(request)
+        again = self._shutdown.give_back(request)
         if again is None:
             raise too_late()
         return again
@@ -158,7 +163,7 @@ class Gate:
         agent = agent or self._identity.default
         known = await self._cache.lookup(authority, None)
         verdict = known.verdict(authority, url, agent)
-        refusal = self._pacer.refusal(authority, known, agent) if verdict.allowed else None
+        refusal = self._politeness.refusal(authority, known, agent) if verdict.allowed else None
         return verdict if refusal is None else refusal.verdict
 
     def refuse(
@@ -179,7 +184,7 @@ class Gate:
         verdict = Verdict(allowed=False, reason="unreachable")
         return RobotsUnreachable(verdict, authority, cause, retry_at)
 
-    def _pass(
+    def _keep_pace(
         self,
         request: Request,
         url: str,
@@ -187,13 +192,16 @@ class Gate:
         known: Known,
         agent: tuple[str, ...],
     ) -> None:
-        """Count a request that the rules allow, and have it keep the pace they ask for."""
+        """Have the host of an allowed request keep its pace; raise why it may not pass now."""
         if known.at_will != agent:
             self._cache.weigh(authority, known)
-            refusal = self._pacer.admit(request, authority, known, agent)
+            refusal = self._politeness.admit(request, authority, known, agent)
             if refusal is not None:
                 self._stats.forbidden(request.method, url, refusal.verdict)
                 raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
+
+    def _pass(self, known: Known) -> None:
+        """Count a request that goes on."""
         if known.stale:
             self._stats.inc(names.STALE)
         self._stats.inc(names.ALLOWED)

@@ -12,9 +12,9 @@ from scrapy_rep.protocol.policy import Decision
 from scrapy_rep.protocol.rules import Verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.claims import Claim
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.rules import RobotsTxt
+    from scrapy_rep.scheduling.pace import RequestedPace
 
 _ENTRY_SIZE = 1_000
 """Octets that an authority costs besides its rules: measured, rounded up."""
@@ -31,11 +31,11 @@ class Known:
         "_held",
         "answer",
         "at_will",
-        "claim",
         "decision",
         "entry",
         "evicted",
         "failure",
+        "pace",
         "robots",
         "since",
         "size",
@@ -61,7 +61,7 @@ class Known:
         self.evicted = False
         """Whether the entry came from :class:`~scrapy_rep.evicted.Evicted`, which still has it."""
         self._held = _size_of(entry, None if robots is None else self.answer)
-        self.claim: Claim | None = None
+        self.pace: RequestedPace | None = None
         self.at_will: tuple[str, ...] | None = None
         """The agent that was last found to be asked for no pace."""
 

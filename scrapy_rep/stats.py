@@ -168,12 +168,6 @@ class RepStats:
         """Say that Scrapy itself keeps the pace."""
         logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")
 
-    def unpaced(self) -> None:
-        """Say that the pace cannot be kept."""
-        logger.warning(
-            "The downloader of this crawl has no slots as Scrapy's has; Crawl-delay is not kept"
-        )
-
     def unknown_setting(self, name: str, nearest: str | None) -> None:
         """Say that a setting does not exist, and which one may be meant."""
         logger.warning(

@@ -95,6 +95,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "scrapy_rep.flight": {"scrapy_rep.known", "scrapy_rep.waiting"},
     "scrapy_rep.inquiry": {*ENGINE, "scrapy_rep.shelf"},
+    "scrapy_rep.scrapy_internals": {"scrapy_rep.scrapy_internals"},
+    "scrapy_rep.scheduling": {
+        "scrapy_rep.known",
+        "scrapy_rep.page",
+        "scrapy_rep.protocol",
+        "scrapy_rep.scheduling",
+        "scrapy_rep.scrapy_internals",
+        "scrapy_rep.settings",
+        "scrapy_rep.stats",
+        "scrapy_rep.waiting",
+    },
 }
 """A room, and the rooms that it and those below it may import; a room not named is the edge."""
 

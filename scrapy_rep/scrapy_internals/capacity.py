@@ -21,6 +21,7 @@ class Capacity:
     def __init__(self, crawler: Crawler, on: Switches):
         self._crawler = crawler
         self._on = on
+        self._beyond = 0
 
     @property
     def requests(self) -> AbstractSet[Request]:
@@ -29,14 +30,27 @@ class Capacity:
         return requests
 
     @property
-    def places(self) -> int:
-        """How many requests the downloader may have; 0 if there is no limit, or none is known."""
-        return int(self._downloader.total_concurrency) if Feature.LENDING in self._on else 0
+    def ordinary(self) -> int:
+        """How many requests the operator lets the downloader have; 0 for no limit."""
+        total = self._total
+        return total - self._beyond if total else 0
 
-    def lend(self, places: int) -> None:
-        """Let the downloader have so many more requests, or fewer, if it has a limit at all."""
-        if self.places:
-            self._downloader.total_concurrency += places
+    def extend(self, beyond: int) -> bool:
+        """Let the downloader have so many requests more than ``ordinary``, if it has a limit.
+
+        Returns whether there are more places than before.
+        """
+        ordinary, before = self.ordinary, self._beyond
+        if ordinary <= 0:
+            return False
+        self._beyond = beyond
+        if beyond != before:
+            self._downloader.total_concurrency = ordinary + beyond
+        return beyond > before
+
+    @property
+    def _total(self) -> int:
+        return int(self._downloader.total_concurrency) if Feature.LENDING in self._on else 0
 
     @property
     def _downloader(self) -> Any:

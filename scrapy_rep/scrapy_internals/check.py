@@ -16,7 +16,6 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.scrapy_internals.listeners import DISPATCHER
 from scrapy_rep.scrapy_internals.names import NAMES, Feature, Place, PrivateName
-from scrapy_rep.scrapy_internals.pacing import is_paceable
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -46,7 +45,7 @@ def check(crawler: Crawler) -> Report:
         try:
             found = _FINDERS[holder](crawler)
         except TypeError as error:
-            fatal.append(f"{holder.value} cannot be made ({error})")
+            off.setdefault(Feature.SLOTS, f"{holder.value} cannot be made ({error})")
             continue
         if found is None:
             continue
@@ -61,8 +60,6 @@ def check(crawler: Crawler) -> Report:
                 fatal.append(str(entry))
             else:
                 off.setdefault(entry.feature, str(entry))
-    if not fatal and not lost & {Place.SLOT} and not _slots_can_be_paced(crawler):
-        fatal.append(f"{Place.SLOT.value} cannot be paced")
     return Report(tuple(fatal), tuple(off.items()), frozenset(absent))
 
 
@@ -135,11 +132,6 @@ def _slot(crawler: Crawler) -> _Found:
     """Return a slot that nothing uses, if the crawl has Scrapy's own."""
     module = _module(crawler)
     return (module[0].Slot(1, 0.0, 0.0), True) if module is not None else None
-
-
-def _slots_can_be_paced(crawler: Crawler) -> bool:
-    slot = _slot(crawler)
-    return slot is None or is_paceable(slot[0])
 
 
 def _exchanges(crawler: Crawler) -> _Found:

@@ -14,7 +14,7 @@ from scrapy_rep.scrapy_internals.exchanges import Exchanges
 from scrapy_rep.scrapy_internals.listeners import Listeners
 from scrapy_rep.scrapy_internals.names import Feature
 from scrapy_rep.scrapy_internals.proxies import Proxies
-from scrapy_rep.scrapy_internals.slots import Slots
+from scrapy_rep.scrapy_internals.slots import DownloadSlots
 from scrapy_rep.scrapy_internals.switches import Switches
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class ScrapyInternals:
         self._switches = Switches(lambda why: warn(_line(why)))
         self.engine = Engine(crawler, self._switches)
         self.capacity = Capacity(crawler, self._switches)
-        self.download_slots = Slots(crawler, self._switches)
+        self.download_slots = DownloadSlots(crawler, self._switches)
         self.exchanges = Exchanges(crawler, self._switches)
         self.listeners = Listeners(crawler, self._switches)
         self.proxies = Proxies(self._switches)

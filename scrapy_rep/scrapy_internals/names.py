@@ -13,16 +13,19 @@ from enum import Enum
 class Feature(Enum):
     """What depends on undocumented names; the value says what happens without it.
 
-    A value of ``None`` stands for a feature without which robots.txt cannot be obeyed, or only at
-    the cost of pages that never come: the crawl ends.
+    A value of ``None`` stands for a feature without which robots.txt cannot be obeyed: the crawl
+    ends.
     """
 
     ENGINE = ("engine", None)
     DOWNLOADER = ("downloader", None)
-    SLOTS = ("slots", None)
+    SLOTS = (
+        "slots",
+        "requests that waited may queue up in a slot, and the scheduler prefers slow sites",
+    )
+    HISTORY = ("history", "the first page of a site that asks for a pace may come late")
     WAKING = ("waking", "requests may start up to five seconds late beside others that wait")
     LENDING = ("lending", "requests that wait for a robots.txt count towards CONCURRENT_REQUESTS")
-    SLOT_LIMITS = ("slot limits", "requests that waited may queue up in a downloader slot")
     EXCHANGES = ("exchanges", None)
     HANDLERS = ("handlers", "a robots.txt longer than REP_MAX_SIZE is unreachable, not cut")
     CONNECTIONS = (
@@ -93,18 +96,13 @@ NAMES: tuple[PrivateName, ...] = (
     PrivateName(Place.DOWNLOADER, "active", _DOWNLOADER, "capacity", Feature.DOWNLOADER),
     PrivateName(Place.DOWNLOADER, "total_concurrency", _DOWNLOADER, "capacity", Feature.LENDING),
     PrivateName(Place.DOWNLOADER, "slots", _DOWNLOADER, "slots", Feature.SLOTS),
-    PrivateName(Place.DOWNLOADER, "get_slot_key", _DOWNLOADER, "slots", Feature.SLOT_LIMITS),
-    PrivateName(Place.DOWNLOADER, "per_slot_settings", _DOWNLOADER, "slots", Feature.SLOT_LIMITS),
-    PrivateName(Place.DOWNLOADER, "domain_concurrency", _DOWNLOADER, "slots", Feature.SLOT_LIMITS),
+    PrivateName(Place.DOWNLOADER, "_get_slot", _DOWNLOADER, "slots", Feature.SLOTS),
     PrivateName(Place.DOWNLOADER, "handlers", _DOWNLOADER, "exchanges", Feature.EXCHANGES),
     PrivateName(Place.MODULE, "Slot", "scrapy.core.downloader", "check", Feature.SLOTS),
     PrivateName(Place.SLOT, "active", _SLOT, "slots", Feature.SLOTS),
     PrivateName(Place.SLOT, "transferring", _SLOT, "slots", Feature.SLOTS),
-    PrivateName(Place.SLOT, "queue", _SLOT, "pacing", Feature.SLOTS),
-    PrivateName(Place.SLOT, "lastseen", _SLOT, "pacing", Feature.SLOTS),
-    PrivateName(Place.SLOT, "concurrency", _SLOT, "pacing", Feature.SLOTS),
-    PrivateName(Place.SLOT, "delay", _SLOT, "pacing", Feature.SLOTS),
-    PrivateName(Place.SLOT, "download_delay", _SLOT, "pacing", Feature.SLOTS),
+    PrivateName(Place.SLOT, "lastseen", _SLOT, "slots", Feature.HISTORY),
+    PrivateName(Place.SLOT, "concurrency", _SLOT, "slots", Feature.SLOTS),
     PrivateName(
         Place.HANDLERS, "download_request_async", _HANDLERS, "exchanges", Feature.EXCHANGES
     ),

@@ -1,27 +1,55 @@
-"""The slots of the downloader: how many requests each one sends, and how far apart."""
+"""The slots of the downloader: what each one has, and how much it sends at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request
-from scrapy.utils.httpobj import urlparse_cached
-
-from scrapy_rep.scrapy_internals import pacing
 from scrapy_rep.scrapy_internals.names import Feature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.scrapy_internals.pacing import Interval
     from scrapy_rep.scrapy_internals.switches import Switches
 
 
-class Slots:
+class DownloadSlot:
+    """One slot. What is entered here is what the scheduler takes the slot to be busy with.
+
+    Scrapy's ``DownloaderAwarePriorityQueue`` prefers requests for the slots that have the fewest.
+    """
+
+    __slots__ = ("_slot", "key")
+
+    def __init__(self, key: str, slot: Any):
+        self.key = key
+        self._slot = slot
+
+    @property
+    def most_at_once(self) -> float:
+        """How many requests the slot sends at once."""
+        return max(1, int(self._slot.concurrency)) if self._slot is not None else math.inf
+
+    @property
+    def count(self) -> int:
+        """How many requests the slot has, those included that were entered."""
+        return len(self._slot.active) if self._slot is not None else 0
+
+    def enter(self, request: Request) -> None:
+        """Show the scheduler that the slot has ``request``, although it has yet to get there."""
+        if self._slot is not None:
+            self._slot.active.add(request)
+
+    def leave(self, request: Request) -> None:
+        """Take back what :meth:`enter` did."""
+        if self._slot is not None:
+            self._slot.active.discard(request)
+
+
+class DownloadSlots:
     """The slots of a downloader; a custom one may have none."""
 
     def __init__(self, crawler: Crawler, on: Switches):
@@ -33,57 +61,32 @@ class Slots:
         """Whether the downloader has slots."""
         return Feature.SLOTS in self._on
 
-    def key_of(self, request: Request) -> str:
-        """Return the name of the slot of ``request``, whether it is there or not."""
-        if Feature.SLOT_LIMITS in self._on:
-            return str(self._downloader.get_slot_key(request))
+    def of(self, request: Request) -> DownloadSlot:
+        """Return the slot from which ``request`` will be sent, unless something else moves it."""
         if not self.exist:
-            return ""  # a downloader without slots has one queue, if any
-        return request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
+            return DownloadSlot("", None)
+        key, slot = self._downloader._get_slot(request)  # noqa: SLF001
+        return DownloadSlot(str(key), slot)
 
-    def requests(self, key: str) -> AbstractSet[Request]:
-        """Return the requests that a slot has."""
+    def has_sent(self, key: str) -> bool:
+        """Return whether the slot ``key`` may have sent something in the last minute."""
+        if Feature.HISTORY not in self._on or not self.exist:
+            return True
         slot = self._slots.get(key)
-        return slot.active if slot is not None else frozenset()
-
-    def most_at_once(self, key: str) -> int:
-        """Return how many requests a slot sends at once."""
-        slot = self._slots.get(key)
-        if slot is not None and slot.concurrency:
-            return max(1, int(slot.concurrency))
-        if Feature.SLOT_LIMITS not in self._on:
-            return 1
-        own = self._downloader.per_slot_settings.get(key, {}).get("concurrency")
-        return max(1, int(own or self._downloader.domain_concurrency))
+        return slot is not None and bool(slot.lastseen)
 
     def are_sending(self, but: AbstractSet[Request]) -> bool:
         """Return whether any slot downloads a request that is not one of ``but``."""
         return any(slot.transferring - but for slot in self._slots.values())
 
-    def delay_of(self, key: str) -> float:
-        """Return the seconds that the operator wants between two requests of a slot."""
-        settings = {}
-        if Feature.SLOT_LIMITS in self._on:
-            settings = self._downloader.per_slot_settings.get(key, {})
-        own = settings.get("delay")
-        return self._crawler.settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
+    def have(self, request: Request) -> bool:
+        """Return whether any slot has ``request``; it is not known if the downloader has none."""
+        return not self.exist or any(request in slot.active for slot in self._slots.values())
 
-    def interval_of(self, key: str) -> Interval | None:
-        """Return what :meth:`keep` made a slot keep to, if it did."""
-        return pacing.interval_of(self._slots[key])
-
-    def keep(self, key: str, interval: Interval, count: Callable[[int], None]) -> None:
-        """Have the slot ``key`` keep to an interval from now on; see :mod:`pacing`."""
-        pacing.keep(self._slots[key], interval, count)
-
-    def are_waiting(self, key: str) -> bool:
-        """Return whether requests wait in a slot."""
-        return bool(self._slots[key].queue)
-
-    def drain(self) -> Iterator[tuple[Request, Any]]:
-        """Take out the requests that wait in paced slots, each with its Deferred."""
-        for slot in list(self._slots.values()):
-            yield from pacing.drain(slot)
+    @property
+    def count(self) -> int:
+        """How many requests all slots have, those included that were entered."""
+        return sum(len(slot.active) for slot in self._slots.values())
 
     @property
     def _slots(self) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import gzip
+import pkgutil
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
+import scrapy_rep
 from tests.crawl.clock import Ahead, take_over
 from tests.crawl.faults import FaultError, Faults
 from tests.crawl.harness import settings_of, within
@@ -25,34 +28,22 @@ from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply, redirect
 from tests.site import Authority, Hit, Site
+from tests.timed import timed
+
+OPTIONAL = ("scrapy_rep.stores.redis", "scrapy_rep.stores.link")
+"""What needs an extra, and is not imported without it."""
 
 MODULES = [
-    f"scrapy_rep.{name}"
-    for name in (
-        "cache",
-        "closing",
-        "codings",
-        "departures",
-        "downloadermiddlewares",
-        "fetcher",
-        "flight",
-        "gate",
-        "identity",
-        "inquiry",
-        "known",
-        "lanes",
-        "parking",
-        "redirects",
-        "resolving",
-        "responses",
-        "robotparser",
-        "shelf",
-        "transfers",
-        "waiting",
-    )
+    module.name
+    for module in pkgutil.walk_packages(scrapy_rep.__path__, "scrapy_rep.")
+    if not module.name.startswith(OPTIONAL)
 ]
+"""Every module of the package."""
 
 PARTS = 8
+
+INTERVAL = 0.05
+"""Seconds that one authority asks for between two requests."""
 
 ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
@@ -105,7 +96,10 @@ class Village:
     def __init__(self, site: Site, clock: Ahead) -> None:
         self.site = site
         self.clock = clock
+        self.fastest = 0.0
         closed = site.authority(NOTHING)
+        self.paced = site.authority(RULES + f"Crawl-delay: {INTERVAL}\n")
+        self.paced_name = self.paced.url("").removeprefix("http://")
         ruled = ("/open", "/open2", "/later")
         free = (*ruled, "/private")
         shops: list[tuple[Authority, tuple[str, ...]]] = [
@@ -123,6 +117,7 @@ class Village:
             (site.authority(redirect("file:///etc/passwd")), ()),
             (site.authority([Hang(), Reply(429)]), ()),
             (site.refusing(), ()),
+            (self.paced, ruled),
         ]
         paths = ("/open", "/private", "/open2")
         self.plans: list[Any] = [shop.url(path) for shop, _ in shops for path in paths]
@@ -139,7 +134,7 @@ class Village:
         """The pages that were asked for, and the requests that had no end, or two."""
         before = len(self.site.hits)
         self.clock.seconds = 0.0
-        settings = obey(REP_RETRY_DELAYS=[0.01], REP_TIMEOUT=0.3, RETRY_ENABLED=False)
+        settings = obey(REP_RETRY_DELAYS=[0.01], REP_TIMEOUT=0.5, RETRY_ENABLED=False)
         crawler = Crawler(VillageSpider, settings_of(settings))
         if ROBOTS_PARSED is not None:
             crawler.signals.connect(listener, signal=ROBOTS_PARSED)
@@ -147,6 +142,8 @@ class Village:
             await within(9, crawler.crawl(plans=self.plans, clock=self.clock))
         hits = [hit for hit in self.site.hits[before:] if hit.path not in ("/robots.txt", "/r")]
         pages = {f"http://{hit.header('Host')}{hit.target}" for hit in hits}
+        paced = sorted(hit.received for hit in hits if hit.header("Host") == self.paced_name)
+        self.fastest = min((b - a for a, b in pairwise(paced)), default=INTERVAL)
         spider: Any = crawler.spider
         if spider is None or not spider.made:
             assert pages == set()
@@ -175,6 +172,8 @@ async def strike(
             wrong.append(f"{faults.labels[point]}: fetched {pages - village.allowed}")
         if lost:
             wrong.append(f"{faults.labels[point]}: not one end: {lost}")
+        if village.fastest < INTERVAL:
+            wrong.append(f"{faults.labels[point]}: {village.fastest:.3f} s apart")
     return wrong
 
 
@@ -189,6 +188,7 @@ async def reached(village: Village, faults: Faults) -> list[int]:
     return sorted(faults.passed)
 
 
+@timed
 @pytest.mark.parametrize("lasting", [True, False], ids=["each time", "once"])
 @ensureDeferred
 async def test_a_fault_anywhere_is_no_permission_and_no_hang(

@@ -15,8 +15,8 @@ from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 from scrapy.http import Response
 
-from scrapy_rep.closing import Closing
 from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.scheduling.shutdown import Shutdown
 from scrapy_rep.scrapy_internals import ScrapyInternals
 from scrapy_rep.stores import Store
 from tests.crawl.harness import MODES, crawl, crawl_in_child
@@ -411,4 +411,4 @@ def test_only_a_scheduler_that_keeps_requests_is_given_them_back(
     monkeypatch.chdir(tmp_path)
     crawler = get_crawler(settings_dict=settings)
     engine = ScrapyInternals(crawler, warn=pytest.fail).engine
-    assert Closing(crawler, engine, lambda before: None, lambda: False).keeps is keeps
+    assert Shutdown(crawler, engine, lambda before: None, lambda: False).keeps is keeps

@@ -114,8 +114,8 @@ def test_the_operators_jitter_is_left_alone(measured: Runs) -> None:
 
 @each_mode
 def test_the_interval_outlasts_its_slot(measured: Runs, mode: str) -> None:
-    """A slot is not collected before the interval is over; the next one is held to it at once."""
+    """Scrapy may collect the slot meanwhile: the interval is the host's."""
     run = measured["bursts", mode]
     assert len(run.shop.page_hits) == 8
     assert min(gaps(run.shop)) >= 0.5
-    assert run.result.stats["slots/collected"] == 2  # of robots.txt; of pages, once it was time
+    assert run.result.stats["slots/collected"] >= 2

@@ -30,7 +30,7 @@ TOO_LATE = "The crawl closes before it was its turn"
 _GIVEN_BACK = "scrapy_rep_given_back"
 
 
-class Closing:
+class Shutdown:
     """Watches for a stop while fetches are under way.
 
     ``interrupt(started_before)`` ends the fetches that set off before a time of the monotonic

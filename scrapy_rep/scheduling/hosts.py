@@ -1,0 +1,162 @@
+"""The hosts that ask for a pace: how far apart requests to each have to be, and what is under way.
+
+The pace of a host is that of all its ports and schemes: the politest of them counts. The interval
+runs from the end of one request to the start of the next, not from start to start: a connection may
+take longer to set up than to be used again, and what counts is how far apart requests arrive.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from itertools import islice
+from time import monotonic
+from typing import TYPE_CHECKING, TypeAlias
+
+from scrapy_rep.page import page_of
+from scrapy_rep.protocol.authority import authority_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.scheduling.pace import RequestedPace
+
+    Asker: TypeAlias = tuple[Authority, tuple[str, ...]]
+    """Whose robots.txt asks, and which agent it asks."""
+
+_DAY = 86_400.0
+"""Seconds that a pace is kept after the last request it was read for (RFC 9309 section 2.4)."""
+
+_MOST_ASKERS = 100
+"""Authorities and agents that one host heeds; past that the least polite is forgotten."""
+
+_MOST_HOSTS = 10_000
+"""Hosts whose pace is remembered; past that the one that was longest without a request goes."""
+
+_MOST_LOOKED_AT = 100
+"""Hosts that are looked at for one that can be forgotten."""
+
+NEVER = float("-inf")
+
+
+def host_of(request: Request) -> str:
+    """Return the host that a request is for, normalised as its authority's; "" if it has none."""
+    try:
+        authority = authority_of(page_of(request))
+    except ValueError:
+        return ""
+    return authority.host if authority is not None else ""
+
+
+class PacedHost:
+    """One host that asks for a pace.
+
+    ``least`` is the operator's own delay, ``most`` the longest interval that is kept. ``busy`` are
+    its requests that were let go or are being downloaded; ``ended`` is when the last one ended, by
+    the monotonic clock.
+    """
+
+    __slots__ = ("_askers", "_clock", "_most", "busy", "ended", "least", "name")
+
+    def __init__(self, name: str, least: float, most: float, clock: Callable[[], float]):
+        self.name = name
+        self.least = least
+        self.busy: set[Request] = set()
+        self.ended = NEVER
+        self._most = most
+        self._clock = clock
+        self._askers: dict[Asker, tuple[RequestedPace, float]] = {}
+
+    def ask(self, asker: Asker, pace: RequestedPace, idle: bool) -> None:
+        """Heed a pace, from now on for a day, in the place of what ``asker`` asked for before.
+
+        ``idle`` says that no request waits for the host.
+        """
+        now = self._clock()
+        self._askers[asker] = pace, now
+        if idle:  # what is a day old may go, but not while a request waits because of it
+            for other, (_, made) in list(self._askers.items()):
+                if not -_DAY < now - made < _DAY:
+                    del self._askers[other]
+        if len(self._askers) > _MOST_ASKERS:
+            others = (other for other in self._askers if other != asker)
+            del self._askers[min(others, key=lambda other: self._askers[other][0].longest)]
+
+    def withdraw(self, asker: Asker) -> None:
+        """Forget what ``asker`` asked for."""
+        self._askers.pop(asker, None)
+
+    def asked_by(self, asker: Asker) -> float:
+        """Return the longest interval that ``asker`` is known to ask for; 0 if it is not known."""
+        pace, _ = self._askers.get(asker, (None, 0.0))
+        return pace.longest if pace is not None else 0.0
+
+    @property
+    def asks(self) -> bool:
+        """Whether anything is asked for, now or at another time of the day."""
+        return bool(self._askers)
+
+    @property
+    def interval(self) -> float:
+        """The least interval between two requests now: the politest one; 0 if none is asked for."""
+        now = self._clock()
+        asked = max([pace.asked(now) for pace, _ in self._askers.values()], default=0.0)
+        return max(min(asked, self._most), self.least) if asked else 0.0
+
+    @property
+    def due(self) -> float:
+        """When the next request may start, by the monotonic clock, if none is under way."""
+        return self.ended + self.interval
+
+    def has_room(self, now: float) -> bool:
+        """Return whether a request may start; ``now`` is by the monotonic clock."""
+        return not self.interval or (not self.busy and now >= self.due)
+
+    def end(self, request: Request) -> None:
+        """Note that a request to the host has ended: the interval begins."""
+        self.busy.discard(request)
+        self.ended = monotonic()
+
+
+class Hosts:
+    """The hosts of a crawl that ask for a pace."""
+
+    def __init__(self, most: float, clock: Callable[[], float]):
+        self._most = most
+        self._clock = clock
+        self._hosts: OrderedDict[str, PacedHost] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    def __iter__(self) -> Iterator[PacedHost]:
+        return iter(self._hosts.values())
+
+    def get(self, name: str) -> PacedHost | None:
+        """Return the host of that name, if it asks for a pace."""
+        return self._hosts.get(name)
+
+    def add(self, name: str, least: float, in_use: Callable[[str], bool]) -> PacedHost:
+        """Return the host of that name, which asks for a pace from now on.
+
+        ``in_use(name)`` says whether requests wait for a host.
+        """
+        host = self._hosts[name] = PacedHost(name, least, self._most, self._clock)
+        if len(self._hosts) > _MOST_HOSTS:
+            for other in list(islice(self._hosts, _MOST_LOOKED_AT)):
+                if not (other == name or self._hosts[other].busy or in_use(other)):
+                    del self._hosts[other]
+                    break
+        return host
+
+    def touch(self, host: PacedHost) -> None:
+        """Note that a request to a host was made."""
+        if host.name in self._hosts:
+            self._hosts.move_to_end(host.name)
+
+    def remove(self, host: PacedHost) -> None:
+        """Forget a host that no longer asks for a pace."""
+        self._hosts.pop(host.name, None)

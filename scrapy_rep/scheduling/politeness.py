@@ -1,0 +1,144 @@
+"""What each authority asks for is read once; what is out of bounds is refused, the rest kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_rep import stats as names
+from scrapy_rep.protocol.rules import Verdict
+from scrapy_rep.scheduling.pace import RequestedPace
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.known import Known
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.rules import RobotsTxt
+    from scrapy_rep.scheduling.room import WaitingRoom
+    from scrapy_rep.scrapy_internals import ScrapyInternals
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.stats import RepStats
+
+_MOST_SAID = 10_000
+"""Authorities whose long delays are remembered as said; past that they may be said again."""
+
+
+class Refusal(NamedTuple):
+    """Why a request that the rules allow is not made, and from when on it might be."""
+
+    verdict: Verdict
+    retry_at: float | None = None
+
+
+_UPSTREAM = ("THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY")
+"""Settings that tell a throttler of Scrapy's own to keep the pace of robots.txt files."""
+
+
+class Politeness:
+    """Reads what each robots.txt asks for, refuses what is out of bounds, has the rest kept."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        inside: ScrapyInternals,
+        settings: RepSettings,
+        stats: RepStats,
+        room: WaitingRoom,
+        clock: Callable[[], float],
+    ):
+        self._crawler = crawler
+        self._engine = inside.engine
+        self._clock = clock
+        self._settings = settings
+        self._stats = stats
+        self._room = room
+        self._said: set[Authority] = set()
+        self._upstream: bool | None = None
+
+    def admit(
+        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+    ) -> Refusal | None:
+        """Hold the host of an allowed request to its pace, or return why the request is refused."""
+        pace = self._pace(authority, known, agent)
+        if pace is None:
+            self._room.withdraw(authority.host, (authority, agent))
+            return None
+        refusal = self._refusal(pace)
+        if refusal is None and pace.longest:
+            least = self._least(request, authority)
+            before = self._room.ask(request, (authority, agent), pace, least)
+            if pace.longest != before:
+                self._count(authority, pace)
+        return refusal
+
+    def refusal(self, authority: Authority, known: Known, agent: tuple[str, ...]) -> Refusal | None:
+        """Return why an allowed request of ``agent`` would be refused now, if it would."""
+        pace = self._pace(authority, known, agent)
+        return self._refusal(pace) if pace is not None else None
+
+    def _pace(
+        self, authority: Authority, known: Known, agent: tuple[str, ...]
+    ) -> RequestedPace | None:
+        """Return what the authority asks of an agent; ``None`` is noted in ``known.at_will``."""
+        if known.at_will == agent:
+            return None
+        if known.pace is not None and known.pace.agent == agent:
+            return known.pace
+        pace = self._read(known.robots, agent)
+        if not pace.longest and pace.visit_time is None:
+            known.at_will = agent
+            return None
+        known.pace = pace
+        return pace
+
+    def _read(self, robots: RobotsTxt | None, agent: tuple[str, ...]) -> RequestedPace:
+        """Return what is asked for and not left to others."""
+        if robots is None:
+            return RequestedPace(agent)
+        pace = RequestedPace.read(robots, agent)
+        if not self._settings.crawl_delay or (pace.longest and self._stands_back()):
+            pace = pace._replace(delay=0.0, rates=())
+        if self._settings.visit_time != "forbid":
+            pace = pace._replace(visit_time=None)
+        return pace
+
+    def _stands_back(self) -> bool:
+        """Return whether a throttler of Scrapy's own keeps the pace; it is said once."""
+        if self._upstream is None:
+            self._upstream = self._engine.has_throttler and any(
+                self._crawler.settings.getbool(name) for name in _UPSTREAM
+            )
+            if self._upstream:
+                self._stats.stands_back()
+        return self._upstream
+
+    def _least(self, request: Request, authority: Authority) -> float:
+        """Return the operator's own delay for the slot of a request."""
+        settings = self._crawler.settings
+        key = request.meta.get("download_slot") or authority.host
+        own = settings.getdict("DOWNLOAD_SLOTS").get(key, {}).get("delay")
+        return settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
+
+    def _count(self, authority: Authority, pace: RequestedPace) -> None:
+        most = self._settings.max_crawl_delay
+        if pace.longest <= most or self._settings.over_max_crawl_delay == "cap":
+            self._stats.inc(names.CRAWL_DELAY_APPLIED)
+        if pace.longest > most and self._settings.over_max_crawl_delay == "cap":
+            if len(self._said) >= _MOST_SAID:
+                self._said.clear()
+            self._stats.capped(authority, pace.longest, most, said=authority in self._said)
+            self._said.add(authority)
+
+    def _refusal(self, pace: RequestedPace) -> Refusal | None:
+        now = self._clock()
+        window = pace.visit_time
+        if window is not None and not window.covers(now):
+            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
+            return Refusal(verdict, window.opening(now))
+        asked, most = pace.asked(now), self._settings.max_crawl_delay
+        if asked > most and self._settings.over_max_crawl_delay == "forbid":
+            reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
+            return Refusal(Verdict(allowed=False, reason=reason))
+        return None

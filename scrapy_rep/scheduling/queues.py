@@ -1,0 +1,224 @@
+"""The requests that are ready to go on, indexed by what they still wait for.
+
+A request belongs to the queue of its slot and host, a heap by urgency. A queue is either open, or
+blocked by its slot, or blocked by its host. Only open queues are looked at when a place is free; a
+blocked one is opened again when something of its slot or host ends. So letting one request go costs
+a few steps in heaps, however many others wait elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, TypeAlias
+
+from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.scrapy_internals.slots import DownloadSlot
+
+Order: TypeAlias = "tuple[int, int]"
+"""The smaller, the more urgent: a negated priority, then the order of arrival."""
+
+_NUMBERS = count()
+
+
+class Slot:
+    """A downloader slot, and how many of its requests wait at the gate."""
+
+    __slots__ = ("_download_slot", "key", "waiting")
+
+    def __init__(self, download_slot: DownloadSlot):
+        self.key = download_slot.key
+        self.waiting = 0
+        self._download_slot = download_slot
+
+    @property
+    def room(self) -> float:
+        """How many more requests can go to the slot: one more may queue there than it sends.
+
+        So it is not idle until the next pass.
+        """
+        slot = self._download_slot
+        return slot.most_at_once + 1 - (slot.count - self.waiting)
+
+    def enter(self, request: Request) -> None:
+        """A request begins to wait; the scheduler sees that the slot has it."""
+        self._download_slot.enter(request)
+        self.waiting += 1
+
+    def leave(self, request: Request) -> None:
+        """A request that was let go is not in the slot, or another one."""
+        self._download_slot.leave(request)
+
+
+class Waiting:
+    """One request that waits. ``going`` fires when it may go on; ``lent`` is its extra place."""
+
+    __slots__ = ("going", "host", "is_over", "lent", "order", "request", "slot")
+
+    def __init__(self, request: Request, slot: Slot, host: str):
+        self.request = request
+        self.slot = slot
+        self.host = host
+        self.order: Order = (-request.priority, next(_NUMBERS))
+        self.lent = False
+        self.is_over = False
+        self.going: Deferred[bool] = Deferred()
+
+
+class Queue:
+    """The ready requests of one host for one slot, the most urgent first."""
+
+    __slots__ = ("heap", "host", "is_open", "offered", "slot")
+
+    def __init__(self, slot: Slot, host: str):
+        self.slot = slot
+        self.host = host
+        self.heap: list[tuple[Order, Waiting]] = []
+        self.is_open = True
+        self.offered: Order | None = None
+
+    @property
+    def first(self) -> Waiting | None:
+        """The most urgent request; those that ended meanwhile are dropped."""
+        while self.heap and self.heap[0][1].is_over:
+            heappop(self.heap)
+        return self.heap[0][1] if self.heap else None
+
+
+class ReadyQueues:
+    """All queues: the open ones by the urgency of their first requests, the others by the cause."""
+
+    def __init__(self) -> None:
+        self._queues: dict[tuple[str, str], Queue] = {}
+        self._open: list[tuple[Order, int, Queue]] = []
+        self._blocked_slots: dict[str, list[Queue]] = {}
+        self._blocked_hosts: dict[str, list[Queue]] = {}
+        self._of_slot: Counter[str] = Counter()
+        self._of_host: Counter[str] = Counter()
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+    def clear(self) -> None:
+        """Forget all requests."""
+        for index in (self._queues, self._open, self._blocked_slots, self._blocked_hosts):
+            index.clear()
+        self._of_slot.clear()
+        self._of_host.clear()
+
+    def has_slot(self, key: str) -> bool:
+        """Return whether requests queue for a slot."""
+        return key in self._of_slot
+
+    def has_host(self, name: str) -> bool:
+        """Return whether requests to a host are ready."""
+        return name in self._of_host
+
+    @property
+    def blocked_hosts(self) -> list[str]:
+        """The hosts to which requests are too early, or that are busy."""
+        return list(self._blocked_hosts)
+
+    @property
+    def lack_room(self) -> bool:
+        """Whether any request lacks a place, or room in its slot."""
+        return bool(self._blocked_slots) or self.first_open() is not None
+
+    def push(self, waiting: Waiting) -> None:
+        """Add a request that is ready."""
+        key = waiting.slot.key, waiting.host
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queues[key] = Queue(waiting.slot, waiting.host)
+            self._of_slot[waiting.slot.key] += 1
+            self._of_host[waiting.host] += 1
+        queue.slot = waiting.slot
+        heappush(queue.heap, (waiting.order, waiting))
+        if queue.is_open and queue.first is waiting:
+            self._offer(queue)
+
+    def first_open(self) -> Queue | None:
+        """Return the open queue with the most urgent first request."""
+        while self._open:
+            order, _, queue = self._open[0]
+            first = queue.first
+            if queue.is_open and queue.offered == order and first is not None:
+                if first.order == order:
+                    return queue
+                heappop(self._open)  # its first request has ended meanwhile
+                self._offer(queue)
+                continue
+            heappop(self._open)
+            if first is None and queue.is_open:
+                self._drop(queue)
+        return None
+
+    def pop(self, queue: Queue) -> Waiting:
+        """Take the most urgent request out of a queue, the first open one or a blocked one."""
+        if queue.is_open:
+            heappop(self._open)
+        waiting = heappop(queue.heap)[1]
+        if queue.first is None:
+            self._drop(queue)
+        elif queue.is_open:
+            self._offer(queue)
+        return waiting
+
+    def block_by_slot(self, queue: Queue) -> None:
+        """Leave the first open queue alone until its slot has changed."""
+        self._close(queue)
+        self._blocked_slots.setdefault(queue.slot.key, []).append(queue)
+
+    def block_by_host(self, queue: Queue) -> None:
+        """Leave the first open queue alone until its host has changed."""
+        self._close(queue)
+        self._blocked_hosts.setdefault(queue.host, []).append(queue)
+
+    def open_slot(self, key: str) -> None:
+        """Look at the requests again that lacked room in a slot."""
+        self._reopen(self._blocked_slots.pop(key, ()))
+
+    def open_slots(self) -> None:
+        """Look at all requests again that lacked room in a slot."""
+        for key in list(self._blocked_slots):
+            self.open_slot(key)
+
+    def open_host(self, name: str) -> None:
+        """Look at the requests again that were too early for their host."""
+        self._reopen(self._blocked_hosts.pop(name, ()))
+
+    def first_blocked_by_slots(self) -> Queue | None:
+        """Return the queue with the most urgent request that lacks room in its slot."""
+        queues = [q for those in self._blocked_slots.values() for q in those if q.first is not None]
+        return min(queues, key=lambda queue: queue.heap[0][0], default=None)
+
+    def _reopen(self, queues: list[Queue] | tuple[()]) -> None:
+        for queue in queues:
+            if queue.first is None:
+                self._drop(queue)
+            else:
+                queue.is_open = True
+                self._offer(queue)
+
+    def _close(self, queue: Queue) -> None:
+        heappop(self._open)
+        queue.is_open = False
+
+    def _offer(self, queue: Queue) -> None:
+        queue.offered = queue.heap[0][0]
+        heappush(self._open, (queue.offered, next(_NUMBERS), queue))
+
+    def _drop(self, queue: Queue) -> None:
+        """Forget an empty queue."""
+        key = queue.slot.key, queue.host
+        if self._queues.get(key) is queue:
+            del self._queues[key]
+            for counted, name in ((self._of_slot, key[0]), (self._of_host, key[1])):
+                counted[name] -= 1
+                if not counted[name]:
+                    del counted[name]

@@ -1,0 +1,257 @@
+"""The requests that were let go: on their way to a slot, with their host, or leaving.
+
+Public signals say when a request reaches its slot and when it leaves it. No signal says that a
+request never gets there, as a cache has answered it or a middleware has dropped it: such a request
+is one that the downloader no longer has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy import signals
+
+from scrapy_rep.scheduling.hosts import Hosts, PacedHost, host_of
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.scheduling.places import Places
+    from scrapy_rep.scheduling.queues import ReadyQueues, Slot, Waiting
+    from scrapy_rep.scrapy_internals import ScrapyInternals
+
+_MOMENT = 1.0
+"""Seconds for which a request in transit keeps others of its host from starting, at least."""
+
+_TURNS = 6
+"""Turns of the loop for which it does so, at least: the loop may have been busy meanwhile."""
+
+
+class _Doubt(NamedTuple):
+    """A request that was with the downloader when its host began to ask for a pace."""
+
+    host: str
+    since: float
+    turn: int
+
+
+class _Transit(NamedTuple):
+    """A request that was let go and has yet to reach its slot."""
+
+    slot: Slot
+    host: str
+    since: float
+    turn: int
+
+
+class Released:
+    """Follows the requests of a crawl that were let go, and what hosts are busy with.
+
+    ``look()`` has the next pass run at once; ``fail(error)`` is told of a fault, after which no
+    pace could be kept. ``moved`` is when a request was last let go or ended.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        inside: ScrapyInternals,
+        hosts: Hosts,
+        ready: ReadyQueues,
+        places: Places,
+        look: Callable[[], None],
+        fail: Callable[[Exception], None],
+    ):
+        self._signals = crawler.signals
+        self._inside = inside
+        self._hosts = hosts
+        self._ready = ready
+        self._places = places
+        self._look = look
+        self._fail = fail
+        self._transit: dict[Request, _Transit] = {}
+        self._leaving: dict[Request, str] = {}
+        self._doubtful: dict[Request, _Doubt] = {}
+        self._listening = False
+        self._turn = 0
+        self.moved = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._transit or self._leaving or self._doubtful)
+
+    @property
+    def in_transit(self) -> int:
+        """How many requests are on their way to their slots."""
+        return len(self._transit)
+
+    def add(self, waiting: Waiting, host: PacedHost | None) -> None:
+        """Follow a request that goes now."""
+        if host is not None:
+            host.busy.add(waiting.request)
+        self._transit[waiting.request] = _Transit(
+            waiting.slot, waiting.host, monotonic(), self._turn
+        )
+        self.listen()
+
+    def take_back(self, request: Request) -> None:
+        """Follow a request no longer, as it waits at the gate.
+
+        Its rules have expired on the way, or it was with the downloader when its host began to ask
+        for a pace, and gets to the gate only now.
+        """
+        doubt = self._doubtful.pop(request, None)
+        if doubt is not None:
+            self._not_busy(doubt.host, request)
+        transit = self._transit.pop(request, None)
+        if transit is not None:
+            transit.slot.leave(request)
+            self._not_busy(transit.host, request)
+            self._ready.open_slot(transit.slot.key)
+            if self._ready:
+                self._look()  # no signal says that its place and its room are free
+
+    def begin_pace(self, name: str, least: float, held: set[Request]) -> PacedHost:
+        """Return a host that keeps a pace from now on; what is under way there is found out.
+
+        ``held`` are requests that have yet to go.
+        """
+        host = self._hosts.add(name, least, self._ready.has_host)
+        others = self._inside.capacity.requests - held - self._places.fetches
+        host.busy = {request for request in others if host_of(request) == name}
+        # They may have left their slots already, and then no signal comes.
+        doubt = _Doubt(name, monotonic(), self._turn)
+        self._doubtful.update(dict.fromkeys(host.busy, doubt))
+        if not host.busy and self._inside.download_slots.has_sent(name):
+            host.ended = monotonic()  # when the last request ended is not known
+        self.listen()
+        return host
+
+    def open_host(self, name: str) -> None:
+        """Look again at the requests that wait for a host."""
+        if self._ready.has_host(name):
+            self._ready.open_host(name)
+            self._look()
+
+    def settle(self, now: float) -> None:
+        """Find out what has ended without a signal, and what has left since its signal."""
+        self._turn += 1
+        requests = self._inside.capacity.requests
+        for request, transit in list(self._transit.items()):
+            if request not in requests:  # answered from a cache, or dropped
+                del self._transit[request]
+                transit.slot.leave(request)
+                self._not_busy(transit.host, request)
+                self._ready.open_slot(transit.slot.key)
+            elif self._is_long_ago(transit, now):
+                del self._transit[request]
+                self._hold_no_others_up(transit, request)
+        for request, doubt in list(self._doubtful.items()):
+            # Off the wire, a middleware may hold it up, and it may wait for one that waits here.
+            if request not in requests or (
+                self._is_long_ago(doubt, now) and not self._inside.download_slots.have(request)
+            ):
+                self._end_at(doubt.host, request)
+        if not self._ready:
+            self._leaving.clear()
+        for request, key in list(self._leaving.items()):
+            if request not in requests:
+                del self._leaving[request]
+            self._ready.open_slot(key)
+
+    def look_again(self) -> None:
+        """Look at everything, as nothing has moved for a while.
+
+        What a host is busy with and the downloader no longer has is over.
+        """
+        for name in self._ready.blocked_hosts:
+            host = self._hosts.get(name)
+            gone = host.busy - self._inside.capacity.requests if host is not None else set()
+            if host is not None and gone:
+                host.busy -= gone
+                host.ended = monotonic()
+                self._ready.open_host(name)
+        self._ready.open_slots()
+
+    def listen(self) -> None:
+        """Listen to the downloader from now on."""
+        if not self._listening:
+            self._listening = True
+            self._signals.connect(self._reached, signals.request_reached_downloader)
+            self._signals.connect(self._left, signals.request_left_downloader)
+
+    def rest(self) -> None:
+        """Listen no longer: there is nothing to follow."""
+        if self._listening:
+            self._listening = False
+            self._signals.disconnect(self._reached, signals.request_reached_downloader)
+            self._signals.disconnect(self._left, signals.request_left_downloader)
+
+    def close(self) -> None:
+        """Forget everything: the crawl is over."""
+        for request, transit in self._transit.items():
+            transit.slot.leave(request)
+        self._transit.clear()
+        self._leaving.clear()
+        self._doubtful.clear()
+        self.rest()
+
+    def _is_long_ago(self, begun: _Transit | _Doubt, now: float) -> bool:
+        return now - begun.since > _MOMENT and self._turn - begun.turn >= _TURNS
+
+    def _not_busy(self, name: str, request: Request) -> None:
+        """A request has not begun, and keeps no other of its host from beginning."""
+        host = self._hosts.get(name)
+        if host is not None and request in host.busy:
+            host.busy.discard(request)
+            self.open_host(name)
+
+    def _hold_no_others_up(self, transit: _Transit, request: Request) -> None:
+        """A middleware holds a request up: others of its host and of its slot may go before it.
+
+        The next of its host goes an interval from now. The request may wait for one of them, so
+        that both would wait for ever.
+        """
+        transit.slot.leave(request)
+        self._ready.open_slot(transit.slot.key)
+        host = self._hosts.get(transit.host)
+        if host is not None and request in host.busy:
+            self._end_at(transit.host, request)
+
+    def _end_at(self, name: str, request: Request) -> None:
+        """A request to a host has ended: the interval begins."""
+        self._doubtful.pop(request, None)
+        host = self._hosts.get(name)
+        if host is not None:
+            host.end(request)
+            self.open_host(name)
+
+    def _reached(self, request: Request) -> None:
+        """A request is in a slot, which another component may have chosen."""
+        try:
+            transit = self._transit.pop(request, None)
+            if transit is not None and transit.slot.key != request.meta.get("download_slot"):
+                transit.slot.leave(request)
+                self._ready.open_slot(transit.slot.key)
+            if self._hosts and request not in self._places.fetches:
+                host = self._hosts.get(host_of(request))
+                if transit is not None and (host is None or host.name != transit.host):
+                    self._not_busy(transit.host, request)
+                if host is not None:
+                    host.busy.add(request)
+        except Exception as error:  # noqa: BLE001  # a signal would swallow it, and the pace with it
+            self._fail(error)
+
+    def _left(self, request: Request) -> None:
+        """The download of a request has ended."""
+        try:
+            self.moved = monotonic()
+            self._transit.pop(request, None)
+            if self._hosts and request not in self._places.fetches:
+                self._end_at(host_of(request), request)
+            if self._ready:
+                self._leaving[request] = request.meta.get("download_slot", "")
+                self._look()
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)

@@ -1,0 +1,399 @@
+"""Where requests wait: for rules, for the pace of their host, and for a place.
+
+A request that waits is in one of these states:
+
+- *for rules*: its robots.txt is being fetched. :meth:`WaitingRoom.place` begins this state.
+- *ready*: its rules are known and allow it. :meth:`WaitingRoom.turn` begins this state. The request
+  now lacks at most three things: a place among ``CONCURRENT_REQUESTS``, room in its downloader
+  slot, and, if its host asks for a pace, the end of the interval with nothing of that host under
+  way. :class:`ReadyQueues` keeps it by what it lacks.
+- *in transit*: it was let go, and has yet to reach its slot. Other middlewares may hold it up, or
+  answer it from a cache, so that it never gets there.
+- *leaving*: its download has ended, and the downloader still has it for a moment.
+
+After that it is over. Requests that the gate did not hold are not followed.
+
+One pass, :meth:`WaitingRoom._assign`, lets go whatever can go, in order of priority and then of
+arrival. It counts nothing up or down from earlier passes: it decides from what the downloader has.
+Of the requests there, those that wait and the fetches of robots.txt files are not busy, all others
+are. Free places are the operator's less the busy ones. A pass runs
+
+- when a request becomes ready,
+- when ``request_left_downloader`` says that one has ended,
+- at the next time that is known: when an interval is over, or soon again while something is in
+  transit or leaving, as no signal says that a request was answered from a cache or is gone.
+
+**Places.** A request that begins to wait for rules or for pace is lent a place, up to
+``REP_PARK_LIMIT``, so that the engine goes on with others as if nothing waited. It gives that back
+when it is let go, or ends. A request that comes only to queue behind others is lent none: it has
+the place that it came with, which the pass gives to the most urgent. That is why priorities hold
+although requests leave the scheduler before they can be made.
+
+**The scheduler.** What waits is entered in its slot, which is all that Scrapy's
+``DownloaderAwarePriorityQueue`` looks at. Without that it would go on feeding a slow host: 4,000
+pages of 20 hosts beside 400 requests of a slow one took 40 s and more, instead of 16 s.
+
+**Locks.** A request that was let go may itself wait for one that waits here, if a middleware behind
+the gate downloads something. So if nothing is being downloaded and nothing has moved for 0.2 s, the
+most urgent request goes without a place, or without room in its slot. It never goes before its
+host's interval is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from heapq import heappop, heappush
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from scrapy.utils.defer import maybe_deferred_to_future
+
+from scrapy_rep import stats as names
+from scrapy_rep.scheduling.alarm import Alarm
+from scrapy_rep.scheduling.hosts import Hosts, PacedHost, host_of
+from scrapy_rep.scheduling.places import Places
+from scrapy_rep.scheduling.queues import Queue, ReadyQueues, Slot, Waiting
+from scrapy_rep.scheduling.released import Released
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from twisted.internet.defer import Deferred
+
+    from scrapy_rep.scheduling.hosts import Asker
+    from scrapy_rep.scheduling.pace import RequestedPace
+    from scrapy_rep.scrapy_internals import ScrapyInternals
+    from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting import Turns
+
+_STUCK = 0.2
+"""Seconds in which nothing moves and nothing is downloaded, after which a request goes anyway."""
+
+_SOON = (0.0, 0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
+"""Seconds between passes while something is in transit or leaving: it takes a turn or two."""
+
+_AT_LEAST = 0.1
+"""Seconds between passes while ready requests lack a place or room, should no signal come."""
+
+_QUIET = 0.5
+"""Seconds without a signal after which everything is looked at again, should one have been lost."""
+
+
+class WaitingRoom:
+    """Holds the requests of a crawl until they may go on.
+
+    ``limit`` is how many places are lent at most. No place is lent while fetches queue for their
+    ``turns``, or while ready requests lack a place: what the engine pulled then would only wait.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        inside: ScrapyInternals,
+        hosts: Hosts,
+        turns: Turns,
+        limit: int,
+        stats: RepStats,
+    ):
+        self._inside = inside
+        self._hosts = hosts
+        self._turns = turns
+        self._limit = limit
+        self._stats = stats
+        self._places = Places(inside)
+        self._slots: dict[str, Slot] = {}
+        self._unlent: dict[Waiting, None] = {}
+        self._ready = ReadyQueues()
+        self._awaiting: dict[Waiting, None] = {}
+        self._released = Released(
+            crawler, inside, hosts, self._ready, self._places, self._look, self._distrust
+        )
+        self._due: list[tuple[float, str]] = []
+        self._held: set[Request] = set()
+        self._passes = 0  # since something moved
+        self._next_pass = Alarm(self._assign)
+        self._fault: Exception | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return self._places.waiting
+
+    # --- what the gate calls
+
+    def must_wait(self, request: Request) -> bool:
+        """Return whether a request whose rules are known has to wait for its turn."""
+        if not self._ready and not self._hosts:
+            return False
+        host = self._hosts.get(host_of(request)) if self._hosts else None
+        if host is not None and host.asks:
+            return True
+        if not self._ready:
+            return False
+        first = self._ready.first_open()
+        if first is not None and first.heap[0][0][0] <= -request.priority:
+            return True
+        return self._ready.has_slot(self._inside.download_slots.of(request).key)
+
+    @contextmanager
+    def place(
+        self, request: Request, *, for_rules: bool, before: Waiting | None = None
+    ) -> Iterator[Waiting]:
+        """Hold a request for as long as this lasts, or until it is let go.
+
+        A request whose rules expire before its turn waits again, in the order of ``before``: behind
+        all others it could miss its turn again and again.
+        """
+        waiting = self._begin(request)
+        waiting.order = waiting.order if before is None else before.order
+        try:
+            if for_rules:
+                self._unlent[waiting] = None
+                self._lend()
+            yield waiting
+        finally:
+            if not waiting.is_over:
+                self._end(waiting)
+                waiting.slot.leave(request)
+                if self._ready:
+                    self._look()
+            self._rest()
+
+    async def turn(self, waiting: Waiting) -> bool:
+        """Return when a request may go on; ``False`` if the crawl closes before that."""
+        self._unlent.pop(waiting, None)
+        host = self._hosts.get(waiting.host)
+        if host is not None:
+            if self._fault is not None:
+                raise self._fault
+            if not waiting.lent and self._places.lent < self._limit:
+                self._lend_to(waiting)
+        if self._can_go_at_once(waiting, host):
+            self._let_go(waiting, host)
+            return True
+        self._awaiting[waiting] = None
+        try:
+            self._ready.push(waiting)
+            self._released.listen()
+            self._look()
+            return await maybe_deferred_to_future(waiting.going)
+        finally:
+            self._awaiting.pop(waiting, None)
+
+    @contextmanager
+    def fetching(self, request: Request) -> Iterator[None]:
+        """Give a fetch of a robots.txt a place of its own for as long as this lasts."""
+        self._places.begin(request)
+        try:
+            yield
+        finally:
+            self._places.end(request)
+            if self._unlent or self._ready:
+                self._look()
+
+    def fetched(self, request: Request) -> None:
+        """Note that the download of ``request`` has ended, if it is a fetch."""
+        self._places.leave(request)
+
+    def ask(self, request: Request, asker: Asker, pace: RequestedPace, least: float) -> float:
+        """Have the host of a request keep a pace; return what ``asker`` asked for before."""
+        name = host_of(request)
+        host = self._hosts.get(name)
+        if host is None:
+            host = self._released.begin_pace(name, least, self._held | {request})
+        before = host.asked_by(asker)
+        host.ask(asker, pace, idle=not self._ready.has_host(name))
+        self._hosts.touch(host)
+        if pace.longest < before:
+            self._released.open_host(name)
+        return before
+
+    def withdraw(self, name: str, asker: Asker) -> None:
+        """Have a host forget what ``asker`` asked for."""
+        host = self._hosts.get(name)
+        if host is not None:
+            host.withdraw(asker)
+            if not host.asks and not host.busy:
+                self._hosts.remove(host)
+            self._released.open_host(name)
+
+    def give_up(self) -> None:
+        """Tell the requests that are ready that the crawl closes."""
+        for waiting in list(self._awaiting):
+            if not waiting.going.called:
+                waiting.going.callback(False)
+
+    def close(self) -> None:
+        """End everything: the crawl is over."""
+        self.give_up()
+        self._released.close()
+        self._next_pass.cancel()
+
+    # --- a request begins to wait, is let go, ends
+
+    def _begin(self, request: Request) -> Waiting:
+        self._released.take_back(request)
+        download_slot = self._inside.download_slots.of(request)
+        slot = self._slots.get(download_slot.key)
+        if slot is None:
+            slot = self._slots[download_slot.key] = Slot(download_slot)
+        slot.enter(request)
+        self._held.add(request)
+        self._places.waiting += 1
+        return Waiting(request, slot, host_of(request))
+
+    def _end(self, waiting: Waiting) -> None:
+        """A request waits no longer, for whatever reason."""
+        waiting.is_over = True
+        waiting.slot.waiting -= 1
+        if not waiting.slot.waiting:
+            self._slots.pop(waiting.slot.key, None)
+        self._held.discard(waiting.request)
+        self._unlent.pop(waiting, None)
+        self._places.waiting -= 1
+        if waiting.lent:
+            waiting.lent = False
+            self._places.lend(-1)
+
+    def _can_go_at_once(self, waiting: Waiting, host: PacedHost | None) -> bool:
+        """Return whether a request need not wait for others of its slot to be ready, too."""
+        alone = waiting.slot.waiting == 1 or self._inside.engine.is_stopping
+        return (
+            alone
+            and not self._ready.has_slot(waiting.slot.key)
+            and self._ready.first_open() is None
+            and waiting.slot.room > 0
+            and (host is None or host.has_room(monotonic()))
+            and self._places.free > 0
+        )
+
+    def _let_go(self, waiting: Waiting, host: PacedHost | None) -> None:
+        alone = waiting.slot.waiting == 1
+        self._end(waiting)
+        self._released.moved = monotonic()
+        if alone and host is None and not self._ready:
+            waiting.slot.leave(waiting.request)  # nothing has to know that it is on its way
+        else:
+            self._released.add(waiting, host)
+            self._look()
+
+    def _lend(self) -> None:
+        """Lend places to those that wait for rules, as far as the limit reaches."""
+        idle = self._ready.first_open() is None and not self._turns.crowded
+        while self._unlent and idle and self._places.lent < self._limit:
+            self._lend_to(next(iter(self._unlent)))
+            self._stats.inc(names.PARKED)
+            self._stats.max(names.PARKED_MAX, self._places.lent)
+        if self._unlent and self._places.lent < self._limit:
+            self._next_pass.set(_AT_LEAST)  # no signal says that fetches queue no longer
+
+    def _lend_to(self, waiting: Waiting) -> None:
+        self._unlent.pop(waiting, None)
+        waiting.lent = True
+        self._places.lend(+1)
+
+    # --- the pass
+
+    def _assign(self) -> None:
+        """Let go all that can go now."""
+        going: list[Deferred[bool]] = []
+        self._next_pass.is_set = False
+        try:
+            if self._inside.engine.is_stopping:
+                return  # what waits at a stop is given back
+            now = monotonic()
+            self._passes += 1
+            self._released.settle(now)
+            if now > self._released.moved + _QUIET or not self._inside.download_slots.exist:
+                self._released.look_again()
+            while self._due and self._due[0][0] <= now:
+                self._ready.open_host(heappop(self._due)[1])
+            self._assign_places(now, going)
+            self._lend()
+            self._plan(now)
+            self._rest()
+        except Exception as error:  # noqa: BLE001  # a fault of ours keeps no request for ever
+            self._fail(error)
+        try:
+            for deferred in going:  # last of all: a request may come back here at once
+                if not deferred.called:
+                    deferred.callback(True)
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """End all ready requests with an error, and begin anew: the queues may be damaged."""
+        self._ready.clear()
+        for waiting in list(self._awaiting):
+            if not waiting.going.called:
+                waiting.going.errback(error)
+
+    def _assign_places(self, now: float, going: list[Deferred[bool]]) -> None:
+        free = self._places.free
+        while (queue := self._ready.first_open()) is not None:
+            host = self._hosts.get(queue.host)
+            if host is not None and not host.has_room(now):
+                self._ready.block_by_host(queue)
+                if not host.busy:
+                    heappush(self._due, (host.due, host.name))
+            elif queue.slot.room <= 0:
+                self._ready.block_by_slot(queue)
+            elif free > 0:
+                free -= 1
+                self._send(queue, host, going)
+            else:
+                break
+        if not going and self._is_stuck(now):
+            self._send_in_spite(now, going)
+
+    def _send(self, queue: Queue, host: PacedHost | None, going: list[Deferred[bool]]) -> None:
+        waiting = self._ready.pop(queue)
+        self._let_go(waiting, host)
+        going.append(waiting.going)
+
+    def _send_in_spite(self, now: float, going: list[Deferred[bool]]) -> None:
+        """Let the most urgent request go without a place, or without room in its slot."""
+        queue = self._ready.first_open() or self._ready.first_blocked_by_slots()
+        if queue is not None:
+            host = self._hosts.get(queue.host)
+            if host is None or host.has_room(now):
+                self._send(queue, host, going)
+
+    def _is_stuck(self, now: float) -> bool:
+        """Return whether what holds the places may wait for a request here."""
+        if not self._ready or now < self._released.moved + _STUCK:
+            return False
+        slots = self._inside.download_slots
+        if slots.are_sending(but=self._places.fetches):
+            return False
+        here = self._places.waiting + self._released.in_transit + len(self._places.fetches)
+        return self._places.busy > slots.count - here
+
+    def _plan(self, now: float) -> None:
+        """Arrange for the next pass."""
+        if self._released:
+            self._next_pass.set(_SOON[min(self._passes, len(_SOON) - 1)])
+        if self._ready and self._due:
+            self._next_pass.set(max(self._due[0][0] - now, 0.0))
+        if self._ready:
+            often = self._ready.lack_room or not self._inside.download_slots.exist
+            self._next_pass.set(_AT_LEAST if often else 2 * _QUIET)
+
+    def _look(self) -> None:
+        """Have a pass run in the next turn of the loop: something has moved."""
+        self._passes = 0
+        self._next_pass.set(0.0)
+
+    def _rest(self) -> None:
+        """Stop listening when there is nothing left to follow."""
+        if not self._places.waiting and not self._released:
+            self._next_pass.cancel()
+            if not self._hosts:
+                self._released.rest()
+
+    def _distrust(self, error: Exception) -> None:
+        """From now on refuse requests to hosts that ask for a pace: it could not be kept."""
+        self._fault = error
+        self._fail(error)
+        self._stats.own_fault("The pace of a site", error)

@@ -1,0 +1,124 @@
+"""Requests that a middleware behind the gate holds up, or whose rules expire while they wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.pacing import gaps, taken
+from tests.crawl.plugin import RULES, obey
+from tests.replies import Reply
+from tests.site import Site
+from tests.timed import timed
+
+SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
+
+
+class Asking:
+    """A downloader middleware that first downloads the URLs in `meta["first"]`, as logins do."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Asking:
+        """For this crawl."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        """What comes first is awaited."""
+        for url in request.meta.get("first", ()):
+            assert self._crawler.engine is not None
+            await self._crawler.engine.download_async(Request(url))
+
+
+ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.test_held_up.Asking": 900}}
+
+
+@pytest.mark.parametrize("concurrent", [0, 1, 16])
+@pytest.mark.parametrize("mode", MODES)
+def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
+    site: Site, mode: str, concurrent: int
+) -> None:
+    """The host learns of its pace while a request to it, off the wire, awaits another one."""
+    slow = site.authority(SLOW)
+    first = [slow.url("/token"), slow.url("/key")]
+    plan = {"url": slow.url("/"), "meta": {"dont_obey_robotstxt": True, "first": first}}
+    settings = obey(**ASKING, CONCURRENT_REQUESTS=concurrent)
+    crawl_in_child(mode=mode, settings=settings, plans=[plan], timeout=20).check()
+    assert [hit.path for hit in slow.page_hits] == ["/token", "/key", "/"]
+    assert gaps(slow)[0] >= 0.3
+
+
+@timed
+@ensureDeferred
+async def test_requests_that_wait_off_the_wire_take_no_room_from_their_slot(site: Site) -> None:
+    """Six pages await one more each, which are the last in the queue; the others flow past."""
+    shop = site.authority(RULES, Reply(200, "a page", delay=0.02))
+    held = [
+        {"url": shop.url(f"/{n}"), "priority": 9, "meta": {"first": [shop.url(f"/{n}/first")]}}
+        for n in range(6)
+    ]
+    others = [{"url": shop.url(f"/other/{n}"), "priority": 5} for n in range(60)]
+    settings = obey(**ASKING, CONCURRENT_REQUESTS=0, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    (await crawl(settings=settings, plans=[*held, *others])).check()
+    assert len(shop.page_hits) == 72
+    assert taken([shop]) < 6  # with one every 0.2 seconds it takes 13
+
+
+@ensureDeferred
+async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for fresh rules (RFC 9309 section 2.4), and is the next again."""
+    monkeypatch.setattr("scrapy_rep.protocol.policy.MIN_LIFETIME", 0.5)
+    slow = site.authority(Reply(200, SLOW, {"Cache-Control": "max-age=0"}, delay=0.05))
+    plans = [slow.url(f"/{number}") for number in range(9)]
+    (await crawl(settings=obey(), plans=plans)).check()
+    assert len(slow.robots_hits) > 2
+    assert [hit.path for hit in slow.page_hits] == [f"/{number}" for number in range(9)]
+    assert min(gaps(slow)) >= 0.3
+
+
+@timed
+@ensureDeferred
+async def test_rules_that_expire_on_the_way_do_not_stall_a_slot(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes back for new rules leaves its room to the next, at once."""
+    monkeypatch.setattr("scrapy_rep.protocol.policy.MIN_LIFETIME", 0.4)
+    rules = Reply(200, RULES, {"Cache-Control": "max-age=0"}, delay=0.05)
+    shop = site.authority(rules, Reply(200, "a page", delay=0.05))
+    plans = [shop.url(f"/{number}") for number in range(50)]
+    settings = obey(CONCURRENT_REQUESTS=2, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    (await crawl(settings=settings, plans=plans)).check()
+    assert len(shop.robots_hits) > 2
+    assert taken([shop]) < 8  # the pages alone take 2.5 seconds
+
+
+def most_at_once(site: Site) -> int:
+    """How many pages the server was busy with at the same time."""
+    pages = [hit for hit in site.hits if hit.path != "/robots.txt"]
+    events = [(hit.received, 1) for hit in pages] + [(hit.sent or 0.0, -1) for hit in pages]
+    under_way = most = 0
+    for _, change in sorted(events):
+        under_way += change
+        most = max(most, under_way)
+    return most
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, mode: str) -> None:
+    """Fetches end while pages are under way: CONCURRENT_REQUESTS holds at the server."""
+    settings: dict[str, Any] = obey(CONCURRENT_REQUESTS=1)
+    shops = site.authorities(4, RULES, Reply(200, "a page", delay=0.03))
+    rest = [site.authority(Reply(200, RULES, delay=0.04 * n)) for n in range(30)]
+    plans = [shop.url(f"/{n}") for n in range(12) for shop in shops]
+    plans[8:8] = [other.url("/") for other in rest]
+    crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    assert most_at_once(site) == 1

@@ -1,0 +1,305 @@
+"""The pace of a host is kept however a request comes to it, and by nothing but the gate.
+
+RFC 9309 section 2.2.4 leaves Crawl-delay open; a crawler that keeps it keeps it for every request.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request, signals
+from scrapy.core.downloader import Slot
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.asyncio import call_later
+
+from scrapy_rep.waiting import pause
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.pacing import gaps, taken
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Reply, redirect
+from tests.site import Authority, Site
+from tests.timed import timed
+
+SLOW = "User-agent: *\nCrawl-delay: 0.4\n"
+
+
+def many(**settings: Any) -> dict[str, Any]:
+    """Much more concurrency than a robots.txt with a delay agrees to."""
+    return obey(CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=8, **settings)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_redirected_pages_keep_the_pace(site: Site, mode: str) -> None:
+    """Four sites redirect to one that asks for a pace; Scrapy leaves the slot of the first."""
+    slow = site.authority(SLOW)
+    others = [
+        site.authority(RULES, {"/r": redirect(slow.url(f"/{number}"))}) for number in range(4)
+    ]
+    plans = [slow.url("/own"), *(other.url("/r") for other in others)]
+    result = crawl_in_child(mode=mode, settings=many(), plans=plans).check()
+    assert len(result.downloaded) == 5
+    assert len(slow.page_hits) == 5
+    assert min(gaps(slow)) >= 0.4
+
+
+class OnwardSpider(RequestsSpider):
+    """From each page on to the same site, with all the meta of the page, as many spiders do."""
+
+    def __init__(self, onward: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.onward = onward
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """One page of the other site for each page."""
+        if not response.url.startswith(self.onward):
+            number = len(self.made)
+            yield self.request(f"{self.onward}/{number}", meta=dict(response.meta))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_meta_of_another_response_keeps_the_pace(site: Site, mode: str) -> None:
+    """`meta=response.meta` carries `download_slot` to another host."""
+    slow, others = site.authority(SLOW), site.authorities(5, RULES)
+    result = crawl_in_child(
+        "tests.crawl.test_pace_everywhere.OnwardSpider",
+        many(),
+        mode=mode,
+        plans=[other.url("/a") for other in others],
+        onward=slow.url(""),
+    ).check()
+    assert len(result.downloaded) == 10
+    assert min(gaps(slow)) >= 0.4
+
+
+@ensureDeferred
+async def test_slots_of_the_operators_own_choice_keep_the_pace(site: Site) -> None:
+    """However many download slots serve a host, it is asked at its pace."""
+    slow = site.authority(SLOW)
+    plans = [{"url": slow.url(f"/{n}"), "meta": {"download_slot": f"s{n}"}} for n in range(5)]
+    (await crawl(settings=many(), plans=plans)).check()
+    assert len(slow.page_hits) == 5
+    assert min(gaps(slow)) >= 0.4
+
+
+@ensureDeferred
+async def test_a_slot_of_two_hosts_holds_up_only_the_slow_one(site: Site) -> None:
+    """A host that asks for nothing is not slowed by one that shares its download slot."""
+    slow, quick = site.authority(SLOW), site.authority(RULES)
+    urls = [shop.url(f"/{number}") for number in range(4) for shop in (slow, quick)]
+    plans = [{"url": url, "meta": {"download_slot": "shared"}} for url in urls]
+    (await crawl(settings=many(), plans=plans)).check()
+    assert min(gaps(slow)) >= 0.4
+    assert taken([quick]) < 0.9
+
+
+@ensureDeferred
+async def test_no_slot_is_changed(site: Site) -> None:
+    """Its class, its delay and its concurrency are Scrapy's, whatever a robots.txt asks for."""
+    slow = site.authority(SLOW)
+    seen: list[Any] = []
+
+    def watch(crawler: Crawler) -> None:
+        def reached(request: Request) -> None:
+            slot = crawler.engine.downloader.slots[request.meta["download_slot"]]
+            seen.append((type(slot), slot.delay, slot.concurrency))
+
+        crawler.keep = reached  # type: ignore[attr-defined]
+        crawler.signals.connect(reached, signal=signals.request_reached_downloader)
+
+    plans = [slow.url(f"/{n}") for n in range(3)]
+    (await crawl(settings=many(), plans=plans, prepare=watch)).check()
+    assert len(seen) == 4
+    assert set(seen) == {(Slot, 0.0, 8)}
+
+
+@ensureDeferred
+async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None:
+    """`dont_obey_robotstxt` waits for nothing; the next request waits from its end on."""
+    slow = site.authority(SLOW, Reply(200, "page", delay=0.3))
+    by = {"url": slow.url("/by"), "meta": {"dont_obey_robotstxt": True}}
+
+    class Spider(RequestsSpider):
+        def found(self, response: Response) -> Iterable[Any]:
+            if response.url.endswith("/1"):
+                yield self.request(**by)
+                yield self.request(slow.url("/2"))
+
+    (await crawl(Spider, settings=many(), plans=[slow.url("/1")])).check()
+    first, passing, second = slow.page_hits
+    assert passing.target == "/by"
+    assert passing.received - (first.sent or 0.0) < 0.3
+    assert second.received - (passing.sent or 0.0) >= 0.4
+
+
+@timed
+@ensureDeferred
+async def test_pages_from_the_http_cache_are_not_slowed(site: Site, tmp_path: Path) -> None:
+    """What Scrapy has in its cache asks nothing of the site, so it waits for no interval."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    urls = [slow.url(f"/{number}") for number in range(20)]
+    settings = many(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
+    (await crawl(settings=settings, plans=urls)).check()
+    slow.robots = "User-agent: *\nCrawl-delay: 10\n"
+    again = (await crawl(settings=settings, plans=urls)).check()
+    assert len(again.downloaded) == len(slow.page_hits) == 20
+    assert again.stats["elapsed_time_seconds"] < 5
+
+
+class LimboMiddleware:
+    """Holds some requests up for a second behind the gate, and drops them then."""
+
+    async def process_request(self, request: Request) -> None:
+        """A second goes by."""
+        if request.url.endswith("/limbo"):
+            await pause(1.0)
+            raise IgnoreRequest
+
+
+@ensureDeferred
+async def test_what_never_gets_to_its_host_holds_it_up_no_longer_than_it_is_there(
+    site: Site,
+) -> None:
+    """A host begins to ask for a pace while a request to it is under way that ends unheard."""
+    free = site.authority(RULES)
+    slow = site.authority(Reply(200, SLOW, delay=0.3), host=free.host)
+    settings = many(DOWNLOADER_MIDDLEWARES={LimboMiddleware: 950})
+    plans = [free.url("/limbo"), *(slow.url(f"/{number}") for number in range(3))]
+    result = (await crawl(settings=settings, plans=plans, timeout=10)).check()
+    assert result.downloaded == plans[1:]
+    assert min(gaps(slow)) >= 0.4
+
+
+class LateMiddleware:
+    """Holds some requests up ahead of the gate."""
+
+    async def process_request(self, request: Request) -> None:
+        """The request gets to the gate later."""
+        if "/late" in request.url:
+            await pause(0.5)
+
+
+@ensureDeferred
+async def test_what_gets_to_the_gate_after_the_rules_does_not_wait_for_itself(site: Site) -> None:
+    """The downloader has a request before the gate does; the host begins to ask in between."""
+    slow = site.authority(SLOW)
+    settings = many(DOWNLOADER_MIDDLEWARES={LateMiddleware: 50})
+    plans = [slow.url("/"), slow.url("/late1"), slow.url("/late2")]
+    result = (await crawl(settings=settings, plans=plans, timeout=10)).check()
+    assert result.downloaded == plans
+    assert min(gaps(slow)) >= 0.4
+
+
+class SlowMiddleware:
+    """Holds each page up behind the gate, as a middleware does that asks a service."""
+
+    async def process_request(self, request: Request) -> None:
+        """The page goes on later."""
+        if "/page" in request.url:
+            await pause(1.5)
+
+
+@ensureDeferred
+async def test_a_middleware_that_takes_its_time_does_not_lose_the_pace(site: Site) -> None:
+    """What it holds up counts as sent after a moment, so the next is an interval behind it."""
+    slow = site.authority(SLOW)
+    settings = many(DOWNLOADER_MIDDLEWARES={SlowMiddleware: 950})
+    plans = [slow.url(f"/page{number}") for number in range(4)]
+    (await crawl(settings=settings, plans=plans)).check()
+    assert len(slow.page_hits) == 4
+    assert min(gaps(slow)) >= 0.4
+
+
+class BusyMiddleware:
+    """Blocks the loop for longer than a request may be on its way, and takes a turn itself."""
+
+    async def process_request(self, request: Request) -> None:
+        """The loop is busy between two turns."""
+        if "/page" in request.url:
+            call_later(0, time.sleep, 1.2)
+            await pause(0.001)
+
+
+@ensureDeferred
+async def test_a_busy_loop_does_not_lose_the_pace(site: Site) -> None:
+    """A request that was let go is on its way, however long the loop is busy meanwhile."""
+    slow = site.authority(SLOW)
+    settings = many(DOWNLOADER_MIDDLEWARES={BusyMiddleware: 950})
+    plans = [slow.url(f"/page{number}") for number in range(4)]
+    (await crawl(settings=settings, plans=plans)).check()
+    assert len(slow.page_hits) == 4
+    assert min(gaps(slow)) >= 0.4
+
+
+class InlineSpider(RequestsSpider):
+    """Downloads another page of the same site from within each callback."""
+
+    async def page(self, response: Response) -> None:  # type: ignore[override]
+        """The inner page first."""
+        await self.crawler.engine.download_async(Request(response.url + "/inner"))
+        self._note(response.meta, status=response.status, final=response.url)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("most", [1, 16])
+def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, most: int) -> None:
+    """One place, one site that asks for a pace: each page and each inner page comes in its turn."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    result = crawl_in_child(
+        "tests.crawl.test_pace_everywhere.InlineSpider",
+        obey(CONCURRENT_REQUESTS=most),
+        mode=mode,
+        plans=[slow.url(f"/{n}") for n in range(4)],
+    ).check()
+    assert len(result.downloaded) == 4
+    assert len(slow.page_hits) == 8
+    assert min(gaps(slow)) >= 0.1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("most", [1, 16])
+def test_downloads_of_a_middleware_behind_the_gate_do_not_lock_up(
+    site: Site, mode: str, most: int
+) -> None:
+    """Each page waits for a token of its own site, which asks for a pace."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    result = crawl_in_child(
+        settings=obey(
+            CONCURRENT_REQUESTS=most,
+            DOWNLOADER_MIDDLEWARES={"tests.crawl.test_places.OwnTokenMiddleware": 950},
+        ),
+        mode=mode,
+        plans=[slow.url(f"/{n}/a") for n in range(4)],
+    ).check()
+    assert len(result.downloaded) == 4
+
+
+def others_beside(site: Site, slow: int) -> tuple[float, list[Authority]]:
+    """Seconds that 400 pages of ten sites take beside so many requests of a slow one."""
+    one, ten = site.authority("User-agent: *\nCrawl-delay: 1\n"), site.authorities(10, RULES)
+    plans = [one.url(f"/{n}") for n in range(slow)]
+    plans += [shop.url(f"/{n}") for n in range(40) for shop in ten]
+    settings = obey(REP_PARK_LIMIT=20, CLOSESPIDER_PAGECOUNT=400)
+    crawl_in_child(settings=settings, plans=plans)
+    return taken(ten), [one]
+
+
+@pytest.mark.slow
+def test_more_requests_of_a_slow_host_than_the_limit_hold_up_no_other(site: Site) -> None:
+    """The scheduler sees what waits, and prefers the others: at most 1.1 times what they need."""
+    ratios = []
+    for _ in range(3):  # the machine may be busy with something else
+        alone, _ = others_beside(site, 0)
+        beside, (one,) = others_beside(site, 200)
+        assert min(gaps(one), default=1.0) >= 1.0
+        ratios.append(beside / alone)
+        if ratios[-1] <= 1.1:
+            return
+    pytest.fail(f"they took {ratios} times as long")

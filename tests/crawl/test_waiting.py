@@ -1,0 +1,88 @@
+"""Requests that wait, in the order and beside the others as if they did not."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import crawl, crawl_in_child
+from tests.crawl.pacing import taken
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.silence import good_ones, pages
+from tests.replies import Hang, Reply
+from tests.site import Site
+from tests.timed import timed
+
+
+def inversions(site: Site, count: int, settings: dict[str, Any]) -> int:
+    """How often a page of higher priority came directly after one of lower priority."""
+    chance = random.Random(5)
+    shops = site.authorities(20, RULES)
+    plans = []
+    for number in range(count):
+        priority = chance.randint(0, 9)
+        url = shops[number % 20].url(f"/{priority}/{number}")
+        plans.append({"url": url, "priority": priority})
+    queue = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+    crawl_in_child(settings={**settings, **queue}, plans=plans, timeout=300)
+    hits = sorted((hit.received, hit.path) for shop in shops for hit in shop.page_hits)
+    assert len(hits) == count
+    order = [int(path.split("/")[1]) for _, path in hits]
+    return sum(later > earlier for earlier, later in pairwise(order))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("count", [4_000])
+def test_priorities_hold_as_well_as_without_robots_txt(site: Site, count: int) -> None:
+    """Mixed priorities: at most as many inversions as with ROBOTSTXT_OBEY off."""
+    assert inversions(site, count, obey()) <= inversions(site, count, {"ROBOTSTXT_OBEY": False})
+
+
+@timed
+@ensureDeferred
+async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
+    """Twenty sites land in the same moment: what waited goes by priority, whatever the site."""
+    shops = site.authorities(20, Reply(200, RULES, delay=0.5), Reply(200, "page", delay=0.02))
+    chance = random.Random(7)
+    plans = [
+        {"url": shop.url(f"/{priority}/{n}"), "priority": priority}
+        for n in range(5)
+        for shop in shops
+        for priority in [chance.randint(0, 9)]
+    ]
+    settings = obey(CONCURRENT_REQUESTS=4)
+    (await crawl(settings=settings, plans=plans)).check()
+    hits = sorted((hit.received, hit.path) for shop in shops for hit in shop.page_hits)
+    order = [int(path.split("/")[1]) for _, path in hits][8:]
+    assert sum(later > earlier + 1 for earlier, later in pairwise(order)) <= 10
+
+
+def seconds(site: Site, hung: int) -> float:
+    """What 100 pages of 50 sites take, from their first request on, behind so many silent sites."""
+    silent, good = site.authorities(hung, Hang()), good_ones(site, 0.1)
+    plans = [*(shop.url("/") for shop in silent), *pages(good)]
+    settings = obey(REP_TIMEOUT=20, CLOSESPIDER_PAGECOUNT=150)
+    crawl_in_child(settings=settings, plans=plans, timeout=120)
+    assert sum(len(shop.page_hits) for shop in good) == 100
+    asked = [hit.received for shop in silent for hit in shop.robots_hits]
+    begun = min(hit.received for shop in good for hit in shop.hits)
+    assert begun - min(asked, default=begun) < 5
+    return taken(good)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_300_silent_sites_ahead_hold_up_the_others_for_little(site: Site) -> None:
+    """A hundred pages take at most 1.5 times what they take alone; and they begin soon."""
+    ratios = []
+    for _ in range(3):  # the machine may be busy with something else
+        alone, beside = seconds(site, 0), seconds(site, 300)
+        ratios.append(beside / alone)
+        if ratios[-1] <= 1.5:
+            return
+    pytest.fail(f"they took {ratios} times as long")
