@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.protocol.rules import RobotsTxt, Rule, Verdict
+from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
 
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon

@@ -10,13 +10,15 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.cache import RobotsCache
-from scrapy_rep.fetcher import RobotsFetcher
+from scrapy_rep.awaiting import Turns
+from scrapy_rep.caching.cache import RobotsCache
+from scrapy_rep.caching.refresh import Inquiry
+from scrapy_rep.caching.store_adapter import Shelf, open_shelf
+from scrapy_rep.fetching.fetcher import RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
-from scrapy_rep.inquiry import Inquiry
 from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.robotparser import announce, heard
 from scrapy_rep.scheduling import fetches
 from scrapy_rep.scheduling.hosts import Hosts
@@ -25,10 +27,8 @@ from scrapy_rep.scheduling.room import WaitingRoom
 from scrapy_rep.scheduling.shutdown import Shutdown
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
-from scrapy_rep.shelf import Shelf, open_shelf
-from scrapy_rep.starts import StartRequests
+from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
-from scrapy_rep.waiting import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.protocol.rules import Verdict
+    from scrapy_rep.protocol.robotstxt import Verdict
 
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"

@@ -9,7 +9,7 @@ from scrapy.exceptions import IgnoreRequest
 if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.outcome import Cause
-    from scrapy_rep.protocol.rules import Verdict
+    from scrapy_rep.protocol.robotstxt import Verdict
 
 
 class RobotsForbidden(IgnoreRequest):

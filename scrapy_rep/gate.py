@@ -15,19 +15,19 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.page import page_of
+from scrapy_rep.fetching.cancellable_downloads import TRANSFER
+from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.rules import Verdict
+from scrapy_rep.protocol.robotstxt import Verdict
 from scrapy_rep.scheduling.shutdown import TOO_LATE
-from scrapy_rep.transfers import TRANSFER
 
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_rep.cache import RobotsCache
+    from scrapy_rep.caching.cache import RobotsCache
+    from scrapy_rep.caching.cached_rules import Known
     from scrapy_rep.identity import Identity
-    from scrapy_rep.known import Known
     from scrapy_rep.scheduling.politeness import Politeness
     from scrapy_rep.scheduling.queues import Waiting
     from scrapy_rep.scheduling.room import WaitingRoom

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.robotstxt import RobotParser
 
-from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.awaiting import DeadlineError, within
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.waiting import DeadlineError, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from scrapy.statscollectors import StatsCollector
 if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.outcome import Unreachable
-    from scrapy_rep.protocol.rules import Verdict
+    from scrapy_rep.protocol.robotstxt import Verdict
 
 logger = logging.getLogger("scrapy_rep")
 

@@ -9,15 +9,15 @@ from typing import Any
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.cache import RobotsCache
-from scrapy_rep.inquiry import Inquiry
-from scrapy_rep.known import Known
+from scrapy_rep.caching.cache import RobotsCache
+from scrapy_rep.caching.cached_rules import Known
+from scrapy_rep.caching.refresh import Inquiry
+from scrapy_rep.caching.store_adapter import Shelf
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer
 from scrapy_rep.protocol.outcome import Cause, Outcome, Success, Unreachable
 from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.protocol.rules import RobotsTxt
-from scrapy_rep.shelf import Shelf
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
 from tests.crawl.leftovers import turn

@@ -26,8 +26,15 @@ OPTIONAL = {"redis"}
 REACTOR = "twisted.internet.reactor"
 """What installs a reactor when it is imported, so that it must wait until one is running."""
 
-OUTSIDE = {"scrapy_rep.protocol": set(), "scrapy_rep.stores": OPTIONAL}
+OUTSIDE = {
+    "scrapy_rep.matching": set(),
+    "scrapy_rep.protocol": set(),
+    "scrapy_rep.stores": OPTIONAL,
+}
 """A room, and what it may import from outside the standard library."""
+
+PURE = {"matching", "protocol"}
+"""Packages without a clock, a network or a memory of their own."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
 """What gives a room a clock, a network or a memory of its own."""
@@ -57,57 +64,48 @@ def room_of(path: Path) -> str:
 
 ROOMS = {room_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
-PROTOCOL = {room for room in ROOMS if room.startswith("scrapy_rep.protocol.")}
-ACCESS = {
-    "scrapy_rep.protocol.authority": set(),
-    "scrapy_rep.protocol.outcome": set(),
-    "scrapy_rep.protocol.freshness": set(),
-    "scrapy_rep.protocol.entry": set(),
-    "scrapy_rep.protocol.policy": {"scrapy_rep.protocol.entry", "scrapy_rep.protocol.outcome"},
-}
-"""The rooms that know when and how a robots.txt is fetched; all others read the text of one."""
+EVERYTHING = {"scrapy_rep"}
+"""What may be imported by the modules that only connect the others."""
 
-ENGINE = {
-    "scrapy_rep.exceptions",
-    "scrapy_rep.known",
-    "scrapy_rep.protocol",
-    "scrapy_rep.stats",
-    "scrapy_rep.stores.base",
-    "scrapy_rep.waiting",
-}
 MAY_IMPORT: dict[str, set[str]] = {
-    **ACCESS,
-    **dict.fromkeys(PROTOCOL - set(ACCESS), PROTOCOL - set(ACCESS)),
-    "scrapy_rep.protocol.profiles": set(),
-    "scrapy_rep.stores": {
-        "scrapy_rep.protocol.authority",
-        "scrapy_rep.protocol.entry",
-        "scrapy_rep.protocol.policy",
-        "scrapy_rep.stores",
+    "matching": set(),
+    "protocol": {"matching"},
+    "page_url": {"protocol"},
+    "awaiting": set(),
+    "stats": {"protocol"},
+    "exceptions": {"protocol"},
+    "settings": {"protocol", "stores.uri"},
+    "identity": {"protocol", "settings", "stats"},
+    "start_requests": {"exceptions", "protocol", "stats"},
+    "robotparser": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
+    "stores": {"protocol.authority", "protocol.entry", "protocol.policy"},
+    "scrapy_internals": set(),
+    "fetching": {"awaiting", "protocol", "scheduling", "scrapy_internals", "settings", "stats"},
+    "caching": {"awaiting", "protocol", "settings", "stats", "stores"},
+    "scheduling": {
+        "awaiting",
+        "caching",
+        "page_url",
+        "protocol",
+        "scrapy_internals",
+        "settings",
+        "stats",
     },
-    "scrapy_rep.exceptions": {"scrapy_rep.protocol"},
-    "scrapy_rep.stats": {"scrapy_rep.protocol"},
-    "scrapy_rep.cache": {
-        *ENGINE,
-        "scrapy_rep.flight",
-        "scrapy_rep.inquiry",
-        "scrapy_rep.shelf",
+    "gate": {
+        "caching",
+        "exceptions",
+        "fetching",
+        "identity",
+        "page_url",
+        "protocol",
+        "scheduling",
+        "stats",
     },
-    "scrapy_rep.flight": {"scrapy_rep.known", "scrapy_rep.waiting"},
-    "scrapy_rep.inquiry": {*ENGINE, "scrapy_rep.shelf"},
-    "scrapy_rep.scrapy_internals": {"scrapy_rep.scrapy_internals"},
-    "scrapy_rep.scheduling": {
-        "scrapy_rep.known",
-        "scrapy_rep.page",
-        "scrapy_rep.protocol",
-        "scrapy_rep.scheduling",
-        "scrapy_rep.scrapy_internals",
-        "scrapy_rep.settings",
-        "scrapy_rep.stats",
-        "scrapy_rep.waiting",
-    },
+    "downloadermiddlewares": EVERYTHING,
+    "addon": EVERYTHING,
+    "": EVERYTHING,
 }
-"""A room, and the rooms that it and those below it may import; a room not named is the edge."""
+"""Each package and each module beside the packages, and what it may import besides itself."""
 
 
 @cache
@@ -146,10 +144,9 @@ def within(room: str, other: str) -> bool:
     return room == other or room.startswith(other + ".")
 
 
-def rule_for(room: str) -> set[str] | None:
-    """The rooms that a room may import; None for the edge."""
-    names = [name for name in MAY_IMPORT if within(room, name)]
-    return MAY_IMPORT[max(names, key=len)] if names else None
+def outer(room: str) -> str:
+    """The package or module right below ``scrapy_rep`` that a module belongs to; "" for itself."""
+    return room.split(".")[1] if "." in room else ""
 
 
 def top(module: str) -> str:
@@ -162,12 +159,19 @@ def is_ours(module: str) -> bool:
     return top(module) == "scrapy_rep"
 
 
+def test_every_package_and_module_is_in_the_table() -> None:
+    """None is left out, so that none may import what it likes."""
+    assert {outer(room) for room in ROOMS} == set(MAY_IMPORT)
+
+
 def test_rooms_import_only_rooms_they_may() -> None:
-    """The protocol knows itself alone, stores know entries, the cache knows no fetcher."""
+    """The table says who may import whom."""
     for found in imports():
-        allowed = rule_for(found.room)
-        if is_ours(found.target) and allowed is not None:
-            assert any(within(found.target, other) for other in allowed), str(found)
+        if is_ours(found.target):
+            allowed = MAY_IMPORT[outer(found.room)]
+            names = {f"scrapy_rep.{name}" for name in (*allowed, outer(found.room))}
+            known = allowed == EVERYTHING or any(within(found.target, name) for name in names)
+            assert known, str(found)
 
 
 def test_protocol_and_stores_know_the_standard_library_only() -> None:
@@ -179,17 +183,17 @@ def test_protocol_and_stores_know_the_standard_library_only() -> None:
                 assert top(found.target) in known, str(found)
 
 
-def test_protocol_has_no_clock_network_or_log() -> None:
+def test_pure_packages_have_no_clock_network_or_log() -> None:
     """Octets and numbers in, values out: `now` is an argument."""
     for found in imports():
-        if within(found.room, "scrapy_rep.protocol"):
+        if outer(found.room) in PURE:
             assert top(found.target) not in WORLD, str(found)
 
 
 def test_cache_gets_its_clock_handed_in() -> None:
     """So that a test can let a day pass; it may measure how long things take."""
     for found in imports():
-        if found.room == "scrapy_rep.cache" and found.target == "time":
+        if outer(found.room) == "caching" and found.target == "time":
             assert found.name == "monotonic", str(found)
 
 

@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from typing import Final
 
+from scrapy_rep.matching.first_match import FirstMatch
+from scrapy_rep.matching.rule_set import LongestMatch, MergedMatch
 from scrapy_rep.protocol import groups
-from scrapy_rep.protocol.firstmatch import FirstMatch
 from scrapy_rep.protocol.groups import Lines, Patterns
-from scrapy_rep.protocol.path import form_of
+from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import Profile
-from scrapy_rep.protocol.ruleset import LongestMatch, MergedMatch
 
 _Part = LongestMatch | FirstMatch
 _Source = Patterns | list[tuple[bool, str]]

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Final, NamedTuple
 
-from scrapy_rep.protocol import agent as tokens
-from scrapy_rep.protocol import blocks, syntax
+from scrapy_rep.protocol import fast_path, syntax
+from scrapy_rep.protocol import product_token as tokens
 from scrapy_rep.protocol.profiles import Profile
 from scrapy_rep.protocol.syntax import Record
 
@@ -109,12 +109,12 @@ def patterns_for(
     If one of several groups that apply is large, its patterns come last and apart from the others.
     """
     if profile.lines_are_ordinary:
-        found = blocks.blocks(text, wanted, profile)
+        found = fast_path.blocks(text, wanted, profile)
         if found is not None:
             token, texts = found
             if len(texts) == 1:
-                return token, [blocks.patterns(texts[0], profile)]
-            return token, [*map(blocks.patterns, texts, repeat(profile))]
+                return token, [fast_path.patterns(texts[0], profile)]
+            return token, [*map(fast_path.patterns, texts, repeat(profile))]
     token, records = records_for(syntax.squeezed(text), wanted, profile)
     return token, [_sorted(_rules_of(part, profile)) for part in _parts(records)]
 

@@ -1,7 +1,7 @@
 """Octets of a robots.txt become lines, and lines become records.
 
 RFC 9309 section 2.2. Two ways lead from the octets to the rules: the records of this room, one at
-a time and exact for every profile, and the short cut of :mod:`scrapy_rep.protocol.blocks` for
+a time and exact for every profile, and the short cut of :mod:`scrapy_rep.protocol.fast_path` for
 files that are written in the ordinary manner. Text is ``str`` with one character for each octet
 (Latin-1), as matching is by octets and Python's ``str`` methods are quicker than a loop.
 """

@@ -13,7 +13,7 @@ from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
-from scrapy_rep.page import page_of
+from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import authority_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.scheduling.pace import RequestedPace
+    from scrapy_rep.protocol.requested_pace import RequestedPace
 
     Asker: TypeAlias = tuple[Authority, tuple[str, ...]]
     """Whose robots.txt asks, and which agent it asks."""

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep import stats as names
-from scrapy_rep.protocol.rules import Verdict
-from scrapy_rep.scheduling.pace import RequestedPace
+from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.protocol.robotstxt import Verdict
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.known import Known
+    from scrapy_rep.caching.cached_rules import Known
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.rules import RobotsTxt
+    from scrapy_rep.protocol.robotstxt import RobotsTxt
     from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.settings import RepSettings

@@ -61,11 +61,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
+    from scrapy_rep.awaiting import Turns
+    from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.scheduling.hosts import Asker
-    from scrapy_rep.scheduling.pace import RequestedPace
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.waiting import Turns
 
 _STUCK = 0.2
 """Seconds in which nothing moves and nothing is downloaded, after which a request goes anyway."""

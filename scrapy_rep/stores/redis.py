@@ -37,7 +37,7 @@ import redis
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError, useful_until
-from scrapy_rep.stores.breaker import Breaker
+from scrapy_rep.stores.circuit_breaker import Breaker
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,

@@ -13,7 +13,7 @@ has failed by then, and its first reply ends the outage.
   connection of a thread that has been busy for :data:`CUT_AFTER`: the timeout of a socket does not
   help against a server that sends an octet now and then.
 - After three failures in a row the server is left alone for a while
-  (:mod:`scrapy_rep.stores.breaker`). Any reply ends that, however late it is.
+  (:mod:`scrapy_rep.stores.circuit_breaker`). Any reply ends that, however late it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any
 import redis
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.breaker import Breaker
+from scrapy_rep.stores.circuit_breaker import Breaker
 from scrapy_rep.stores.redis_client import Client, Command
 
 THREADS = 2

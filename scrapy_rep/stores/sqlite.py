@@ -6,8 +6,8 @@ system's cache. A disk that is busy may take a hundred times that. So a slow loo
 were quick does the caller read for itself again. Of 200 look-ups one at most holds up the event
 loop, whatever the disk does.
 
-Another thread writes what was put, in batches (:mod:`scrapy_rep.stores.writer`). A process that is
-killed loses the batch it had not written, about 50 ms of puts; what was flushed is safe
+Another thread writes what was put, in batches (:mod:`scrapy_rep.stores.sqlite_writer`). A process
+that is killed loses the batch it had not written, about 50 ms of puts; what was flushed is safe
 (write-ahead log, ``synchronous = NORMAL``: only a power cut may take the last commits, never the
 file).
 """
@@ -24,13 +24,13 @@ from pathlib import Path
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError
-from scrapy_rep.stores.batch import Batch
-from scrapy_rep.stores.database import START_PATIENCE, Database
-from scrapy_rep.stores.header import ForeignError
-from scrapy_rep.stores.tables import Tables
-from scrapy_rep.stores.tidying import Tidier
-from scrapy_rep.stores.transaction import DamagedError
-from scrapy_rep.stores.writer import Writer
+from scrapy_rep.stores.sqlite_batch import Batch
+from scrapy_rep.stores.sqlite_file import START_PATIENCE, Database
+from scrapy_rep.stores.sqlite_header import ForeignError
+from scrapy_rep.stores.sqlite_tables import Tables
+from scrapy_rep.stores.sqlite_tidying import Tidier
+from scrapy_rep.stores.sqlite_transaction import DamagedError
+from scrapy_rep.stores.sqlite_writer import Writer
 
 SLOW_READ = 0.0005
 """Seconds after which a look-up counts as slow: it read from the disk, not from a cache."""
@@ -45,7 +45,7 @@ class SqliteStore(Store):
     Keys begin with ``prefix``; ``keep`` is how many seconds a good copy is of use. Entries are
     dated by ``clock``, leases by ``machine_clock``, which the processes of a machine share.
 
-    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.header`). A file
+    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_header`). A file
     that cannot be opened makes each call raise ``StoreError``, and is tried again with each batch.
     Several threads may use a store, several processes a file.
     """

@@ -16,7 +16,7 @@ from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_rep import RepDownloaderMiddleware
-from scrapy_rep.scheduling.pace import RequestedPace
+from scrapy_rep.protocol.requested_pace import RequestedPace
 
 COUNTS = (100, 1_000, 10_000)
 GOING = 1_000

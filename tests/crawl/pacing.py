@@ -15,7 +15,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.waiting import pause
+from scrapy_rep.awaiting import pause
 from tests.crawl.spiders import Plan, RequestsSpider
 from tests.site import Authority
 

@@ -19,7 +19,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 
-from scrapy_rep.waiting import pause
+from scrapy_rep.awaiting import pause
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey

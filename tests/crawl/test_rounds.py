@@ -199,7 +199,7 @@ async def test_a_lease_that_does_not_end_shuts_no_site(
     site: Site, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the term of a lease and the time of a round a worker fetches for itself."""
-    monkeypatch.setattr("scrapy_rep.inquiry.LEASE_TERM", 1.0)
+    monkeypatch.setattr("scrapy_rep.caching.refresh.LEASE_TERM", 1.0)
     shop = site.authority(RULES)
     other = place.open()
     assert told(other.lease(key_of(shop), 600.0))

@@ -281,7 +281,7 @@ async def test_a_custom_store_that_hangs_changes_no_verdict(
     site: Site, monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
     """A Future that is never completed is given up, and what waits for it is not kept."""
-    monkeypatch.setattr("scrapy_rep.merging.PATIENCE", 0.3)
+    monkeypatch.setattr("scrapy_rep.caching.merging.PATIENCE", 0.3)
     plans, expected = plans_of(site)
     settings = obey(REP_STORE=f"{__name__}.{store}", REP_TIMEOUT=2)
     result = await crawl(settings=settings, plans=plans)

@@ -23,7 +23,7 @@ from scrapy.exceptions import DontCloseSpider, ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy_redis.queue import PriorityQueue
 
-from scrapy_rep import inquiry
+from scrapy_rep.caching import refresh as inquiry
 from tests.crawl.harness import MODES, settings_of
 from tests.crawl.plugin import obey
 from tests.crawl.result import Problem

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from scrapy_rep.protocol.verdict import Verdict
 

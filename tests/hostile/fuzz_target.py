@@ -12,7 +12,7 @@ import atheris
 
 with atheris.instrument_imports():
     from scrapy_rep.protocol.profiles import PROFILES
-    from scrapy_rep.protocol.rules import RobotsTxt
+    from scrapy_rep.protocol.robotstxt import RobotsTxt
     from tests.hostile import oracle
 
 # With a line limit that is never reached, nothing is different but that the short cut is not taken.

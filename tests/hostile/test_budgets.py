@@ -16,7 +16,7 @@ from functools import cache
 import pytest
 
 from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from tests.benchmarks import inputs
 from tests.timed import timed

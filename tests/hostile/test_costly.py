@@ -1,6 +1,6 @@
 """No file and URL that are made for each other cost more than they may.
 
-RFC 9309 section 3. The budget of :mod:`scrapy_rep.protocol.budget` bounds a question about a body
+RFC 9309 section 3. The budget of :mod:`scrapy_rep.matching.budget` bounds a question about a body
 of 500 KiB: 30 ms of processor time for a URL of 2 KB and 100 ms for one of 8 KB, twice that for a
 verdict, and 200 ms more for the first question, which reads the body.
 """
@@ -15,7 +15,7 @@ from functools import cache
 import pytest
 
 from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from scrapy_rep.protocol.verdict import NO_RULE_MATCHES, TOO_COSTLY
 from tests.benchmarks import inputs

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.hostile import oracle
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from scrapy_rep.protocol.profiles import PROFILES, Profile, named
-from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 EXAMPLE_1994_1 = b"""\
 # robots.txt for http://www.example.com/

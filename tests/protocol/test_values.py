@@ -17,7 +17,7 @@ import pytest
 
 import scrapy_rep
 from scrapy_rep.protocol.profiles import PROFILES, RFC9309
-from scrapy_rep.protocol.rules import RobotsTxt, Rule, Verdict
+from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
 from tests.benchmarks import inputs
 from tests.hostile.test_budgets import BODIES
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol.rules import RobotsTxt
+from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.breaker import Breaker
+from scrapy_rep.stores.circuit_breaker import Breaker
 from scrapy_rep.stores.redis import PATIENCE, RedisStore
 from scrapy_rep.stores.redis_pool import THREADS
 from tests.stores.contract import now

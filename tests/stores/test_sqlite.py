@@ -13,8 +13,8 @@ import pytest
 
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.sqlite import QUICK_READS, SqliteStore
-from scrapy_rep.stores.transaction import DamagedError
-from scrapy_rep.stores.writer import QUEUE_LIMIT
+from scrapy_rep.stores.sqlite_transaction import DamagedError
+from scrapy_rep.stores.sqlite_writer import QUEUE_LIMIT
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.samples import authority, entry, told
 
@@ -53,7 +53,7 @@ def test_a_slow_disk_holds_up_one_look_up_in_two_hundred(tmp_path: Path) -> None
 
 def test_a_full_queue_refuses_puts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that does not come along does not take memory without bound."""
-    monkeypatch.setattr("scrapy_rep.stores.writer.BATCH_DELAY", 60.0)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.BATCH_DELAY", 60.0)
     store = SqliteStore(tmp_path / "robots.db", clock=now)
     store.put(authority(0), entry())
     with pytest.raises(StoreError, match="wait to be written"):  # noqa: PT012 (which of them)
@@ -85,7 +85,7 @@ def test_a_damage_that_stays_is_a_store_error(
     def damaged(*_: object) -> None:
         raise DamagedError("scripted")
 
-    monkeypatch.setattr("scrapy_rep.stores.batch.Batch.write_some", damaged)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_batch.Batch.write_some", damaged)
     store.put(authority(), entry())
     with pytest.raises(StoreError, match="again and again"):
         store.flush()

@@ -227,7 +227,7 @@ def test_a_full_disk_is_a_store_error_and_reading_goes_on(
 
     Once there is space, all of them are written.
     """
-    monkeypatch.setattr("scrapy_rep.stores.writer.RETRY_DELAY", 0.1)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 0.1)
     store = SqliteStore(tmp_path / "robots.db", clock=now)
     store.put(authority(0), entry(0))
     store.flush()

@@ -18,8 +18,8 @@ import pytest
 
 from scrapy_rep.stores import open_store
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.header import APPLICATION, check_owner
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.sqlite_header import APPLICATION, check_owner
 from tests.stores.contract import now
 from tests.stores.samples import NOW, authority, entry, failure, full_entry, gone, refused, told
 from tests.stores.test_codec import V1_FULL, V1_GONE

@@ -13,8 +13,8 @@ import pytest
 
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores.base import MONTH
-from scrapy_rep.stores.database import SPARE_PAGES
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.sqlite_file import SPARE_PAGES
 from tests.stores.contract import now
 from tests.stores.samples import NOW, authority, entry, failure, gone, told
 from tests.stores.test_codec import V1_GONE
@@ -40,7 +40,7 @@ def test_what_is_of_no_use_any_more_goes_and_the_file_shrinks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RFC 9309 section 2.4: copies go after a month, missing ones after a week, failures a day."""
-    monkeypatch.setattr("scrapy_rep.stores.tidying.TIDY_INTERVAL", 0.05)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_tidying.TIDY_INTERVAL", 0.05)
     path, moment = tmp_path / "robots.db", [NOW]
     store = SqliteStore(path, clock=lambda: moment[0], machine_clock=now)
     for number in range(800):
@@ -69,7 +69,7 @@ def test_a_good_copy_is_kept_for_as_long_as_it_may_be_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RFC 9309 section 2.3.1.4: where a copy is used for a year it is kept for a year."""
-    monkeypatch.setattr("scrapy_rep.stores.tidying.TIDY_INTERVAL", 0.05)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_tidying.TIDY_INTERVAL", 0.05)
     moment = [NOW]
     store = SqliteStore(
         tmp_path / "robots.db", keep=365 * DAY, clock=lambda: moment[0], machine_clock=now

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_rep.stores.base import PREFIX, StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.tables import LONGEST_LEASE
+from scrapy_rep.stores.sqlite_tables import LONGEST_LEASE
 from tests.stores.contract import now
 from tests.stores.samples import NOW, authority, entry, failure, told
 from tests.timed import timed
@@ -45,8 +45,8 @@ def flush_in_the_end(store: SqliteStore) -> None:
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where a file may be; the writer is not patient."""
-    monkeypatch.setattr("scrapy_rep.stores.writer.RETRY_DELAY", 0.5)
-    monkeypatch.setattr("scrapy_rep.stores.database.WRITE_PATIENCE", 0.2)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 0.5)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_file.WRITE_PATIENCE", 0.2)
     return tmp_path / "robots.db"
 
 
@@ -129,7 +129,7 @@ def test_of_what_waits_the_newest_of_each_authority_is_kept(
     value: int,
 ) -> None:
     """Up to the limit all is kept; the rest is an error, and is counted."""
-    monkeypatch.setattr(f"scrapy_rep.stores.writer.{limit}", value)
+    monkeypatch.setattr(f"scrapy_rep.stores.sqlite_writer.{limit}", value)
     store = SqliteStore(path, clock=now)
     body = b"#" * 238
     with locked(path):

@@ -1,0 +1,127 @@
+"""What is known of an authority, as requests see it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from sys import getsizeof
+from typing import TYPE_CHECKING
+
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
+from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.policy import Decision
+from scrapy_rep.protocol.robotstxt import Verdict
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.requested_pace import RequestedPace
+    from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+_ENTRY_SIZE = 1_000
+"""Octets that an authority costs besides its rules: measured, rounded up."""
+
+
+class Known:
+    """An entry, what policy makes of it, and its rules parsed; good from ``since`` to ``until``.
+
+    ``answer`` is the answer in force, ``failure`` what has failed since.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_held",
+        "answer",
+        "at_will",
+        "decision",
+        "entry",
+        "evicted",
+        "failure",
+        "pace",
+        "robots",
+        "since",
+        "size",
+        "until",
+    )
+
+    def __init__(
+        self,
+        entry: Entry,
+        in_force: tuple[Answer | None, Failure | None],
+        decision: Decision,
+        robots: RobotsTxt | None,
+        since: float,
+        until: float,
+    ):
+        self.entry = entry
+        self.answer, self.failure = in_force
+        self.decision = decision
+        self.robots = robots
+        self.since = since - CLOCK_TOLERANCE
+        self.until = until
+        self.size = 0
+        self.evicted = False
+        """Whether the entry came from ``Evicted``, which still has it."""
+        self._held = _size_of(entry, None if robots is None else self.answer)
+        self.pace: RequestedPace | None = None
+        self.at_will: tuple[str, ...] | None = None
+        """The agent that was last found to be asked for no pace."""
+
+    def holds(self, now: float) -> bool:
+        """Return whether this may be told at ``now``, in seconds since the epoch."""
+        return self.since <= now < self.until
+
+    @property
+    def stale(self) -> bool:
+        """Whether the rules are a last good copy, followed while the authority is unreachable."""
+        return self.robots is not None and self.failure is not None
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether all is disallowed because the rules are undefined (RFC 9309 2.3.1.4)."""
+        return self.robots is None and self.failure is not None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether nothing was learnt because the crawl is closing."""
+        return self.failure is not None and self.failure.cause == Cause.CLOSING
+
+    def weigh(self) -> int:
+        """Measure the memory that this takes; return by how many octets it has grown."""
+        before = self.size
+        self.size = self._held + (self.robots.size if self.robots is not None else 0)
+        return self.size - before
+
+    def allows(self, authority: Authority, url: str, agent: tuple[str, ...]) -> bool:
+        """Return True if ``agent`` may request ``url``, and False if not, or if that is unknown."""
+        if self.robots is not None:
+            return self.robots.allowed(url, agent)
+        return self.decision is Decision.ALLOW_ALL or url == authority.robots_uri
+
+    def verdict(self, authority: Authority, url: str, agent: tuple[str, ...]) -> Verdict:
+        """Return what :meth:`allows` returns, and why."""
+        if self.robots is not None:
+            verdict = self.robots.verdict(url, agent)
+            if self.stale:
+                return replace(verdict, reason=f"{verdict.reason} (last good copy)")
+            return verdict
+        if url == authority.robots_uri:
+            return Verdict(allowed=True, reason="robots.txt itself")
+        if self.decision is Decision.ALLOW_ALL:
+            return Verdict(allowed=True, reason="unavailable")
+        if self.unreachable or self.answer is None:
+            return Verdict(allowed=False, reason="unreachable")
+        return Verdict(allowed=False, reason=f"access denied ({self.answer.status})")
+
+
+def _size_of(entry: Entry, parsed: Answer | None) -> int:
+    """Return the octets of memory that an entry takes, without the body of the answer ``parsed``.
+
+    The rules parsed from that body include its octets in their own size.
+    """
+    size = _ENTRY_SIZE
+    for answer in (entry.answer, entry.refusal):
+        if answer is not None:
+            texts = (answer.uri, *answer.redirects, answer.etag, answer.last_modified)
+            size += sum(getsizeof(text) for text in texts)
+            if answer is not parsed and answer.body is not None:
+                size += len(answer.body)
+    return size

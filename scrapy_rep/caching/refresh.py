@@ -1,0 +1,235 @@
+"""One inquiry about an authority: the store first, then a round of one to a few fetches.
+
+Where several workers share a store, one of them makes all attempts of a round, and the pauses
+between them, under one lease. The others read the outcome from the store, a failure as well as an
+answer, so that an authority that is down is asked as often by a hundred workers as by one. A lease
+lasts for :data:`LEASE_TERM` and is renewed while the round lasts. So a round may take a minute, but
+a worker that is killed holds up the others for no longer than the term. If a lease never ends,
+because the store or its holder is at fault, they wait for the term and one round, and then fetch
+for themselves.
+
+Failures on our own side (a proxy, a fault) say nothing about the authority. They are not stored,
+and the next worker tries.
+
+The store may have failed at the first look-up, or another worker may have put something since. So
+after a failed fetch the store is asked once more, and the last good copy that it keeps is followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep import stats as names
+from scrapy_rep.awaiting import pause, repeated
+from scrapy_rep.caching.store_adapter import NOT_SHARED
+from scrapy_rep.protocol.entry import Answer, Entry, merge
+from scrapy_rep.protocol.outcome import Cause, NotModified, Outcome, Unreachable
+from scrapy_rep.protocol.policy import (
+    Decision,
+    Fetch,
+    Policy,
+    confirmable,
+    decide,
+    learn,
+    retry_at,
+)
+
+if TYPE_CHECKING:
+    from scrapy_rep.caching.store_adapter import Shelf
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.stats import RepStats
+
+LEASE_TERM = 10.0
+"""Seconds after which a lease that is not renewed ends; it is renewed every third of that."""
+
+_POLL = (0.1, 0.5)
+"""Seconds between two looks at the store while another worker fetches: at first, and at most."""
+
+# The failures that may be over at the next attempt; a refused redirect will be refused again.
+_WORTH_RETRYING = frozenset(
+    {Cause.STATUS, Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT, Cause.ERROR}
+)
+
+
+class Inquiry:
+    """Finds out what is to be known of an authority from now on.
+
+    ``fetch(authority, page, copy)`` returns an outcome, ``clock()`` seconds since the epoch.
+    ``timeout`` is what one fetch may take, ``retry_delays`` the pauses before further attempts,
+    all in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        fetch: Callable[[Authority, Any, Answer | None], Awaitable[Outcome]],
+        shelf: Shelf,
+        clock: Callable[[], float],
+        policy: Policy,
+        stats: RepStats,
+        timeout: float = 15.0,
+        retry_delays: tuple[float, ...] = (),
+    ):
+        self._fetch = fetch
+        self._shelf = shelf
+        self._clock = clock
+        self._policy = policy
+        self._stats = stats
+        self._timeout = timeout
+        self._retry_delays = retry_delays
+
+    @property
+    def patience(self) -> float:
+        """The seconds after which an inquiry must be over, with some to spare.
+
+        With a store, another worker may be killed in its round, and a second one may make a whole
+        round, before this one does.
+        """
+        term = LEASE_TERM if self._shelf.stores else 0.0
+        return 2.0 * self._longest_round + term + 1.0
+
+    @property
+    def _longest_round(self) -> float:
+        attempts = 1 + len(self._retry_delays)
+        return attempts * self._timeout + sum(self._retry_delays)
+
+    async def ask(
+        self,
+        authority: Authority,
+        page: Any,
+        resident: Entry | None,
+        waiting: Callable[[], Sequence[Any]],
+    ) -> Entry:
+        """Return the newest entry there is, after a round of fetches if one is due.
+
+        ``page`` is the request that asks, ``resident`` what memory holds. ``waiting()`` returns
+        the requests that wait; without any, no further attempt is made. Each attempt goes through
+        the proxy of another of them, because the proxy may be what failed.
+        """
+        entry, lease = await self._turn(authority, resident)
+        if lease is None and entry is not None:
+            return entry
+        if lease is None or lease == NOT_SHARED:
+            return await self._round(authority, page, entry, waiting)
+        renew = partial(self._shelf.renew, authority, lease, LEASE_TERM)
+        try:
+            with repeated(LEASE_TERM / 3, renew):
+                return await self._round(authority, page, entry, waiting)
+        finally:
+            self._shelf.release(authority, lease)
+
+    async def _round(
+        self,
+        authority: Authority,
+        page: Any,
+        entry: Entry | None,
+        waiting: Callable[[], Sequence[Any]],
+    ) -> Entry:
+        """Fetch, again after each delay while that may help, and store what was learnt."""
+        delays = iter(self._retry_delays)
+        attempt = 0
+        while True:
+            outcome = await self._fetch(authority, page, confirmable(entry, self._policy))
+            if isinstance(outcome, Unreachable):
+                entry = await self._newest(authority, entry)
+            learnt = learn(entry, outcome, self._clock(), self._policy)
+            delay = next(delays, None)
+            if delay is None or not waiting() or not self._again(outcome, learnt, delay):
+                if not (isinstance(outcome, Unreachable) and outcome.ours):
+                    self._shelf.keep(authority, learnt)
+                self._report(authority, outcome, learnt)
+                return learnt
+            await pause(delay)
+            attempt += 1
+            pages = [other for other in waiting() if other is not None] or [page]
+            page = pages[attempt % len(pages)]
+
+    async def _turn(
+        self, authority: Authority, resident: Entry | None
+    ) -> tuple[Entry | None, str | None]:
+        """Return what is known, and a lease if this worker is to fetch.
+
+        The lease is ``None`` if what is known will do, and :data:`NOT_SHARED` if this worker is to
+        fetch without one.
+        """
+        refresh = resident is not None
+        known = self._shelf.evicted(authority) if resident is None else resident
+        first = entry = await self._newest(authority, known)
+        if self._will_do(entry, refresh):
+            return entry, None
+        wait, longest = _POLL
+        waited = 0.0
+        while True:
+            lease = await self._shelf.lease(authority, LEASE_TERM)
+            if lease == NOT_SHARED:
+                return entry, lease
+            if lease is None:
+                if self._decision(entry) is not Decision.WAIT:
+                    return entry, None  # another worker refreshes what may still be used
+                if waited > LEASE_TERM + self._longest_round:
+                    return entry, NOT_SHARED
+                await pause(wait)
+                waited += wait
+                wait = min(longest, 1.5 * wait)
+            try:
+                entry = await self._newest(authority, known)
+            except BaseException:
+                self._shelf.release(authority, lease or NOT_SHARED)
+                raise
+            entry = self._settled(entry, first)
+            if self._will_do(entry, refresh):  # another worker has put meanwhile
+                self._shelf.release(authority, lease or NOT_SHARED)
+                return entry, None
+            if lease is not None:
+                return entry, lease
+
+    async def _newest(self, authority: Authority, known: Entry | None) -> Entry | None:
+        """Return ``known`` merged with what the store keeps."""
+        stored = await self._shelf.recall(authority)
+        if stored is None or known is None:
+            return stored or known
+        return merge(known, stored, self._clock())
+
+    def _settled(self, entry: Entry | None, first: Entry | None) -> Entry | None:
+        """Return ``entry`` with a failure that came after ``first`` dated by this worker's clock.
+
+        Whatever the clock of the worker that failed says, its round has only just ended.
+        """
+        if entry is None or entry.failure is None or self._will_do(entry, refresh=True):
+            return entry
+        if first is not None and first.failure == entry.failure:
+            return entry
+        return replace(entry, failure=replace(entry.failure, failed_at=self._clock()))
+
+    def _will_do(self, entry: Entry | None, refresh: bool) -> bool:
+        """Return whether ``entry`` is good enough to end the inquiry.
+
+        It is if no fetch is due or, unless this is a ``refresh``, only one in the background.
+        """
+        answer = decide(entry, self._clock(), self._policy)
+        return answer.fetch is Fetch.NO or (not refresh and answer.decision is not Decision.WAIT)
+
+    def _decision(self, entry: Entry | None) -> Decision:
+        return decide(entry, self._clock(), self._policy).decision
+
+    def _again(self, outcome: Outcome, learnt: Entry, delay: float) -> bool:
+        """Return whether another attempt, after ``delay``, is worth waiting for."""
+        return (
+            isinstance(outcome, Unreachable)
+            and outcome.cause in _WORTH_RETRYING
+            and (outcome.retry_after or 0.0) <= delay
+            and self._decision(learnt) is not Decision.FOLLOW
+        )
+
+    def _report(self, authority: Authority, outcome: Outcome, learnt: Entry) -> None:
+        failure = learnt.failure
+        if failure is None:
+            if isinstance(outcome, NotModified):
+                self._stats.inc(names.REVALIDATED)
+        elif isinstance(outcome, Unreachable):
+            retry_in = retry_at(failure, self._policy) - self._clock()
+            stale = self._decision(learnt) is Decision.FOLLOW
+            self._stats.fetch_failed(authority, outcome, retry_in, stale)

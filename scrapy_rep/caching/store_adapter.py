@@ -1,0 +1,240 @@
+"""The store as the cache sees it: awaited under any reactor, and never in the way.
+
+A store that fails counts as empty: what it knew is fetched again. What this crawl itself has learnt
+and evicted from memory is kept apart from the store, by
+:class:`~scrapy_rep.caching.evicted.Evicted`.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from functools import cache, partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy.http import Headers
+from scrapy.utils.job import job_dir
+from scrapy.utils.misc import build_from_crawler
+from scrapy.utils.project import data_path
+from scrapy.utils.python import without_none_values
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import stats as names
+from scrapy_rep.caching.evicted import Evicted
+from scrapy_rep.caching.merging import Merging, checked, in_time
+from scrapy_rep.stores import Store, StoreError, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.entry import Entry
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.stats import RepStats
+
+T = TypeVar("T")
+
+_KEPT_COMPRESSED = 4
+"""One part in this many of ``REP_MEMORY_LIMIT`` is for evicted entries, compressed."""
+
+NOT_SHARED = ""
+"""Returned by a store that is not shared: the caller may always fetch."""
+
+
+def open_shelf(
+    crawler: Crawler, settings: RepSettings, stats: RepStats, clock: Callable[[], float]
+) -> Shelf:
+    """Return the shelf of a crawl: ``REP_STORE``, or its job directory, or memory.
+
+    Raises ``ValueError`` if the setting names no store.
+    """
+    directory = ""
+    if settings.store is None:
+        directory = job_dir(crawler.settings) or ""
+    uri = settings.store or ("sqlite:" if directory else "memory:")
+    if uri.startswith("sqlite:") and not directory:
+        directory = data_path("robots")
+    store = None
+    if uri != "memory:":
+        try:
+            store = open_store(
+                uri,
+                directory=directory,
+                disk_limit=settings.store_limit,
+                keep=settings.stale_if_unreachable,
+                prefix=settings.store_prefix,
+                build=lambda cls: build_from_crawler(cls, crawler),
+            )
+        except ValueError as error:  # its text leaves out what may be a password
+            raise ValueError(f"REP_STORE: {error}") from None
+    return Shelf(
+        store,
+        stats,
+        crawler=cache(partial(crawler_digest, crawler)),
+        memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
+        disk_limit=settings.store_limit,
+        clock=clock,
+    )
+
+
+def crawler_digest(crawler: Crawler) -> str:
+    """Return a digest of the User-Agent that the robots.txt requests of a crawl carry.
+
+    The requests are made without one. Scrapy's middlewares add that of
+    ``DEFAULT_REQUEST_HEADERS``, else that of the spider, else ``USER_AGENT``.
+    """
+    defaults = without_none_values(crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
+    sent = Headers(defaults).get("User-Agent")
+    if sent is None:
+        chosen = getattr(crawler.spider, "user_agent", crawler.settings["USER_AGENT"])
+        sent = Headers({"User-Agent": chosen or ""}).get("User-Agent")
+    return blake2b(sent or b"", digest_size=8).hexdigest()
+
+
+class Shelf:
+    """Entries kept beyond memory: by a :class:`Store`, or for this crawl alone if that is None.
+
+    ``crawler()`` returns the name under which refusals to this crawl are stored; ``memory_limit``
+    and ``disk_limit`` are octets for what is evicted from memory.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        stats: RepStats,
+        *,
+        crawler: Callable[[], str],
+        memory_limit: int,
+        disk_limit: int,
+        clock: Callable[[], float],
+    ):
+        self._store = store
+        self._stats = stats
+        self._crawler = crawler
+        self._memory_limit = memory_limit
+        self._evicted = Evicted(memory_limit, disk_limit, clock=clock, failed=self._failed)
+        self._immediate = False  # whether the last look-up was answered at once
+        self._leases: dict[Authority, str] = {}
+        self._merging = None
+        if store is not None and not store.merges:
+            self._merging = Merging(store, clock=clock, failed=self._failed)
+
+    @property
+    def stores(self) -> bool:
+        """Whether there is a store, which other workers may share."""
+        return self._store is not None
+
+    @property
+    def memory_limit(self) -> int:
+        """The octets of memory that evicted entries may take."""
+        return self._memory_limit
+
+    def evicted(self, authority: Authority) -> Entry | None:
+        """Return what was evicted from the memory of this crawl; awaits nothing."""
+        return self._evicted.get(authority)
+
+    def demote(self, authority: Authority, entry: Entry, *, again: bool) -> None:
+        """Keep an entry that memory has no room for; ``again`` if it came from here."""
+        if not again or authority not in self._evicted:
+            self._evicted.put(authority, entry)
+
+    def at_once(self, authority: Authority) -> Entry | None:
+        """Return what the store keeps of ``authority``, if it answered the last look-up at once."""
+        if self._store is None or not self._immediate:
+            return None
+        try:
+            found = self._get(self._store, authority)
+            if isinstance(found, Future):
+                return None
+        except Exception as error:  # noqa: BLE001  # a custom store may raise anything
+            self._failed(error)
+            return None
+        return self._checked(found)
+
+    async def recall(self, authority: Authority) -> Entry | None:
+        """Return what the store keeps of ``authority``."""
+        if self._store is None:
+            return None
+        return self._checked(await self._ask(None, self._get, self._store, authority))
+
+    def keep(self, authority: Authority, entry: Entry) -> None:
+        """Have the store merge ``entry`` into what it keeps."""
+        if self._merging is not None:
+            self._merging.put(authority, entry)
+        elif self._store is not None:
+            self._tell(self._store.put, authority, entry, self._crawler())
+
+    async def lease(self, authority: Authority, seconds: float) -> str | None:
+        """Return a token if this worker is to fetch, ``None`` if another one does.
+
+        If the store fails, each worker fetches for itself.
+        """
+        if self._store is None:
+            return NOT_SHARED
+        ask: Callable[..., Any] = self._store.lease
+        token: str | None = await self._ask(NOT_SHARED, ask, authority, seconds)
+        if token:
+            self._leases[authority] = token
+        return token
+
+    def renew(self, authority: Authority, token: str, seconds: float) -> None:
+        """Have a lease end in ``seconds`` from now."""
+        if self._store is not None:
+            self._tell(self._store.renew, authority, token, seconds)
+
+    def release(self, authority: Authority, token: str) -> None:
+        """Give a lease back."""
+        if self._store is not None and token != NOT_SHARED:
+            self._leases.pop(authority, None)
+            self._tell(self._store.release, authority, token)
+
+    def close(self) -> None:
+        """Give all leases back, write what is queued and close the store."""
+        for authority, token in list(self._leases.items()):
+            self.release(authority, token)
+        self._evicted.close()
+        if self._merging is not None:
+            self._merging.close()
+        if self._store is not None:
+            self._tell(self._store.close)
+            if evicted := self._store.evicted:
+                self._stats.inc(names.STORE_EVICTED, evicted)
+
+    def _get(self, store: Store, authority: Authority) -> Entry | Future[Entry | None] | None:
+        """Ask the store, and note whether it answered at once: some stores do so only at times."""
+        arguments = (authority,) if self._merging is not None else (authority, self._crawler())
+        found = store.get(*arguments)
+        self._immediate = not isinstance(found, Future)
+        return found
+
+    def _checked(self, found: Entry | None) -> Entry | None:
+        """Return what the store found; what a custom store found is checked first."""
+        if self._merging is None:
+            return found
+        try:
+            return checked(found)
+        except StoreError as error:
+            self._failed(error)
+            return None
+
+    async def _ask(self, otherwise: T, ask: Callable[..., T | Future[T]], *args: Any) -> T:
+        try:
+            answer = ask(*args)
+            return await in_time(answer) if isinstance(answer, Future) else answer
+        except CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a custom store may raise anything
+            self._failed(error)
+            return otherwise
+
+    def _tell(self, tell: Callable[..., None], *args: Any) -> None:
+        try:
+            tell(*args)
+        except Exception as error:  # noqa: BLE001
+            self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        said = error if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
+        self._stats.store_failed(str(said))

@@ -1,0 +1,1 @@
+"""One authority's robots.txt, fetched through Scrapy's downloader."""

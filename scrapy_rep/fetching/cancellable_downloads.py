@@ -1,0 +1,100 @@
+"""The download of a robots.txt: it can be ended early, and it decodes the body itself.
+
+Scrapy's downloader keeps no handle of a transfer. So an abandoned one would go on until its own
+timeout, beyond the end of the crawl.
+
+The body is decoded between the download handler and the downloader middlewares, because
+``HttpCompressionMiddleware`` takes half a compressed body for a whole one
+(:mod:`scrapy_rep.fetching.content_codings`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from scrapy.utils.asyncio import is_asyncio_available
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.fetching.responses import decoded
+from scrapy_rep.scrapy_internals.transports import sends_octets
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+    Download = Callable[[Request], Coroutine[Any, Any, Response]]
+    Check = Callable[[Request], Coroutine[Any, Any, None]]
+
+TRANSFER = "scrapy_rep_transfer"
+"""The meta key that marks a robots.txt request of this package."""
+
+
+class Transfer:
+    """One exchange of octets: what is done before it, what it brought, and a way to end it.
+
+    ``limit`` is how many octets of a body are read, before and after decoding. ``check`` is awaited
+    when the request has passed all components and is about to be sent; what it raises ends the
+    exchange.
+    """
+
+    __slots__ = ("_cancel", "_check", "_checksum", "_limit", "_was_run", "cut", "octets")
+
+    def __init__(self, limit: int, check: Check | None = None) -> None:
+        self.octets = 0
+        """How many octets of the body have come, as far as the download handler tells."""
+        self.cut = False
+        """Whether the body was cut: on its way, or while it was decoded."""
+        self._was_run = False
+        self._checksum = 0
+        self._limit = limit
+        self._check = check
+        self._cancel: Callable[[], Any] | None = None
+
+    def end(self) -> None:
+        """End the exchange if it is still under way: the connection is closed."""
+        if self._cancel is not None:
+            self._cancel()
+
+    def receive(self, octets: bytes) -> bool:
+        """Count octets of the body that came; return True if they are more than the limit."""
+        self.octets += len(octets)
+        self._checksum = crc32(octets, self._checksum)
+        return self.octets > self._limit
+
+    def is_body(self, body: bytes) -> bool:
+        """Return True if the body of a response is what came, as far as that can be told.
+
+        If the exchange was not run, as on a custom downloader, another component may have decoded
+        the body, perhaps only half of it.
+        """
+        return self._was_run or not self.octets or crc32(body) == self._checksum
+
+    async def run(self, download: Download, request: Request, transport: Any) -> Response:
+        """Return what ``request`` brings, unless :meth:`end` is called before.
+
+        If the ``transport`` announces each chunk of a body, the body is cut at the limit. Scrapy's
+        own handlers do so, and are not told of the limit, because they would refuse the body.
+        """
+        request.meta["download_maxsize"] = 0 if sends_octets(transport) else self._limit
+        if is_asyncio_available():
+            task = asyncio.current_task()
+            self._cancel = task.cancel if task is not None else None
+            response = await self._exchange(download, request)
+        else:
+            work: Deferred[Response] = Deferred.fromCoroutine(self._exchange(download, request))
+            self._cancel = work.cancel
+            response = await work
+        request.meta["download_maxsize"] = self._limit
+        return response
+
+    async def _exchange(self, download: Download, request: Request) -> Response:
+        if self._check is not None:
+            await self._check(request)
+        self.octets = self._checksum = 0
+        # Before HttpCompressionMiddleware sees it.
+        response, self.cut = decoded(await download(request), self._limit)
+        self._was_run = True
+        return response

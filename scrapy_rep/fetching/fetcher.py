@@ -1,0 +1,243 @@
+"""One authority's robots.txt, through Scrapy's own downloader, made tamper-proof.
+
+RFC 9309 section 2.3. Whatever happens, :meth:`RobotsFetcher.fetch` returns an outcome: what it
+cannot name is Unreachable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http.request import NO_CALLBACK
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import stats as names
+from scrapy_rep.awaiting import AbandonedError, within
+from scrapy_rep.fetching.cancellable_downloads import TRANSFER, Transfer
+from scrapy_rep.fetching.redirects import (
+    RefusedError,
+    TooLongError,
+    answered_by_public,
+    refuse_private,
+    target_of,
+)
+from scrapy_rep.fetching.responses import body_of, cause_of, lifetime_of, validators_of
+from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.freshness import retry_after
+from scrapy_rep.protocol.outcome import (
+    Cause,
+    Meaning,
+    NotModified,
+    Outcome,
+    Success,
+    Unavailable,
+    Unreachable,
+    meaning_of,
+)
+from scrapy_rep.scrapy_internals.transports import negotiates
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.awaiting import Turns
+    from scrapy_rep.protocol.entry import Answer
+    from scrapy_rep.scheduling.room import WaitingRoom
+    from scrapy_rep.scrapy_internals import ScrapyInternals
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.stats import RepStats
+
+# Each key keeps one component of Scrapy from changing what robots.txt is found to say.
+_META: dict[str, Any] = {
+    "dont_obey_robotstxt": True,  # this package: no robots.txt for a robots.txt
+    "allow_offsite": True,  # OffsiteMiddleware: the page was let through already
+    "dont_redirect": True,  # RedirectMiddleware, MetaRefreshMiddleware: hops are followed here
+    "handle_httpstatus_all": True,
+    "dont_retry": True,  # RetryMiddleware: the back-off is policy's
+    "dont_cache": True,  # HttpCacheMiddleware
+    "dont_merge_cookies": True,  # CookiesMiddleware
+    "autothrottle_dont_adjust_delay": True,
+    "download_fail_on_dataloss": True,  # half a robots.txt does not count
+}
+_HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
+
+# A header that is there, even without a value, is not filled in from the project's defaults.
+_KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
+_LONGEST_DETAIL = 500
+
+
+class RobotsFetcher:
+    """Fetches robots.txt files for the crawl of ``crawler``."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        inside: ScrapyInternals,
+        settings: RepSettings,
+        stats: RepStats,
+        room: WaitingRoom,
+        turns: Turns,
+        clock: Callable[[], float],
+    ):
+        self._crawler = crawler
+        self._inside = inside
+        self._settings = settings
+        self._stats = stats
+        self._room = room
+        self._clock = clock
+        self._in_flight = 0
+        self._exchanges = count()
+        self._turns = turns
+
+    async def fetch(
+        self, authority: Authority, page: Request | None, known: Answer | None
+    ) -> Outcome:
+        """Return what one fetch of the robots.txt of ``authority`` came to; raises nothing else.
+
+        ``page`` is the request that asks, for its proxy; ``known`` the copy that a conditional
+        request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
+        """
+        self._stats.inc(names.REQUESTS)
+        self._listen(+1)
+        try:
+            async with self._turns.turn():
+                work = self._follow(authority, page, known)
+                return await within(self._settings.timeout, work)
+        except CancelledError:  # of the caller; any other comes as AbandonedError
+            raise
+        except RefusedError as error:
+            if isinstance(error, TooLongError):
+                self._stats.inc(names.TOO_LONG_URL)
+            return Unreachable(Cause.REDIRECT, detail=str(error))
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is not permission
+            if not isinstance(error, IgnoreRequest):
+                self._stats.inc(names.EXCEPTIONS.format(type(error)))
+            cause = cause_of(error)
+            ours = cause in (Cause.ERROR, Cause.DROPPED) or bool(page and page.meta.get("proxy"))
+            detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
+            return Unreachable(cause, detail=detail, ours=ours)
+        finally:
+            self._listen(-1)
+
+    async def _follow(
+        self, authority: Authority, page: Request | None, known: Answer | None
+    ) -> Outcome:
+        uri = authority.robots_uri
+        deadline = monotonic() + self._settings.timeout
+        trail: list[str] = []
+        public = True
+        while True:
+            first = uri.startswith(f"{authority}/")
+            check = refuse_private if trail and public else None
+            transfer = Transfer(self._settings.max_size, check)
+            request = self._request(uri, page, known, first, transfer)
+            if check is not None and not self._inside.exchanges.can_be_run:
+                await check(request)  # the last chance, although a proxy may still be chosen for it
+            request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
+            response = await self._download(request)
+            redirect = meaning_of(response.status) is Meaning.REDIRECT
+            if trail or redirect:
+                here = answered_by_public(request, response, uri)
+                if trail and public and not here:
+                    raise RefusedError(f"redirect from a public to a local address: {uri}")
+                public = here
+            if not redirect:
+                return self._outcome(request, response, uri, tuple(trail), known)
+            if len(trail) == self._settings.max_redirects:
+                self._count(response)
+                life = lifetime_of(response, self._clock())
+                return Unavailable(response.status, uri, tuple(trail), life)
+            uri = target_of(uri, response, public)
+            trail.append(uri)
+            self._stats.inc(names.REDIRECTS)
+
+    async def _download(self, request: Request) -> Response:
+        if self._inside.engine.is_over:
+            raise AbandonedError("the crawl is over")
+        try:
+            with self._room.fetching(request):
+                return await self._crawler.engine.download_async(request)
+        except BaseException:  # too late, or the crawl closes
+            request.meta[TRANSFER].end()
+            raise
+
+    def _request(
+        self, uri: str, page: Request | None, known: Answer | None, first: bool, transfer: Transfer
+    ) -> Request:
+        """Return the request of one hop; ``first`` if it is to the authority first asked."""
+        meta = {**_META, TRANSFER: transfer, "download_maxsize": self._settings.max_size}
+        transport = self._inside.exchanges.transport_of(urlsplit(uri).scheme)
+        headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
+        if self._settings.download_slot == "own":
+            # A new one for each exchange: no delay holds up the next hop or attempt either.
+            meta["download_slot"] = f"robots.txt {next(self._exchanges)} {authority_of(uri)}"
+        elif page is not None and "download_slot" in page.meta:
+            meta["download_slot"] = page.meta["download_slot"]
+        if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
+            meta["proxy"] = page.meta["proxy"]
+            login = self._inside.proxies.login_of(page)
+            meta.update(login[0])
+            headers.update(login[1])
+        # Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
+        if known is not None and known.uri == uri:
+            headers["If-None-Match"] = known.etag
+            headers["If-Modified-Since"] = known.last_modified
+        sent = {name: value for name, value in headers.items() if value is not None}
+        kept_back = _KEPT_BACK if first else {**_KEPT_BACK, "Authorization": None}
+        return Request(uri, callback=NO_CALLBACK, headers={**kept_back, **sent}, meta=meta)
+
+    def _outcome(
+        self,
+        request: Request,
+        response: Response,
+        uri: str,
+        trail: tuple[str, ...],
+        known: Answer | None,
+    ) -> Outcome:
+        self._count(response)
+        now = self._clock()
+        status = response.status
+        meaning = meaning_of(status)
+        if meaning is Meaning.SUCCESS:
+            limit = self._settings.max_size
+            body, cut = body_of(response, request.meta[TRANSFER], limit)
+            etag, modified = validators_of(response, self._stats)
+            if cut:
+                self._stats.inc(names.TRUNCATED)
+            life = lifetime_of(response, now)
+            cut_at = limit if cut else None
+            return Success(body, status, uri, trail, life, etag, modified, cut_at)
+        if meaning is Meaning.NOT_MODIFIED and known is not None and known.uri == uri:
+            return NotModified(lifetime_of(response, now))
+        # 407 comes from our proxy, not from the site: a failure of ours.
+        ours = status == 407 and request.meta.get("proxy")
+        if meaning is Meaning.UNAVAILABLE and not ours:
+            return Unavailable(status, uri, trail, lifetime_of(response, now))
+        wait = retry_after(response.headers.get("Retry-After"), now)
+        return Unreachable(Cause.STATUS, status, wait, ours=bool(ours))
+
+    def _count(self, response: Response) -> None:
+        self._stats.inc(names.RESPONSES)
+        self._stats.inc(names.response_status(response.status))
+
+    def _listen(self, change: int) -> None:
+        # The signal is sent for every chunk of every download: listen only while a fetch is on.
+        before, self._in_flight = self._in_flight, self._in_flight + change
+        if before == 0:
+            self._inside.exchanges.run_by(TRANSFER)
+            self._crawler.signals.connect(self._received, signal=signals.bytes_received)
+            self._crawler.signals.connect(self._room.fetched, signals.request_left_downloader)
+        elif self._in_flight == 0:
+            self._crawler.signals.disconnect(self._received, signal=signals.bytes_received)
+            self._crawler.signals.disconnect(self._room.fetched, signals.request_left_downloader)
+
+    def _received(self, data: bytes, request: Request) -> None:
+        transfer = request.meta.get(TRANSFER)
+        if transfer is not None and transfer.receive(data):
+            raise StopDownload(fail=False)

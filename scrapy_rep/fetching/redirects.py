@@ -1,0 +1,97 @@
+"""Where a redirect of a robots.txt leads, and whether it may be followed (RFC 9309 2.3.1.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from w3lib.url import safe_url_string
+
+from scrapy_rep.fetching.ip_addresses import is_global, is_local_host, literal_address
+from scrapy_rep.fetching.resolving import addresses_of
+from scrapy_rep.protocol.authority import DEFAULT_PORTS, authority_of
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_rep.protocol.authority import Authority
+
+_LONGEST_URL = 8192
+"""Octets of the longest URL that is followed; RFC 9110 section 4.1 asks for at least 8,000."""
+
+
+class RefusedError(Exception):
+    """A redirect must not be followed; the message says why."""
+
+
+class TooLongError(RefusedError):
+    """A redirect to a URL that is too long."""
+
+
+def target_of(uri: str, response: Response, public: bool) -> str:
+    """Return where a redirect leads; raise ``RefusedError`` if it must not be followed."""
+    location = response.headers.get("Location")
+    if location is None:
+        raise RefusedError(f"status {response.status} without a Location")
+    if len(location) > _LONGEST_URL:
+        raise TooLongError(f"Location of {len(location):,} octets")
+    try:
+        text = location.decode("utf-8")
+    except UnicodeDecodeError:
+        text = location.decode("latin-1")
+    text = text.strip()
+    try:
+        named = urlsplit(text)
+        if (named.scheme in DEFAULT_PORTS or text.startswith("//")) and not named.netloc:
+            raise ValueError  # urljoin would take the host that redirects
+        target = urldefrag(urljoin(uri, text)).url
+        authority = authority_of(target)
+    except ValueError:
+        # What is wrong is not quoted: it may be part of a password.
+        raise RefusedError("broken Location") from None
+    if authority is None:
+        raise RefusedError("redirect to a scheme other than http and https")
+    if public and is_local_host(authority.host):
+        raise RefusedError(f"redirect from a public to a local address: {authority}")
+    parts = urlsplit(target)
+    # User information in a Location is not a credential of ours to send.
+    uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    # Scrapy takes a backslash for a slash, and would send the request to another host.
+    if not _leads_to(authority, uri):
+        raise RefusedError("broken Location")
+    if len(uri) > _LONGEST_URL:  # a relative one adds to the URL it is relative to
+        raise TooLongError(f"redirect to a URL of {len(uri):,} characters")
+    return uri
+
+
+def _leads_to(authority: Authority, uri: str) -> bool:
+    """Return True if a request for ``uri`` goes to ``authority``."""
+    try:
+        return authority_of(safe_url_string(uri)) == authority
+    except ValueError:
+        return False
+
+
+async def refuse_private(request: Request) -> None:
+    """Raise ``RefusedError`` if a request would go to an address of a private network.
+
+    A public name may resolve to any address, so it is looked up before anything is sent there. What
+    goes through a proxy is for the proxy to look up.
+    """
+    host = (urlsplit(request.url).hostname or "").lower()
+    if request.meta.get("proxy") or literal_address(host) is not None:
+        return
+    for address in await addresses_of(host):
+        if not is_global(address):
+            raise RefusedError(f"redirect from a public to a local address: {host} is {address}")
+
+
+def answered_by_public(request: Request, response: Response, uri: str) -> bool:
+    """Return whether a hop was answered from the public Internet, as far as can be told."""
+    host = (urlsplit(uri).hostname or "").lower()
+    if literal_address(host) is None and not request.meta.get("proxy"):
+        address = getattr(response, "ip_address", None)
+        if address is not None:
+            return is_global(address)
+    return not is_local_host(host)

@@ -1,0 +1,1 @@
+"""Patterns against paths. Pure: it knows no robots.txt."""

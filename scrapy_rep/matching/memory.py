@@ -1,0 +1,67 @@
+"""The memory that an object takes, by a walk over what it holds.
+
+A robots.txt of 500 KB may hold 0.1 or 20 MB once it is asked, depending on the shape of its rules.
+No formula of a few lines is true for all of them, and the limit on memory is only as good as the
+figure that it is compared with. The walk takes some 0.3 us for each object that it meets: 50 us for
+a file of the usual size, and 50 ms for the worst of 500 KB.
+"""
+
+from __future__ import annotations
+
+import gc
+from enum import Enum
+from sys import getsizeof
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, Protocol
+
+from scrapy_rep.matching.normal_form import Form
+
+_SHARED = (type, ModuleType, BuiltinFunctionType, CodeType, Enum, Form)
+"""What exists once however many objects refer to it."""
+
+
+Measure = tuple[object, int]
+"""The state of an object when it was measured, and its octets."""
+
+
+class Growing(Protocol):
+    """What makes much of what it holds on demand."""
+
+    @property
+    def state(self) -> object:
+        """What has been made; it is another when the object holds more than before."""
+
+
+def measured(one: Growing, before: Measure | None, shared: tuple[type, ...] = ()) -> Measure:
+    """Measure an object, unless it was measured before in the state that it is in.
+
+    Instances of the types in ``shared`` belong to several objects and are not counted.
+    """
+    state = one.state
+    if before is not None and before[0] == state:
+        return before
+    return state, octets_held(one, shared)
+
+
+def octets_held(root: object, shared: tuple[type, ...] = ()) -> int:
+    """Octets of an object and of all that it refers to, each object counted once."""
+    shared = (*_SHARED, *shared)
+    octets = 0
+    seen = {id(())}
+    left: list[Any] = [root]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        kind = type(one)
+        if kind is str:  # most are
+            octets += getsizeof(one)
+        elif kind is FunctionType:  # only what it closes over is its own
+            cells = one.__closure__ or ()
+            octets += getsizeof(one) if cells else 0
+            left += cells
+        elif not isinstance(one, shared):
+            octets += getsizeof(one)
+            left += gc.get_referents(one)
+    return octets

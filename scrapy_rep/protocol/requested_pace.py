@@ -1,0 +1,49 @@
+"""How far apart two requests have to be, as one robots.txt asks of one agent.
+
+RFC 9309 section 2.2.4 leaves Crawl-delay, Request-rate and Visit-time open; sites write them, and
+crawlers obey them. All intervals are seconds; ``now`` is seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.extensions import VisitTime
+    from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+_MINUTE = 60.0
+
+
+class RequestedPace(NamedTuple):
+    """What the group of an agent asks for: an interval, intervals by the time of day, a window."""
+
+    agent: tuple[str, ...]
+    delay: float = 0.0
+    rates: tuple[tuple[float, VisitTime], ...] = ()
+    visit_time: VisitTime | None = None
+
+    @classmethod
+    def read(cls, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace:
+        """Return what a robots.txt asks of ``agent``; of each window the slowest rate."""
+        rates = robots.request_rates(agent)
+        always = [rate.seconds / rate.requests for rate in rates if rate.window is None]
+        return cls(
+            agent,
+            max(robots.crawl_delay(agent) or 0.0, *always, 0.0),
+            tuple((rate.seconds / rate.requests, rate.window) for rate in rates if rate.window),
+            robots.visit_time(agent),
+        )
+
+    @property
+    def longest(self) -> float:
+        """The longest interval that is asked for at any time of the day."""
+        return max([self.delay, *(interval for interval, _ in self.rates)])
+
+    def asked(self, now: float) -> float:
+        """Return the interval that is asked for at a time; the politest, if there are several."""
+        if not self.rates:
+            return self.delay
+        # A window names its last minute, which still belongs to it.
+        inside = [i for i, w in self.rates if w.covers(now) or w.covers(now - _MINUTE)]
+        return max([self.delay, *inside])

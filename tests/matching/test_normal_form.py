@@ -1,0 +1,123 @@
+"""Normal form, and patterns taken apart."""
+
+import random
+
+import pytest
+
+from scrapy_rep.matching.normal_form import literal, match_path, origin_of
+from scrapy_rep.matching.prefilter import Place, Sieve, each_placed, places_of
+from scrapy_rep.matching.wildcard import wildcard
+from scrapy_rep.protocol.normal_forms import form_of
+from scrapy_rep.protocol.profiles import PROFILES
+from tests.benchmarks import inputs
+
+FORM = form_of(PROFILES["rfc9309"])
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("https://e.org/a", "/a"),
+        ("https://e.org/%61%7E%2d", "/a~-"),
+        ("https://e.org/a%2fb%2Fc", "/a%2Fb%2Fc"),
+        ("https://e.org/a?b=%2fc%3f", "/a?b=/c?"),
+        ("https://e.org/%3f?%3F", "/%3F??"),
+        ("https://e.org/a:b%3a@%40", "/a:b:@@"),
+        ("https://e.org/*%2a$%24", "/**$$"),
+        ("https://e.org/%26%3B%3d", "/%26%3B%3D"),
+        ("https://e.org/%", "/%25"),
+        ("https://e.org/%4", "/%254"),
+        ("https://e.org/%zz", "/%25zz"),
+        ("https://e.org/%25", "/%25"),
+        ("https://e.org/é", "/\xc3\xa9"),
+        ("https://e.org/%C3%a9", "/\xc3\xa9"),
+        ("https://e.org/\udcff", "/\xff"),
+        ("https://e.org/\ud800", "/\xed\xa0\x80"),
+        ("https://e.org/a b%20c", "/a b c"),
+        ("https://e.org;a", "/;a"),
+    ],
+)
+def test_uris_have_one_normal_form(uri: str, path: str) -> None:
+    """RFC 9309 section 2.2.2: what the standard holds equal is the same text."""
+    assert match_path(uri, FORM) == path
+
+
+@pytest.mark.parametrize(
+    ("text", "octets"),
+    [("/a", 2), ("/é", 7), ("/%C3%A9", 7), ("/a b", 6), ("/a%20b", 6), ("/a:b", 4), ("/%2F", 4)],
+)
+def test_octets_are_counted_in_their_encoded_form(text: str, octets: int) -> None:
+    """RFC 9309 section 2.2.2: octets outside ASCII MUST be percent-encoded."""
+    assert FORM.octets(literal(text.encode().decode("latin-1"), FORM)) == octets
+
+
+@pytest.mark.parametrize(
+    ("uri", "origin"),
+    [
+        ("https://e.org/a?b", "https://e.org/"),
+        ("http://e.org:80//a", "http://e.org:80/"),
+        ("http:///a", ""),
+        ("https://e.org", ""),
+        ("https://e.org?/a", ""),
+        ("https://e.org#/a", ""),
+        ("https://é.org/a", ""),
+        ("https://e%41.org/a", ""),
+        ("ftp://e.org/a", ""),
+        ("HTTPS://e.org/a", ""),
+        ("/a", ""),
+    ],
+)
+def test_only_a_plain_http_uri_has_an_origin_to_remember(uri: str, origin: str) -> None:
+    """RFC 3986 section 3: what stands before the path, if there is no doubt about it."""
+    assert origin_of(uri) == origin
+
+
+@pytest.mark.parametrize(
+    ("pattern", "octets"),
+    [("/a*", 3), ("/a**", 4), ("/a$", 3), ("/*a$", 4), ("/é*", 8), ("*", 1), ("/%2F*%2f", 8)],
+)
+def test_wildcards_count_as_octets(pattern: str, octets: int) -> None:
+    """RFC 9309 section 2.2.2: the match that has the most octets."""
+    assert wildcard(pattern.encode().decode("latin-1"), FORM).octets == octets
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_path_shows_the_place_of_each_pattern_that_matches_it(seed: int) -> None:
+    """RFC 9309 section 2.2.3: what tells that no pattern matches is never wrong."""
+    rnd = random.Random(seed)
+    for _ in range(300):
+        pattern = rnd.choice(
+            (inputs.wildcard(rnd), inputs.literal(rnd) + "*%2F" + inputs.literal(rnd))
+        )
+        path = pattern.removesuffix("$")
+        while "*" in path:
+            path = path.replace("*", rnd.choice(("", "x", "/y", "?z=")), 1)
+        if not path.startswith("/"):
+            path = "/" + path
+        wild = wildcard(pattern, FORM)
+        matched = match_path(path, FORM)
+        if not wild.matches(matched):
+            continue
+        sieve = Sieve.of([pattern], pattern, FORM)
+        heads, ends, guards = sieve.heads[1:], sieve.ends, sieve.guards
+        assert (
+            matched.startswith(heads)
+            or matched.endswith(ends)
+            or any(guard in matched for guard in guards)
+        ), pattern
+        shows = {
+            Place.HEAD: matched.startswith,
+            Place.END: matched.endswith,
+            Place.GUARD: matched.__contains__,
+        }
+        assert any(shows[place](text) for place, text, _ in each_placed([pattern], FORM)), pattern
+
+
+def test_a_pattern_that_no_path_can_begin_with_has_no_place() -> None:
+    """RFC 9309 section 2.2.2: the matching MUST start with the first octet of the path."""
+    assert [*places_of("a*b", FORM)] == []
+    assert [*places_of("%2Fa", FORM)] == []
+    assert [*places_of("/*", FORM)] == [(Place.HEAD, "/")]
+    assert [*places_of("/*.gif$", FORM)] == [(Place.END, ".gif")]
+    assert [*places_of("/*a*bc", FORM)] == [(Place.GUARD, "bc")]
+    assert {*places_of("/*%2Fa", FORM)} == {(Place.GUARD, "%2Fa"), (Place.GUARD, "/a")}

@@ -1,0 +1,249 @@
+"""What a robots.txt asks for, and what a host makes of all that is asked for."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.extensions import LONGEST_DELAY, VisitTime
+from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotparser import RepRobotParser
+from scrapy_rep.scheduling.hosts import Hosts, PacedHost
+from tests.scripted import Clock
+
+MIDNIGHT = 1_700_006_400.0
+HOUR = 3_600.0
+DAY = 24 * HOUR
+
+
+def pace_of(text: str, agent: str = "mybot") -> RequestedPace:
+    """What a robots.txt asks of an agent."""
+    robots = RobotsTxt.parse(text.encode("utf-8", "surrogateescape"))
+    return RequestedPace.read(robots, (agent,))
+
+
+def asker(port: int = 80) -> Any:
+    """One authority of the host, and the agent it asks."""
+    return Authority("http", "a.example", port), ("mybot",)
+
+
+def host_with(least: float, most: float, clock: Clock) -> PacedHost:
+    """A host that asks for nothing yet."""
+    return PacedHost("a.example", least, most, clock)
+
+
+def values(seed: int, count: int) -> list[str]:
+    """What stands behind `Crawl-delay:` in robots.txt files, and what might."""
+    found = [
+        "2500-0100",
+        "0060-0100",
+        "0000-2400",
+        "nan",
+        "inf",
+        "-inf",
+        "1e309",
+        "1e400",
+        "-1",
+        "9" * 10_000,
+        "1" + "0" * 4_000,
+    ]
+    found += [
+        "1,5",
+        "1s",
+        "",
+        " ",
+        "1 2",
+        "0x10",
+        "1_000",
+        "\u0661",
+        "1.2.3",
+        ".",
+        "-0",
+        "+1",
+        "1e",
+        "e1",
+    ]
+    found += [
+        "0." + "0" * 5_000 + "1",
+        "1e-400",
+        "infinity",
+        "NaN",
+        "1/0",
+        "0/1",
+        "1/0s",
+        "\x00",
+        "\u00bd",
+    ]
+    chance = random.Random(seed)
+    while len(found) < count:
+        text = "".join(chance.choices("0123456789.,eE+-/smhd nif\t%", k=chance.randint(1, 12)))
+        found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("key", ["Crawl-delay", "Request-rate", "Visit-time"])
+def test_no_value_is_out_of_range(key: str) -> None:
+    """Five hundred values of each record: none raises, none is negative, endless or no number."""
+    for value in values(seed=1, count=500):
+        text = f"User-agent: *\n{key}: {value}\nDisallow: /private\n"
+        robots = RobotsTxt.parse(text.encode("utf-8"))
+        delay = RepRobotParser(robots).crawl_delay("mybot")
+        assert delay is None or 0 <= delay <= LONGEST_DELAY, value
+        pace = pace_of(text)
+        host = host_with(0.0, 60.0, Clock())
+        host.ask(asker(), pace, idle=True)
+        assert 0 <= pace.longest <= LONGEST_DELAY, value
+        assert 0 <= host.interval <= 60, value
+        window = robots.visit_time("mybot")
+        assert window is None or 0 <= window.start < 1_440, value
+        assert not robots.allowed("https://e.org/private", "mybot"), value
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        ("Crawl-delay: 2.5", 2.5),
+        ("crawl delay: 2", 2.0),
+        ("Crawl-delay: 2\nCrawl-delay: 3\nCrawl-delay: 1", 3.0),
+        ("Request-rate: 2/1", 0.5),
+        ("Request-rate: 1/10m", 600.0),
+        ("Request-rate: 1/2h", 7_200.0),
+        ("Request-rate: 30/1m", 2.0),
+        ("Request-rate: 1/5\nCrawl-delay: 4", 5.0),
+        ("Request-rate: 1/5\nCrawl-delay: 6", 6.0),
+        ("Request-rate: 1/5 0000-0100\nRequest-rate: 1/2", 5.0),
+        ("Request-rate: 1/5 0200-0001\nRequest-rate: 1/2", 2.0),
+        ("Request-rate: 1/5 0200-0300", 0.0),
+        ("Crawl-delay: 0", 0.0),
+        ("Crawl-delay: -1", 0.0),
+        ("Request-rate: 0/5\nRequest-rate: 5/0", 0.0),
+    ],
+)
+def test_the_politest_value_counts(lines: str, seconds: float) -> None:
+    """Of all Crawl-delay and Request-rate records in force just now, the longest interval."""
+    pace = pace_of(f"User-agent: mybot\n{lines}\nDisallow:\n\nUser-agent: *\nCrawl-delay: 99\n")
+    assert pace.asked(MIDNIGHT + 120) == seconds
+
+
+def test_a_pace_is_of_the_agents_right_above_it() -> None:
+    """A line for one crawler is none for the next, although their rules are one group's."""
+    text = "User-agent: a\nCrawl-delay: 10\n\nUser-agent: b\nUser-agent: *\nDisallow: /x\n"
+    assert [pace_of(text, agent).longest for agent in ("a", "b", "c")] == [10.0, 0.0, 0.0]
+    robots = RobotsTxt.parse(text.encode())
+    assert not any(robots.allowed("https://e.org/x", agent) for agent in ("a", "b", "c"))
+
+
+def test_rates_of_several_windows_take_turns() -> None:
+    """A slower rate by day, a faster one by night; the last minute that a window names is in it."""
+    pace = pace_of("User-agent: *\nRequest-rate: 5/1m 0200-2259\nRequest-rate: 20/1m 2300-0159\n")
+    asked = {hours: pace.asked(MIDNIGHT + hours * HOUR) for hours in (0, 1.99, 2, 12, 22.99, 23.0)}
+    assert asked == {0: 3.0, 1.99: 3.0, 2: 12.0, 12: 12.0, 22.99: 12.0, 23.0: 3.0}
+    assert pace.longest == 12.0
+
+
+def test_windows_open_and_close_by_utc() -> None:
+    """Visit-time, past midnight too; at the time it names it opens, at the other it is closed."""
+    day, night, always = VisitTime(360, 525), VisitTime(1_380, 60), VisitTime(300, 300)
+    hours = (0, 5.99, 6, 8.74, 8.75, 23)
+    assert [day.covers(MIDNIGHT + h * HOUR) for h in hours] == [
+        False,
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [night.covers(MIDNIGHT + h * HOUR) for h in (22.9, 23, 24, 25)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert all(always.covers(MIDNIGHT + h * HOUR) for h in range(24))
+    assert day.opening(MIDNIGHT) == MIDNIGHT + 6 * HOUR
+    assert day.opening(MIDNIGHT + 9 * HOUR) == pytest.approx(MIDNIGHT + 30 * HOUR)
+    assert str(day) == "0600-0845 UTC"
+
+
+def test_many_rates_are_no_burden() -> None:
+    """A hostile file of 20,000 rates in as many windows leaves the slowest two dozen."""
+    lines = [
+        f"Request-rate: {number + 1}/9999 {hour:02}{minute:02}-2359"
+        for number, (hour, minute) in enumerate((n // 60 % 24, n % 60) for n in range(20_000))
+    ]
+    pace = pace_of("User-agent: *\n" + "\n".join(lines))
+    assert len(pace.rates) == 24
+    assert pace.longest == 9_999.0
+
+
+def test_a_pace_is_a_value() -> None:
+    """The same text gives equal paces, and none can be changed in place."""
+    pace = pace_of("User-agent: *\nCrawl-delay: 5\n")
+    assert pace == pace_of("User-agent: *\nCrawl-delay: 5 # s\n")
+    with pytest.raises(AttributeError):
+        pace.delay = 0.0  # type: ignore[misc]
+
+
+def test_a_pace_lasts_for_a_day() -> None:
+    """RFC 9309 2.4: then it is forgotten, unless a request waits because of it."""
+    clock = Clock()
+    host = host_with(0.0, 60.0, clock)
+    slow, slower = (
+        pace_of("User-agent: *\nCrawl-delay: 5"),
+        pace_of("User-agent: *\nCrawl-delay: 9"),
+    )
+    host.ask(asker(1), slower, idle=True)
+    clock.now += DAY - 1
+    host.ask(asker(2), slow, idle=True)
+    assert host.interval == 9
+    clock.now += 2
+    host.ask(asker(2), slow, idle=False)
+    assert host.interval == 9
+    host.ask(asker(2), slow, idle=True)
+    assert host.interval == 5
+
+
+def test_what_is_asked_for_anew_takes_the_place_of_the_old() -> None:
+    """A refresh may ask for more, for less, or for nothing."""
+    host = host_with(0.0, 60.0, Clock())
+    for seconds in (5, 9, 2):
+        host.ask(asker(), pace_of(f"User-agent: *\nCrawl-delay: {seconds}"), idle=False)
+        assert (host.interval, host.asked_by(asker())) == (seconds, seconds)
+    host.withdraw(asker())
+    assert (host.interval, host.asked_by(asker()), host.asks) == (0.0, 0.0, False)
+
+
+def test_a_host_heeds_a_hundred_askers() -> None:
+    """Past that the least polite go, so that no host grows with the ports it has."""
+    host = host_with(0.0, 3_600.0, Clock())
+    for seconds in [*range(1, 500), 1]:
+        pace = pace_of(f"User-agent: *\nCrawl-delay: {seconds}")
+        host.ask(asker(seconds), pace, idle=True)
+    assert host.interval == 499
+    assert len(host._askers) == 100
+
+
+def test_the_operators_delay_bounds_the_interval_from_below() -> None:
+    """The longest allowed from above; but where nothing is asked, there is no interval."""
+    host = host_with(2.0, 60.0, Clock())
+    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 1"), idle=True)
+    assert host.interval == 2
+    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 3600"), idle=True)
+    assert host.interval == 60
+    host.withdraw(asker())
+    assert host.interval == 0
+
+
+def test_hosts_are_forgotten_only_if_nothing_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one with a request under way nor one that requests wait for, whatever the limit."""
+    monkeypatch.setattr("scrapy_rep.scheduling.hosts._MOST_HOSTS", 2)
+    hosts = Hosts(60.0, Clock())
+    busy = hosts.add("busy.example", 0.0, lambda name: False)
+    busy.busy.add(None)  # type: ignore[arg-type]
+    for number in range(5):
+        hosts.add(f"{number}.example", 0.0, lambda name: name == "1.example")
+    assert [host.name for host in hosts] == ["busy.example", "1.example", "4.example"]
