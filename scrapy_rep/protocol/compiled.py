@@ -13,14 +13,14 @@ from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from scrapy_rep.matching.first_match import FirstMatch
-from scrapy_rep.matching.rule_set import LongestMatch, MergedMatch
+from scrapy_rep.matching.first_match import FirstMatchRules
+from scrapy_rep.matching.rule_set import LongestMatchRules, MergedRules
 from scrapy_rep.protocol import groups
 from scrapy_rep.protocol.groups import Lines, Patterns
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import Profile
 
-_Part = LongestMatch | FirstMatch
+_Part = LongestMatchRules | FirstMatchRules
 _Source = Patterns | list[tuple[bool, str]]
 """What rules are made of: disallow and allow patterns, or both in the order of the file."""
 
@@ -38,7 +38,7 @@ class Compiled:
     __slots__ = ("_fingerprints", "group", "lines", "parts", "rules", "wanted")
 
     parts: list[_Part]
-    rules: LongestMatch | FirstMatch | MergedMatch
+    rules: LongestMatchRules | FirstMatchRules | MergedRules
 
     def __init__(
         self,
@@ -117,13 +117,13 @@ def _part(source: _Source, profile: Profile, parts: int = 1) -> _Part:
     form = form_of(profile)
     free = profile.robots_txt_is_always_allowed
     if isinstance(source, tuple):
-        return LongestMatch(*source, form, robots_txt_is_free=free, share=parts)
-    return FirstMatch(source, form, robots_txt_is_free=free)
+        return LongestMatchRules(*source, form, robots_txt_is_free=free, share=parts)
+    return FirstMatchRules(source, form, robots_txt_is_free=free)
 
 
-def _merged(parts: Sequence[_Part], profile: Profile) -> MergedMatch:
-    longest = [part for part in parts if isinstance(part, LongestMatch)]
-    return MergedMatch(
+def _merged(parts: Sequence[_Part], profile: Profile) -> MergedRules:
+    longest = [part for part in parts if isinstance(part, LongestMatchRules)]
+    return MergedRules(
         longest, form_of(profile), robots_txt_is_free=profile.robots_txt_is_always_allowed
     )
 

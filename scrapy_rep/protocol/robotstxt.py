@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from scrapy_rep.matching.matcher import OutgrownError
 from scrapy_rep.matching.memory import Measure, measured
-from scrapy_rep.matching.normal_form import ROBOTS_TXT, octets_of
+from scrapy_rep.matching.normal_form import ROBOTS_TXT, utf8_octets
 from scrapy_rep.protocol import compiled as compiling
 from scrapy_rep.protocol import extensions, groups, syntax
 from scrapy_rep.protocol import product_token as tokens
@@ -48,10 +47,10 @@ class RobotsTxt:
     """
 
     __slots__ = (
-        "_allows",
         "_body",
         "_compiled",
         "_file_values",
+        "_matchers",
         "_measured",
         "_paces",
         "_parts",
@@ -61,7 +60,7 @@ class RobotsTxt:
     def __init__(self, body: bytes, profile: Profile) -> None:
         self._body = body
         self._profile = profile
-        self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
+        self._matchers: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
         self._compiled: dict[tuple[str, ...], Compiled] = {}
         self._paces: dict[tuple[str, ...], Pace] = {}
         self._file_values: dict[str, tuple[str, ...]] | None = None
@@ -100,36 +99,33 @@ class RobotsTxt:
         of preference. No text raises an exception.
         """
         try:
-            allows = self._allows[agent]  # type: ignore[index]
+            allows = self._matchers[agent]  # type: ignore[index]
         except KeyError:
-            return self._afresh(url, agent)  # type: ignore[arg-type]
+            allows = self._matcher(agent)  # type: ignore[arg-type]
         except TypeError:
             if isinstance(agent, tuple):
                 raise
             return self.allowed(url, tuple(agent))
-        try:
-            return allows(url)
-        except OutgrownError:
-            return self._afresh(url, agent)  # type: ignore[arg-type]
+        return allows(url)
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """The same answer as :meth:`allowed`, with the rule, its line, the group and the reason."""
         if self._parts:
             return self._strictest(url, agent)
         compiled = self._compile(agent)
-        decisive = compiled.rules.decisive(url)
-        if self._profile.robots_txt_is_always_allowed and decisive.path == ROBOTS_TXT:
+        match = compiled.rules.match(url)
+        if self._profile.robots_txt_is_always_allowed and match.path == ROBOTS_TXT:
             return Verdict(True, group=compiled.group, reason=ROBOTS_TXT_ITSELF)
-        if decisive.too_costly:
+        if match.too_costly:
             return Verdict(False, group=compiled.group, reason=TOO_COSTLY)
-        if decisive.allow is None:
+        if match.allow is None:
             reason = NO_GROUP if compiled.group is None else NO_RULE_MATCHES
             return Verdict(True, group=compiled.group, reason=reason)
-        rule = self._rule(compiled, decisive.allow, decisive.written)
+        rule = self._rule(compiled, match.allow, match.patterns)
         lost = None
-        if decisive.overruled:
-            lost = self._rule(compiled, not decisive.allow, decisive.overruled)
-        return Verdict(decisive.allow, rule, rule.line, compiled.group, BY_RULE, lost)
+        if match.overruled:
+            lost = self._rule(compiled, not match.allow, match.overruled)
+        return Verdict(match.allow, rule, rule.line, compiled.group, BY_RULE, lost)
 
     def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
         """Seconds between requests that the group of a crawler asks for. RFC 9309 section 2.2.4."""
@@ -175,26 +171,20 @@ class RobotsTxt:
         made = [(one.lines is None, one.rules.state) for one in found]
         parts = [part.state for part in self._parts]
         values = len(self._file_values or ())
-        return len(self._allows), len(self._paces), values, made, parts
+        return len(self._matchers), len(self._paces), values, made, parts
 
-    def _afresh(self, url: str, key: str | tuple[str, ...]) -> bool:
-        """The answer of a new matcher; a very long URL may outgrow that of one rule set too."""
+    def _matcher(self, agent: str | tuple[str, ...]) -> Callable[[str], bool]:
+        """Return the matcher for an agent argument, and keep it for the next question."""
+        matchers = self._matchers
+        matcher: Callable[[str], bool]
         if self._parts:
-            return self._remember(key, partial(_all_allow, self._parts, key))(url)
-        rules = self._compile(key).rules
-        try:
-            return self._remember(key, rules.matcher())(url)
-        except OutgrownError:  # One more rule set has its index now.
-            return self._afresh(url, key)
-
-    def _remember(
-        self, key: str | tuple[str, ...], allows: Callable[[str], bool]
-    ) -> Callable[[str], bool]:
-        """What an agent argument leads to is kept for its next question."""
-        if len(self._allows) >= _MOST_AGENTS:
-            self._allows.clear()
-        self._allows[key] = allows
-        return allows
+            matcher = partial(_all_allow, self._parts, agent)
+        else:
+            matcher = self._compile(agent).rules.matcher(partial(matchers.__setitem__, agent))
+        if len(matchers) >= _MOST_AGENTS:
+            matchers.clear()
+        matchers[agent] = matcher
+        return matcher
 
     def _compile(self, agent: str | Sequence[str]) -> Compiled:
         wanted = tokens.tokens_of(agent, self._profile)
@@ -203,7 +193,7 @@ class RobotsTxt:
             others = list(self._compiled.values())
             if others and self._is_full(others):
                 self._compiled.clear()
-                self._allows.clear()
+                self._matchers.clear()
                 others = []
             compiled = Compiled(self._text(), wanted, self._profile, others)
             self._compiled[wanted] = compiled
@@ -272,7 +262,7 @@ class RobotsTxt:
 
 def _octets(body: bytearray | memoryview | str) -> bytes:
     if isinstance(body, str):
-        return octets_of(body)
+        return utf8_octets(body)
     if isinstance(body, (bytearray, memoryview)):
         return bytes(body)
     wanted = "bytes, bytearray, memoryview or str"
