@@ -1,4 +1,4 @@
-"""The normal form that each profile brings URIs and patterns into (RFC 9309 section 2.2.2)."""
+"""The normal form of URIs and patterns in each profile (RFC 9309 section 2.2.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEPT_IN_1996: Final = frozenset(b"%/")
 
 
 def form_of(profile: Profile) -> NormalForm:
-    """A profile determines its normal form."""
+    """Return the normal form of a profile."""
     removes_dots = profile.dot_segments_are_removed
     if profile.uri_is_taken_as_it_is:
         same = escapes_but(frozenset(range(256)))
