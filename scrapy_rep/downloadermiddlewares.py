@@ -10,16 +10,18 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.awaiting import Turns
+from scrapy_rep.awaiting import FetchSemaphore
 from scrapy_rep.caching.cache import RobotsCache
-from scrapy_rep.caching.refresh import Inquiry
-from scrapy_rep.caching.store_adapter import Shelf, open_shelf
+from scrapy_rep.caching.context import AccessContext, RulesReader
+from scrapy_rep.caching.refresh import Attempts, Refresher
+from scrapy_rep.caching.store_adapter import open_store_adapter
+from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.fetching.fetcher import RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.robotparser import announce, heard
+from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.scheduling import fetches
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.politeness import Politeness
@@ -60,17 +62,18 @@ class RepDownloaderMiddleware:
         self._starts = StartRequests(self._stats)
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
         at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._turns = Turns(at_once, fetches.COUNTED_FOR)
+        self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
         hosts = Hosts(settings.max_crawl_delay, time.time)
         limit = settings.park_limit
-        self._room = WaitingRoom(crawler, inside, hosts, self._turns, limit, self._stats)
-        self._shelf = open_shelf(crawler, settings, self._stats, time.time)
+        self._room = WaitingRoom(crawler, inside, hosts, self._semaphore, limit, self._stats)
+        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
+        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
-        self._cache = self._make_cache(crawler, settings, self._shelf)
+        self._cache = self._make_cache(crawler, settings)
         self._gate = Gate(
             identity=Identity(crawler, settings, self._stats),
             cache=self._cache,
-            politeness=Politeness(crawler, inside, settings, self._stats, self._room, time.time),
+            politeness=self._politeness,
             room=self._room,
             shutdown=self._shutdown,
             stats=self._stats,
@@ -97,6 +100,8 @@ class RepDownloaderMiddleware:
 
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
+        if request.meta.get("dont_obey_robotstxt") and DOWNLOAD in request.meta:
+            return None  # a robots.txt request of this package
         self._starts.begin(request)
         try:
             self._inside.check()
@@ -134,32 +139,20 @@ class RepDownloaderMiddleware:
             "waiting": self._room.waiting,
         }
 
-    def _make_cache(self, crawler: Crawler, settings: RepSettings, shelf: Shelf) -> RobotsCache:
+    def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
+        context = AccessContext(self._store, settings.policy, self._stats, time.time)
         fetcher = RobotsFetcher(
-            crawler, self._inside, settings, self._stats, self._room, self._turns, time.time
+            crawler, self._inside, settings, self._stats, self._room, self._semaphore, time.time
         )
-        inquiry = Inquiry(
-            fetch=fetcher.fetch,
-            shelf=shelf,
-            clock=time.time,
-            policy=settings.policy,
-            stats=self._stats,
-            timeout=settings.timeout,
-            retry_delays=settings.retry_delays,
-        )
+        attempts = Attempts(settings.timeout, settings.retry_delays)
+        parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
         return RobotsCache(
-            inquiry=inquiry,
-            shelf=shelf,
-            parse=partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size),
-            announce=partial(
-                announce, crawler, self._inside.listeners, self._stats, settings.timeout
-            ),
-            clock=time.time,
-            policy=settings.policy,
-            stats=self._stats,
-            watch=self._shutdown.watch,
-            heard=partial(heard, self._inside.listeners),
-            memory_limit=settings.memory_limit - shelf.memory_limit,
+            context,
+            Refresher(context, fetcher.fetch, attempts),
+            RulesReader(parse, self._politeness.read),
+            RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
+            started=self._shutdown.watch,
+            memory_limit=settings.memory_limit - self._store.memory_limit,
         )
 
     def _busy(self) -> bool:
@@ -182,4 +175,4 @@ class RepDownloaderMiddleware:
         self._shutdown.stop()
         self._cache.interrupt()
         self._room.close()
-        self._shelf.close()
+        self._store.close()

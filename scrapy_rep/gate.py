@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
+from scrapy_rep.caching.refresh import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.fetching.cancellable_downloads import TRANSFER
 from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.caching.cache import RobotsCache
-    from scrapy_rep.caching.cached_rules import Known
+    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.identity import Identity
     from scrapy_rep.scheduling.politeness import Politeness
     from scrapy_rep.scheduling.queues import Waiting
@@ -67,8 +67,7 @@ class Gate:
         ``RobotsForbidden`` or ``RobotsUnreachable`` if it may not pass.
         """
         if request.meta.get("dont_obey_robotstxt"):
-            if TRANSFER not in request.meta:
-                self._stats.inc(names.BYPASSED)
+            self._stats.inc(names.BYPASSED)
             return None
         if self._shutdown.keeps:
             self._shutdown.take_up(request)
@@ -76,23 +75,21 @@ class Gate:
         if authority is None:  # neither http nor https: no robots.txt governs it
             return None
         agent = self._identity.of(request)
-        known = self._cache.resident(authority, self._clock())
-        if known is not None:
-            self._stats.inc(names.HIT)
-        elif url.endswith("/robots.txt") and url == authority.robots_uri:
-            # Allowed by definition (RFC 9309 section 2.2.2), so it waits for nothing.
-            self._stats.inc(names.ALLOWED)
-            return None
-        elif (known := self._cache.consult(authority, request)) is not None:
-            self._stats.inc(names.HIT)
-        else:
-            return await self._wait(request, url, authority, agent, for_rules=True)
-        if not known.allows(authority, url, agent):
-            self._stop(request, url, authority, known, agent)
-        self._keep_pace(request, url, authority, known, agent)
+        cached = self._cache.resident(authority, self._clock())
+        if cached is None:
+            if url.endswith("/robots.txt") and url == authority.robots_uri:
+                # Allowed by definition (RFC 9309 section 2.2.2), so it waits for nothing.
+                self._stats.inc(names.ALLOWED)
+                return None
+            found = self._cache.consult(authority, request)
+            if isinstance(found, Miss):
+                return await self._wait(request, url, authority, agent, found)
+            cached = found
+        self._stats.inc(names.HIT)
+        self._admit(request, url, authority, cached, agent)
         if self._room.must_wait(request):
-            return await self._wait(request, url, authority, agent, for_rules=False)
-        self._pass(known)
+            return await self._wait(request, url, authority, agent, cached)
+        self._pass(cached)
         return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
@@ -109,37 +106,37 @@ class Gate:
         url: str,
         authority: Authority,
         agent: tuple[str, ...],
-        *,
-        for_rules: bool,
+        found: CachedRules | Miss,
     ) -> Request | None:
-        """Check a request that has to wait, for rules or for its turn."""
+        """Let a request pass that has to wait: for rules after a miss, else for its turn alone."""
         self._shutdown.watch()
         place: Waiting | None = None
         while True:
-            with self._room.place(request, for_rules=for_rules, before=place) as place:
-                known = await self._cache.lookup(authority, request)
-                if known.interrupted:
-                    too_late = partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
-                    return self._give_back(request, too_late)
-                if not known.allows(authority, url, agent):
-                    self._stop(request, url, authority, known, agent)
-                self._keep_pace(request, url, authority, known, agent)
-                # A thousand requests may wait for their turns: none of them keeps rules in memory.
-                recall = self._cache.reference(known)
-                del known
+            is_miss = isinstance(found, Miss)
+            with self._room.place(request, for_rules=is_miss, before=place) as place:
+                if isinstance(found, Miss):
+                    found = await self._cache.fetch(authority, request, found)
+                    if found.interrupted:
+                        too_late = partial(
+                            self.refuse, request, Cause.CLOSING, "", authority, url=url
+                        )
+                        return self._give_back(request, too_late)
+                    self._admit(request, url, authority, found, agent)
+                # A thousand requests may wait for their turns. None of them keeps rules in memory,
+                # unless rules that come back would have to be announced once more.
+                kept = found if self._cache.is_heard else None
+                del found
                 if not await self._room.turn(place):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
             # The turn may have been long in coming: these rules may be no longer in force.
-            now_known = recall()
-            if now_known is None or not now_known.holds(self._clock()):
-                now_known = self._cache.consult(authority, request)
-            if now_known is None:
-                for_rules = True
+            now = self._clock()
+            if kept is None or not kept.holds(now):
+                kept = self._cache.resident(authority, now)
+            found = kept or self._cache.consult(authority, request)
+            if isinstance(found, Miss):
                 continue
-            if not now_known.allows(authority, url, agent):
-                self._stop(request, url, authority, now_known, agent)
-            self._keep_pace(request, url, authority, now_known, agent)
-            self._pass(now_known)
+            self._admit(request, url, authority, found, agent)
+            self._pass(found)
             return None
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
@@ -161,9 +158,11 @@ class Gate:
                 raise ValueError("not an absolute URL: it has no scheme")
             return Verdict(allowed=True, reason="no robots.txt governs this scheme")
         agent = agent or self._identity.default
-        known = await self._cache.lookup(authority, None)
-        verdict = known.verdict(authority, url, agent)
-        refusal = self._politeness.refusal(authority, known, agent) if verdict.allowed else None
+        cached = await self._cache.lookup(authority, None)
+        verdict = cached.verdict(authority, url, agent)
+        if not verdict.allowed:
+            return verdict
+        refusal = self._politeness.refusal(self._cache.pace(authority, cached, agent))
         return verdict if refusal is None else refusal.verdict
 
     def refuse(
@@ -184,25 +183,27 @@ class Gate:
         verdict = Verdict(allowed=False, reason="unreachable")
         return RobotsUnreachable(verdict, authority, cause, retry_at)
 
-    def _keep_pace(
+    def _admit(
         self,
         request: Request,
         url: str,
         authority: Authority,
-        known: Known,
+        cached: CachedRules,
         agent: tuple[str, ...],
     ) -> None:
-        """Have the host of an allowed request keep its pace; raise why it may not pass now."""
-        if known.at_will != agent:
-            self._cache.weigh(authority, known)
-            refusal = self._politeness.admit(request, authority, known, agent)
+        """Raise why a request may not pass; have the host of an allowed one keep its pace."""
+        if not cached.allows(authority, url, agent):
+            self._stop(request, url, authority, cached, agent)
+        if cached.unpaced_agent != agent:
+            pace = self._cache.pace(authority, cached, agent)
+            refusal = self._politeness.admit(request, authority, agent, pace)
             if refusal is not None:
                 self._stats.forbidden(request.method, url, refusal.verdict)
                 raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
 
-    def _pass(self, known: Known) -> None:
+    def _pass(self, cached: CachedRules) -> None:
         """Count a request that goes on."""
-        if known.stale:
+        if cached.stale:
             self._stats.inc(names.STALE)
         self._stats.inc(names.ALLOWED)
 
@@ -211,16 +212,16 @@ class Gate:
         request: Request,
         url: str,
         authority: Authority,
-        known: Known,
+        cached: CachedRules,
         agent: tuple[str, ...],
     ) -> NoReturn:
         """Raise why a request may not pass."""
-        if known.unreachable:
-            cause = known.failure.cause if known.failure is not None else Cause.ERROR
-            raise self.refuse(request, cause, "", authority, known.until, url)
-        if known.stale:
+        if cached.unreachable:
+            cause = cached.failure.cause if cached.failure is not None else Cause.ERROR
+            raise self.refuse(request, cause, "", authority, cached.until, url)
+        if cached.stale:
             self._stats.inc(names.STALE)
-        verdict = known.verdict(authority, url, agent)
-        self._cache.weigh(authority, known)
+        verdict = cached.verdict(authority, url, agent)
+        self._cache.weigh(authority, cached)
         self._stats.forbidden(request.method, url, verdict)
         raise RobotsForbidden(verdict, authority)

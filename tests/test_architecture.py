@@ -81,10 +81,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "stores": {"protocol.authority", "protocol.entry", "protocol.policy"},
     "scrapy_internals": set(),
     "fetching": {"awaiting", "protocol", "scheduling", "scrapy_internals", "settings", "stats"},
-    "caching": {"awaiting", "protocol", "settings", "stats", "stores"},
+    "caching": {"awaiting", "protocol", "stats", "stores"},
     "scheduling": {
         "awaiting",
-        "caching",
         "page_url",
         "protocol",
         "scrapy_internals",
@@ -94,7 +93,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gate": {
         "caching",
         "exceptions",
-        "fetching",
         "identity",
         "page_url",
         "protocol",

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from scrapy_rep.protocol.outcome import STATUS_MEANINGS
-from scrapy_rep.protocol.policy import DECISIONS, LESSONS
+from scrapy_rep.protocol.policy import DECISIONS, TRANSITIONS
 
 README = Path(__file__).parents[1] / "README.rst"
 
@@ -32,9 +32,12 @@ def statuses() -> str:
     return list_table(("Status, first match", "Means", "Section"), [*spans, rest])
 
 
-def lessons() -> str:
+def transitions() -> str:
     """The table of what a fetch makes of what is known."""
-    rows = [(kind.__name__, lesson.effect, lesson.section) for kind, lesson in LESSONS.items()]
+    rows = [
+        (kind.__name__, transition.effect, transition.section)
+        for kind, transition in TRANSITIONS.items()
+    ]
     return list_table(("A fetch ends as", "Then", "Section"), rows)
 
 
@@ -54,7 +57,7 @@ def test_the_readme_says_what_a_status_means() -> None:
 
 def test_the_readme_says_what_a_fetch_teaches() -> None:
     """RFC 9309 section 2.3.1: README and code are the same table."""
-    assert lessons() in README.read_text("utf-8")
+    assert transitions() in README.read_text("utf-8")
 
 
 def test_the_readme_says_what_is_decided() -> None:
@@ -63,4 +66,4 @@ def test_the_readme_says_what_is_decided() -> None:
 
 
 if __name__ == "__main__":
-    print(statuses(), lessons(), decisions(), sep="\n")  # noqa: T201
+    print(statuses(), transitions(), decisions(), sep="\n")  # noqa: T201

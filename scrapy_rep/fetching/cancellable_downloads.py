@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
     Check = Callable[[Request], Coroutine[Any, Any, None]]
 
-TRANSFER = "scrapy_rep_transfer"
+DOWNLOAD = "scrapy_rep_transfer"
 """The meta key that marks a robots.txt request of this package."""
 
 
-class Transfer:
+class CancellableDownload:
     """One exchange of octets: what is done before it, what it brought, and a way to end it.
 
     ``limit`` is how many octets of a body are read, before and after decoding. ``check`` is awaited

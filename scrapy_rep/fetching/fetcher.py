@@ -18,8 +18,8 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
-from scrapy_rep.awaiting import AbandonedError, within
-from scrapy_rep.fetching.cancellable_downloads import TRANSFER, Transfer
+from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
+from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD, CancellableDownload
 from scrapy_rep.fetching.redirects import (
     RefusedError,
     TooLongError,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.awaiting import Turns
+    from scrapy_rep.awaiting import FetchSemaphore
     from scrapy_rep.protocol.entry import Answer
     from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scrapy_internals import ScrapyInternals
@@ -82,7 +82,7 @@ class RobotsFetcher:
         settings: RepSettings,
         stats: RepStats,
         room: WaitingRoom,
-        turns: Turns,
+        semaphore: FetchSemaphore,
         clock: Callable[[], float],
     ):
         self._crawler = crawler
@@ -93,7 +93,7 @@ class RobotsFetcher:
         self._clock = clock
         self._in_flight = 0
         self._exchanges = count()
-        self._turns = turns
+        self._semaphore = semaphore
 
     async def fetch(
         self, authority: Authority, page: Request | None, known: Answer | None
@@ -106,10 +106,10 @@ class RobotsFetcher:
         self._stats.inc(names.REQUESTS)
         self._listen(+1)
         try:
-            async with self._turns.turn():
+            async with self._semaphore.acquired():
                 work = self._follow(authority, page, known)
-                return await within(self._settings.timeout, work)
-        except CancelledError:  # of the caller; any other comes as AbandonedError
+                return await with_timeout(self._settings.timeout, work)
+        except CancelledError:  # of the caller; any other comes as CancelledElsewhereError
             raise
         except RefusedError as error:
             if isinstance(error, TooLongError):
@@ -135,7 +135,7 @@ class RobotsFetcher:
         while True:
             first = uri.startswith(f"{authority}/")
             check = refuse_private if trail and public else None
-            transfer = Transfer(self._settings.max_size, check)
+            transfer = CancellableDownload(self._settings.max_size, check)
             request = self._request(uri, page, known, first, transfer)
             if check is not None and not self._inside.exchanges.can_be_run:
                 await check(request)  # the last chance, although a proxy may still be chosen for it
@@ -159,19 +159,24 @@ class RobotsFetcher:
 
     async def _download(self, request: Request) -> Response:
         if self._inside.engine.is_over:
-            raise AbandonedError("the crawl is over")
+            raise CancelledElsewhereError("the crawl is over")
         try:
             with self._room.fetching(request):
                 return await self._crawler.engine.download_async(request)
         except BaseException:  # too late, or the crawl closes
-            request.meta[TRANSFER].end()
+            request.meta[DOWNLOAD].end()
             raise
 
     def _request(
-        self, uri: str, page: Request | None, known: Answer | None, first: bool, transfer: Transfer
+        self,
+        uri: str,
+        page: Request | None,
+        known: Answer | None,
+        first: bool,
+        transfer: CancellableDownload,
     ) -> Request:
         """Return the request of one hop; ``first`` if it is to the authority first asked."""
-        meta = {**_META, TRANSFER: transfer, "download_maxsize": self._settings.max_size}
+        meta = {**_META, DOWNLOAD: transfer, "download_maxsize": self._settings.max_size}
         transport = self._inside.exchanges.transport_of(urlsplit(uri).scheme)
         headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
@@ -206,7 +211,7 @@ class RobotsFetcher:
         meaning = meaning_of(status)
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
-            body, cut = body_of(response, request.meta[TRANSFER], limit)
+            body, cut = body_of(response, request.meta[DOWNLOAD], limit)
             etag, modified = validators_of(response, self._stats)
             if cut:
                 self._stats.inc(names.TRUNCATED)
@@ -230,7 +235,7 @@ class RobotsFetcher:
         # The signal is sent for every chunk of every download: listen only while a fetch is on.
         before, self._in_flight = self._in_flight, self._in_flight + change
         if before == 0:
-            self._inside.exchanges.run_by(TRANSFER)
+            self._inside.exchanges.run_by(DOWNLOAD)
             self._crawler.signals.connect(self._received, signal=signals.bytes_received)
             self._crawler.signals.connect(self._room.fetched, signals.request_left_downloader)
         elif self._in_flight == 0:
@@ -238,6 +243,6 @@ class RobotsFetcher:
             self._crawler.signals.disconnect(self._room.fetched, signals.request_left_downloader)
 
     def _received(self, data: bytes, request: Request) -> None:
-        transfer = request.meta.get(TRANSFER)
+        transfer = request.meta.get(DOWNLOAD)
         if transfer is not None and transfer.receive(data):
             raise StopDownload(fail=False)

@@ -20,7 +20,7 @@ from scrapy_rep.protocol.syntax import truncate
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from scrapy_rep.fetching.cancellable_downloads import Transfer
+    from scrapy_rep.fetching.cancellable_downloads import CancellableDownload
     from scrapy_rep.stats import RepStats
 
 _LONGEST_VALIDATOR = 1024
@@ -47,7 +47,7 @@ _CAUSES: dict[str, Cause] = {
     "DownloadCancelledError": Cause.CONNECTION,
     "ResponseDataLossError": Cause.CONNECTION,
     "BrokenBodyError": Cause.CONNECTION,
-    "AbandonedError": Cause.DROPPED,
+    "CancelledElsewhereError": Cause.DROPPED,
     "ConnectionError": Cause.CONNECTION,
     "IgnoreRequest": Cause.DROPPED,
 }
@@ -86,7 +86,7 @@ def decoded(response: Response, limit: int) -> tuple[Response, bool]:
     return response.replace(body=body), cut
 
 
-def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, bool]:
+def body_of(response: Response, transfer: CancellableDownload, limit: int) -> tuple[bytes, bool]:
     """Return the octets to parse, at most ``limit``, and whether they were cut.
 
     Raises ``ValueError`` for a body that is not whole or not readable, and ``IgnoreRequest`` for

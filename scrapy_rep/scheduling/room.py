@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from scrapy_rep.awaiting import Turns
+    from scrapy_rep.awaiting import FetchSemaphore
     from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.scheduling.hosts import Asker
     from scrapy_rep.scrapy_internals import ScrapyInternals
@@ -92,7 +92,7 @@ class WaitingRoom:
         crawler: Crawler,
         inside: ScrapyInternals,
         hosts: Hosts,
-        turns: Turns,
+        turns: FetchSemaphore,
         limit: int,
         stats: RepStats,
     ):

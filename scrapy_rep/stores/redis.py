@@ -35,7 +35,7 @@ import redis
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import PREFIX, Store, StoreError
-from scrapy_rep.stores.circuit_breaker import Breaker
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,
@@ -163,7 +163,7 @@ class RedisStore(Store):
         keep: float = MONTH,
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
-        breaker: Breaker | None = None,
+        breaker: CircuitBreaker | None = None,
     ) -> None:
         self._uri = RedisUri(uri)
         self._keep = keep
@@ -176,7 +176,7 @@ class RedisStore(Store):
         self._lock = Lock()
         connect = partial(open_client, self._uri.parts, STEP_PATIENCE)
         self._pool = RedisPool(
-            connect, self._uri.describe, breaker or Breaker(first=FIRST_PAUSE), self._say
+            connect, self._uri.describe, breaker or CircuitBreaker(first=FIRST_PAUSE), self._say
         )
 
     def __repr__(self) -> str:
