@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
-from scrapy_rep.caching.refresh import Miss
+from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import Authority, authority_of

@@ -25,7 +25,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.caching.refresh import Miss
+from scrapy_rep.caching.context import Miss
 from scrapy_rep.caching.single_flight import SingleFlight
 from scrapy_rep.protocol.outcome import Cause, Unreachable
 from scrapy_rep.protocol.policy import Decision, Fetch, Standing, learn, retry_at, standing

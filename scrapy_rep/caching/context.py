@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.store_adapter import StoreAdapter
+    from scrapy_rep.protocol.entry import Entry
     from scrapy_rep.protocol.policy import Policy
     from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.protocol.robotstxt import RobotsTxt
     from scrapy_rep.stats import RepStats
+
+NOT_SHARED = ""
+"""Returned by a store that is not shared: the caller may always fetch."""
 
 
 @dataclass(frozen=True)
@@ -44,3 +48,15 @@ class RulesSignal(Protocol):
 
     async def send(self, robots: RobotsTxt, page: Any) -> None:
         """Return when the listeners are done, or too slow. ``page`` is the request that asked."""
+
+
+class Miss(NamedTuple):
+    """What a look-up found of an authority that may not be used as it is.
+
+    ``is_resident`` says that memory holds it, so that it is fetched anew even if the store has it;
+    ``is_complete`` that there is nothing more in the store.
+    """
+
+    entry: Entry | None = None
+    is_resident: bool = False
+    is_complete: bool = False

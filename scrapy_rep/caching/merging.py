@@ -19,7 +19,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.awaiting import DeadlineError, from_thread, with_timeout
 from scrapy_rep.protocol.entry import Answer, Entry, Failure, merge
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority

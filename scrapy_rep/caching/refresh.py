@@ -20,11 +20,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import repeated, sleep
-from scrapy_rep.caching.store_adapter import NOT_SHARED
+from scrapy_rep.caching.context import NOT_SHARED, Miss
 from scrapy_rep.protocol.entry import Answer, Entry, merge
 from scrapy_rep.protocol.outcome import Cause, NotModified, Outcome, Unreachable
 from scrapy_rep.protocol.policy import (
@@ -66,18 +66,6 @@ class Attempts:
     def longest(self) -> float:
         """The seconds that all of them may take."""
         return (1 + len(self.delays)) * self.timeout + sum(self.delays)
-
-
-class Miss(NamedTuple):
-    """What a look-up found of an authority that may not be used as it is.
-
-    ``is_resident`` says that memory holds it, so that it is fetched anew even if the store has it;
-    ``is_complete`` that there is nothing more in the store.
-    """
-
-    entry: Entry | None = None
-    is_resident: bool = False
-    is_complete: bool = False
 
 
 class Refresher:

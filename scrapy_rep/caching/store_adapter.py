@@ -20,6 +20,7 @@ from scrapy.utils.python import without_none_values
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.caching.context import NOT_SHARED
 from scrapy_rep.caching.evicted import Evicted
 from scrapy_rep.caching.merging import Merging, checked, in_time
 from scrapy_rep.stores import Store, StoreError, open_store
@@ -37,9 +38,6 @@ T = TypeVar("T")
 
 _KEPT_COMPRESSED = 4
 """One part in this many of ``REP_MEMORY_LIMIT`` is for evicted entries, compressed."""
-
-NOT_SHARED = ""
-"""Returned by a store that is not shared: the caller may always fetch."""
 
 
 class StoreSettings(Protocol):

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.plain import from_plain, to_plain
 from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry
 
@@ -32,16 +33,6 @@ GET_PATIENCE = 10.0
 FLUSH_AFTER = 500
 """Entries that are changed before an operator's method waits until they are written: fewer than any
 store queues."""
-
-PREFIX = "scrapy_rep"
-"""What the keys of a shared store begin with, unless ``REP_STORE_PREFIX`` says otherwise."""
-
-
-class StoreError(Exception):
-    """A store could not do what it was asked to; the crawl goes on as if it were empty.
-
-    The text is one line of printable ASCII without credentials.
-    """
 
 
 class Store(ABC):

@@ -34,7 +34,7 @@ import redis
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
-from scrapy_rep.stores.base import PREFIX, Store, StoreError
+from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.codec import (
     ANSWER,
@@ -45,11 +45,12 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     refusal_of,
 )
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis_client import Client, Command, open_client
 from scrapy_rep.stores.redis_pool import RedisPool
 from scrapy_rep.stores.redis_scan import RedisScan
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
-from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry, useful_until
+from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry, useful_until
 
 PATIENCE = 1.0
 """Seconds within which a look-up is answered or has failed.

@@ -30,8 +30,8 @@ from typing import Any
 
 import redis
 
-from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis_client import Client, Command
 
 THREADS = 2

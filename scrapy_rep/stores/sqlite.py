@@ -23,7 +23,8 @@ from pathlib import Path
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import PREFIX, Store, StoreError
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_batch import Batch
 from scrapy_rep.stores.sqlite_file import START_PATIENCE, Database
 from scrapy_rep.stores.sqlite_header import ForeignError
@@ -31,7 +32,7 @@ from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_tidying import Tidier
 from scrapy_rep.stores.sqlite_transaction import DamagedError
 from scrapy_rep.stores.sqlite_writer import Writer
-from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry
+from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry
 
 SLOW_READ = 0.0005
 """Seconds after which a look-up counts as slow: it read from the disk, not from a cache."""

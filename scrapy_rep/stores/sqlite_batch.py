@@ -9,7 +9,7 @@ from itertools import islice
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry, merge
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_transaction import Transaction
 

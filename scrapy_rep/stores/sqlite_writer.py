@@ -18,8 +18,8 @@ from concurrent.futures import Future
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_batch import Batch
 from scrapy_rep.stores.sqlite_file import Database
 from scrapy_rep.stores.sqlite_tables import Tables

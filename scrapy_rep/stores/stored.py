@@ -14,6 +14,9 @@ from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure, date_of
 from scrapy_rep.protocol.policy import EXPIRED_NOW, Policy, State, state_of
 
+PREFIX = "scrapy_rep"
+"""What the keys of a shared store begin with, unless ``REP_STORE_PREFIX`` says otherwise."""
+
 MONTH = 30 * 86_400.0
 """Seconds for which a last good copy is worth keeping (RFC 9309 section 2.4 leaves it open)."""
 

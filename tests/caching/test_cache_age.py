@@ -9,7 +9,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.caching.refresh import Miss
+from scrapy_rep.caching.context import Miss
 from scrapy_rep.protocol.outcome import Cause, NotModified, Success, Unreachable
 from scrapy_rep.protocol.policy import Decision, Policy
 from tests.crawl.leftovers import turn

@@ -10,7 +10,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
-from scrapy_rep.caching.refresh import Miss
+from scrapy_rep.caching.context import Miss
 from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.protocol.policy import Decision, Policy
 from scrapy_rep.protocol.robotstxt import RobotsTxt

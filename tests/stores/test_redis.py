@@ -14,8 +14,8 @@ import pytest
 import redis
 
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.codec import decode_v1
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_uri import RedisUri
 from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH

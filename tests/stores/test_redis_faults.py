@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis import PATIENCE, RedisStore
 from scrapy_rep.stores.redis_pool import THREADS
 from tests.stores.contract import now

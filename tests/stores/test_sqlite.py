@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import QUICK_READS, SqliteStore
 from scrapy_rep.stores.sqlite_transaction import DamagedError
 from scrapy_rep.stores.sqlite_writer import QUEUE_LIMIT
