@@ -16,7 +16,7 @@ from scrapy_rep.caching.context import AccessContext, RulesReader
 from scrapy_rep.caching.refresh import Attempts, Refresher
 from scrapy_rep.caching.store_adapter import open_store_adapter
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
-from scrapy_rep.fetching.fetcher import RobotsFetcher
+from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.outcome import Cause
@@ -141,9 +141,8 @@ class RepDownloaderMiddleware:
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)
-        fetcher = RobotsFetcher(
-            crawler, self._inside, settings, self._stats, self._room, self._semaphore, time.time
-        )
+        limits = FetchLimits(self._semaphore, self._room)
+        fetcher = RobotsFetcher(crawler, self._inside, settings, self._stats, limits, time.time)
         attempts = Attempts(settings.timeout, settings.retry_delays)
         parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
         return RobotsCache(

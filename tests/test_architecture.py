@@ -80,7 +80,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "robotparser": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
     "stores": {"protocol.authority", "protocol.entry", "protocol.policy"},
     "scrapy_internals": set(),
-    "fetching": {"awaiting", "protocol", "scheduling", "scrapy_internals", "settings", "stats"},
+    "fetching": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
     "caching": {"awaiting", "protocol", "stats", "stores"},
     "scheduling": {
         "awaiting",
