@@ -78,6 +78,7 @@ class RepDownloaderMiddleware:
             shutdown=self._shutdown,
             stats=self._stats,
             clock=time.time,
+            fetch_key=DOWNLOAD,
         )
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -100,8 +101,6 @@ class RepDownloaderMiddleware:
 
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
-        if request.meta.get("dont_obey_robotstxt") and DOWNLOAD in request.meta:
-            return None  # a robots.txt request of this package
         self._starts.begin(request)
         try:
             self._inside.check()

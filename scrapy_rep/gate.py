@@ -39,7 +39,11 @@ _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class Gate:
-    """Lets requests through, or says why not; ``clock()`` is in seconds since the epoch."""
+    """Lets requests through, or says why not.
+
+    ``clock()`` is in seconds since the epoch. ``fetch_key`` is in the meta of the robots.txt
+    requests of this package.
+    """
 
     def __init__(
         self,
@@ -51,6 +55,7 @@ class Gate:
         shutdown: Shutdown,
         stats: RepStats,
         clock: Callable[[], float],
+        fetch_key: str,
     ):
         self._identity = identity
         self._cache = cache
@@ -59,6 +64,7 @@ class Gate:
         self._shutdown = shutdown
         self._stats = stats
         self._clock = clock
+        self._fetch_key = fetch_key
 
     async def check(self, request: Request) -> Request | None:
         """Let ``request`` pass; return it if it is to be scheduled again, as the crawl closes.
@@ -67,7 +73,8 @@ class Gate:
         ``RobotsForbidden`` or ``RobotsUnreachable`` if it may not pass.
         """
         if request.meta.get("dont_obey_robotstxt"):
-            self._stats.inc(names.BYPASSED)
+            if self._fetch_key not in request.meta:
+                self._stats.inc(names.BYPASSED)
             return None
         if self._shutdown.keeps:
             self._shutdown.take_up(request)
