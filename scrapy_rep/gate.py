@@ -7,7 +7,7 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -95,6 +95,25 @@ class Gate:
         self._pass(known)
         return None
 
+    def arrive(self, request: Request) -> Awaitable[Request | None] | None:
+        """Let a request be sent that has passed the gate, or hold it up if it has lost its turn.
+
+        Returns what is to be awaited, or ``None``. The rules may have changed meanwhile: a request
+        that is held up is checked again, as by :meth:`check`.
+        """
+        if self._room.arrive(request, obeys=not request.meta.get("dont_obey_robotstxt")):
+            return None
+        return self._hold_up(request)
+
+    async def _hold_up(self, request: Request) -> Request | None:
+        url, authority = self._page(request)
+        agent = self._identity.of(request)
+        while authority is not None and not self._room.arrive(request, obeys=True):
+            again = await self._wait(request, url, authority, agent, for_rules=False, late=True)
+            if again is not None:
+                return again
+        return None
+
     def _page(self, request: Request) -> tuple[str, Authority | None]:
         """Return the URL of the page that ``request`` is for, and the authority that governs it."""
         try:
@@ -111,12 +130,16 @@ class Gate:
         agent: tuple[str, ...],
         *,
         for_rules: bool,
+        late: bool = False,
     ) -> Request | None:
-        """Check a request that has to wait, for rules or for its turn."""
+        """Check a request that has to wait, for rules or for its turn.
+
+        A ``late`` one was counted when it passed the gate.
+        """
         self._shutdown.watch()
         place: Waiting | None = None
         while True:
-            with self._room.place(request, for_rules=for_rules, before=place) as place:
+            with self._room.place(request, for_rules=for_rules, late=late, before=place) as place:
                 known = await self._cache.lookup(authority, request)
                 if known.interrupted:
                     too_late = partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
@@ -139,7 +162,8 @@ class Gate:
             if not now_known.allows(authority, url, agent):
                 self._stop(request, url, authority, now_known, agent)
             self._keep_pace(request, url, authority, now_known, agent)
-            self._pass(now_known)
+            if not late:
+                self._pass(now_known)
             return None
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
