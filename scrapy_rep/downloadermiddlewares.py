@@ -25,7 +25,7 @@ from scrapy_rep.scheduling import fetches
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
-from scrapy_rep.scheduling.shutdown import Shutdown
+from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.start_requests import StartRequests
@@ -64,7 +64,15 @@ class RepDownloaderMiddleware:
         self._turns = Turns(at_once, fetches.COUNTED_FOR)
         hosts = Hosts(settings.max_crawl_delay, time.time)
         limit = settings.park_limit
-        self._room = WaitingRoom(crawler, inside, hosts, self._turns, limit, self._stats)
+        self._room = WaitingRoom(
+            crawler,
+            inside,
+            hosts,
+            self._turns,
+            limit,
+            self._stats,
+            resumed=may_resume(crawler.settings),
+        )
         self._shelf = open_shelf(crawler, settings, self._stats, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
         self._cache = self._make_cache(crawler, settings, self._shelf)

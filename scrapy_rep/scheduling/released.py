@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import signals
 
-from scrapy_rep.scheduling.hosts import Hosts, PacedHost, host_of
+from scrapy_rep.scheduling.hosts import NEVER, Hosts, PacedHost, host_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -55,7 +55,8 @@ class Released:
     """Follows the requests of a crawl that were let go, and what hosts are busy with.
 
     ``look()`` has the next pass run at once; ``fail(error)`` is told of a fault, after which no
-    pace could be kept. ``moved`` is when a request was last let go or ended.
+    pace could be kept. If the crawl is ``resumed``, an earlier run may have made requests up to its
+    start. ``moved`` is when a request was last let go or ended.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Released:
         places: Places,
         look: Callable[[], None],
         fail: Callable[[Exception], None],
+        resumed: bool,
     ):
         self._signals = crawler.signals
         self._inside = inside
@@ -80,6 +82,7 @@ class Released:
         self._doubtful: dict[Request, _Doubt] = {}
         self._listening = False
         self._turn = 0
+        self._began = monotonic() if resumed else NEVER
         self.moved = 0.0
 
     def __bool__(self) -> bool:
@@ -138,6 +141,7 @@ class Released:
         ``held`` are requests that have yet to go.
         """
         host = self._hosts.add(name, least, self._ready.has_host)
+        host.ended = self._began
         slots = self._inside.download_slots.requests & self._inside.capacity.requests
         others = slots - held - self._transit.keys() - self._places.fetches
         host.busy = {request for request in others if host_of(request) == name}

@@ -88,6 +88,7 @@ class WaitingRoom:
 
     ``limit`` is how many places are lent at most. No place is lent while fetches queue for their
     ``turns``, or while ready requests lack a place: what the engine pulled then would only wait.
+    If the crawl is ``resumed``, the first request to a paced host is an interval after its start.
     """
 
     def __init__(
@@ -98,6 +99,8 @@ class WaitingRoom:
         turns: Turns,
         limit: int,
         stats: RepStats,
+        *,
+        resumed: bool,
     ):
         self._inside = inside
         self._hosts = hosts
@@ -110,7 +113,14 @@ class WaitingRoom:
         self._ready = ReadyQueues()
         self._awaiting: dict[Waiting, None] = {}
         self._released = Released(
-            crawler, inside, hosts, self._ready, self._places, self._look, self._distrust
+            crawler,
+            inside,
+            hosts,
+            self._ready,
+            self._places,
+            self._look,
+            self._distrust,
+            resumed,
         )
         self._assignment = Assignment(inside, hosts, self._places, self._ready, self._released)
         self._held: set[Request] = set()
