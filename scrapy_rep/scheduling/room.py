@@ -151,7 +151,12 @@ class WaitingRoom:
 
     @contextmanager
     def place(
-        self, request: Request, *, for_rules: bool, late: bool, before: Waiting | None = None
+        self,
+        request: Request,
+        *,
+        for_rules: bool,
+        late: bool = False,
+        before: Waiting | None = None,
     ) -> Iterator[Waiting]:
         """Hold a request for as long as this lasts, or until it is let go.
 
