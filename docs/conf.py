@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version as version_of
+from configparser import ConfigParser
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_extensions"))
+
+metadata = ConfigParser()
+metadata.read(HERE.parent / "setup.cfg", "utf-8")
 
 project = "scrapy_rep"
-author = "the scrapy_rep developers"
+author = metadata["metadata"]["author"]
 copyright = f"2026, {author}"  # noqa: A001
-release = version = version_of("scrapy_rep")
+release = version = metadata["metadata"]["version"]
 
 # sphinx_scrapy brings the roles and directives for settings, stats, signals, meta keys and
 # commands. The other two are beside this file: tables made from the package, and drawings.
@@ -28,8 +32,6 @@ scrapy_intersphinx_disable = ["python", "scrapy"]
 html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "/")
 
 exclude_patterns = ["_build"]
-# "*" at the end of a list of pages stands for those that are not listed, if there are any.
-suppress_warnings = ["toc.empty_glob"]
 html_theme = "furo"
 html_title = f"scrapy_rep {release}"
 html_static_path = ["_static"]

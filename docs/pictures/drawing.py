@@ -46,9 +46,7 @@ class Drawing:
         )
         self.text(x, y, words)
 
-    def bar(
-        self, x: float, y: float, width: float, height: float, *, colour: str = ACCENT
-    ) -> None:
+    def bar(self, x: float, y: float, width: float, height: float, *, colour: str = ACCENT) -> None:
         """Draw a filled bar; ``x`` and ``y`` are its top left corner."""
         self._shapes.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="2" '
