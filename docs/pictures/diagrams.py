@@ -54,7 +54,7 @@ def entry() -> Drawing:
     d.arrow((140, 90), (215, 90))
     d.text(178, 70, "answer", colour=FAINT)
     d.arrow((345, 90), (415, 90))
-    d.text(380, 70, "nine tenths\nof its life", colour=FAINT)
+    d.text(380, 70, "90 % of\nits life", colour=FAINT)
     d.arrow((545, 90), (610, 90))
     d.text(578, 70, "its life\nis over", colour=FAINT)
     d.arrow((460, 62), (460, 26), (290, 26), (290, 62), colour=GOOD)
