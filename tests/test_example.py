@@ -196,7 +196,9 @@ def test_site_crawls_within_one_host(site: Site) -> None:
 def test_site_stops_at_its_page_limit(site: Site) -> None:
     """`pages` bounds the requests for pages."""
     shop = site.authority(pages=html("".join(f'<a href="/{n}">x</a>' for n in range(9))))
-    done = scrapy("crawl", "site", "-a", f"url={shop.url('/')}", "-a", "pages=3")
+    done = scrapy(
+        "crawl", "site", "-a", f"url={shop.url('/')}", "-a", "pages=3", "-s", "DOWNLOAD_DELAY=0.01"
+    )
     assert done.returncode == 0, done.stderr
     assert len(shop.page_hits) == 3
 
