@@ -40,7 +40,7 @@ html_copy_source = False
 html_show_sphinx = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_class_signature = "mixed"
+autodoc_class_signature = "separated"
 python_use_unqualified_type_names = True
 
 # Every reference has to lead somewhere, but for the types of other projects in signatures.
