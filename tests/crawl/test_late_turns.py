@@ -15,7 +15,7 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from scrapy_rep.awaiting import pause
+from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
@@ -32,7 +32,7 @@ class HoldingMiddleware:
     async def process_request(self, request: Request) -> None:
         """The page goes on later."""
         if "?" in request.url:
-            await pause(float(request.url.partition("?")[2]))
+            await sleep(float(request.url.partition("?")[2]))
 
 
 class InnerMiddleware:
@@ -52,7 +52,7 @@ class InnerMiddleware:
             inner = Request(request.url.replace("/page", "/inner"), dont_filter=True)
             await self.crawler.engine.download_async(inner)
         elif "/inner" in request.url:
-            await pause(0.2)
+            await sleep(0.2)
 
 
 def holding(middleware: type[Any], order: int = 950, **settings: Any) -> dict[str, Any]:
