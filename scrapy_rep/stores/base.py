@@ -6,8 +6,8 @@ long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Fut
 completed within three seconds; a ``put`` queues.
 
 A store raises :class:`StoreError` and nothing else. The cache catches it around the call of each
-method, and from the Future of ``get`` or ``lease``. It treats a store that fails as empty. What it
-puts after that never costs what was kept, because a ``put`` merges.
+method, and from the Future of ``get``, ``lease`` or ``take_turn``. It treats a store that fails as
+empty. What it puts after that never costs what was kept, because a ``put`` merges.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import Future
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
@@ -32,12 +32,25 @@ KEEP_CONCLUSIONS = 7 * 86_400.0
 KEEP_FAILURES = 86_400.0
 """Seconds after its last attempt for which the failure streak of an authority is kept."""
 
+LONGEST_TURN = 60.0
+"""Seconds for which a turn may be taken or renewed; one that claims to last longer is void."""
+
 
 class StoreError(Exception):
     """A store could not do what it was asked to; the crawl goes on as if it were empty.
 
     The text is one line of printable ASCII without credentials.
     """
+
+
+class Turn(NamedTuple):
+    """The answer to a request for a turn: a token, or ``None`` and the seconds to wait.
+
+    Before ``wait`` seconds are over no turn is granted; after them one may be.
+    """
+
+    token: str | None
+    wait: float = 0.0
 
 
 class Store(ABC):
@@ -110,6 +123,46 @@ class Store(ABC):
 
     def release(self, authority: Authority, token: str) -> None:  # noqa: B027 (a default)
         """End a lease, if ``token`` still holds it; what was put before is seen before that.
+
+        Raises :class:`StoreError`.
+        """
+
+    # --- One pace for all workers. A turn is the right to make one request to a host.
+
+    keeps_pace: ClassVar[bool] = False
+    """Whether the store grants turns. If not, each worker keeps the pace of a host by itself."""
+
+    def take_turn(self, host: str, seconds: float, interval: float) -> Turn | Future[Turn]:
+        """Return a turn for one request to ``host``, or how long to wait before asking again.
+
+        The turn ends when its holder ends it, or after ``seconds``, of which there are at most
+        :data:`LONGEST_TURN`, unless it is renewed. The next one is granted ``interval`` seconds
+        after that, or after the interval of the worker that held it, whichever is longer. A store that has lost its memory, or is new, waits for one
+        interval before it grants a turn. All of that is one atomic step, and goes by the clock of
+        the store, not by that of a worker. Raises :class:`StoreError`, or the Future does.
+        """
+        raise StoreError(f"{type(self).__name__} grants no turns")
+
+    def renew_turn(  # noqa: B027 (a default)
+        self, host: str, token: str, seconds: float
+    ) -> None:
+        """Have a turn end in ``seconds`` from now, if ``token`` still holds it.
+
+        Raises :class:`StoreError`.
+        """
+
+    def end_turn(  # noqa: B027 (a default)
+        self, host: str, token: str, interval: float
+    ) -> None:
+        """End a turn whose request has ended: the interval begins.
+
+        Does nothing if another worker holds a turn by now. If none does, the interval begins even
+        if ``token`` is empty or has lapsed, because a request to the host was made all the same.
+        Raises :class:`StoreError`.
+        """
+
+    def cancel_turn(self, host: str, token: str) -> None:  # noqa: B027 (a default)
+        """Give back a turn for which no request was made: the next one can be granted at once.
 
         Raises :class:`StoreError`.
         """

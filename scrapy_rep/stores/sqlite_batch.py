@@ -12,6 +12,7 @@ from scrapy_rep.protocol.entry import Entry, merge
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_transaction import Transaction
+from scrapy_rep.stores.sqlite_turns import TurnQueue
 
 PUTS_AT_ONCE = 256
 """Authorities that are written in one transaction, so that no process holds the lock for long."""
@@ -30,10 +31,12 @@ class Batch:
     renewed: list[tuple[Authority, str, float]] = field(default_factory=list)
     released: list[tuple[Authority, str]] = field(default_factory=list)
     leases: list[tuple[Authority, float, Future[str | None]]] = field(default_factory=list)
+    turns: TurnQueue = field(default_factory=TurnQueue)
     octets: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.forgotten or self.entries or self.renewed or self.released or self.leases)
+        leases = self.renewed or self.released or self.leases or self.turns
+        return bool(self.forgotten or self.entries or leases)
 
     def put(self, authority: Authority, entry: Entry, crawler: str, now: float) -> None:
         """Merge ``entry`` with what is already queued."""
@@ -81,6 +84,7 @@ class Batch:
         self.renewed += newer.renewed
         self.released += newer.released
         self.leases += newer.leases
+        self.turns.add(newer.turns)
 
     def copy_of(self, authority: Authority) -> Batch:
         """Return what is queued for ``authority``, as a copy that writing does not change."""
@@ -114,7 +118,9 @@ class Batch:
                 for authority, token in self.released:
                     tables.release(transaction, authority, token)
             tokens = self._lease(transaction, tables, clock)
+            turns = self.turns.write(transaction)
         self._written(chunk, tokens, last)
+        self.turns.answer(turns)
         return fault
 
     def _lease(self, transaction: Transaction, tables: Tables, clock: float) -> list[str | None]:
@@ -136,7 +142,8 @@ class Batch:
         self.leases.clear()
 
     def give_up_leases(self, error: StoreError) -> None:
-        """Fail the leases with ``error``, because a crawl does not wait for a lock."""
+        """Fail the leases and turns with ``error``, because a crawl does not wait for a lock."""
+        self.turns.give_up(error)
         self.renewed.clear()  # written later, they would extend leases that have ended
         for _, _, future in self.leases:
             with suppress(InvalidStateError):

@@ -29,6 +29,7 @@ from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.sqlite_header import APPLICATION, VERSION, ForeignError, check_owner
 from scrapy_rep.stores.sqlite_tables import TABLES
 from scrapy_rep.stores.sqlite_transaction import TROUBLES, DamagedError, Transaction, trouble_of
+from scrapy_rep.stores.sqlite_turns import TURN_TABLES
 
 logger = logging.getLogger(__name__)
 
@@ -294,13 +295,14 @@ def _prepare(connection: sqlite3.Connection) -> None:
     with Transaction(connection) as write:
         write.run(f"PRAGMA application_id = {APPLICATION}")
         write.run(f"PRAGMA user_version = {VERSION}")
-        for table in TABLES:
+        for table in (*TABLES, *TURN_TABLES):
             write.run(table)
 
 
 def _is_prepared(writer: sqlite3.Connection) -> bool:
     names = {name for (name,) in writer.execute("SELECT name FROM sqlite_master")}
-    return {b"parts", b"parts_until", b"fetch_leases", b"entries", b"entries_dated"} <= names
+    ours = {b"parts", b"parts_until", b"fetch_leases", b"entries", b"entries_dated"}
+    return ours | {b"host_turns", b"host_turns_until", b"turn_memory"} <= names
 
 
 def _switch_to_wal(writer: sqlite3.Connection, patience: float) -> None:
