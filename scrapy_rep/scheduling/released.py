@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduling.places import Places
     from scrapy_rep.scheduling.queues import ReadyQueues, Slot, Waiting
     from scrapy_rep.scrapy_internals import ScrapyInternals
+    from scrapy_rep.stats import RepStats
 
 _MOMENT = 1.0
 """Seconds for which a request in transit keeps others of its host from starting, at least."""
@@ -63,6 +64,7 @@ class Released:
         places: Places,
         look: Callable[[], None],
         fail: Callable[[Exception], None],
+        stats: RepStats,
     ):
         self._signals = crawler.signals
         self._inside = inside
@@ -71,12 +73,15 @@ class Released:
         self._places = places
         self._look = look
         self._fail = fail
+        self._stats = stats
         self._transit: dict[Request, _Transit] = {}
         self._leaving: dict[Request, str] = {}
         self._doubtful: dict[Request, _Doubt] = {}
         self._listening = False
         self._turn = 0
         self.moved = 0.0
+        if hosts.shared is not None:
+            hosts.shared.attach(self.open_host, ready.has_host)
 
     def __bool__(self) -> bool:
         return bool(self._transit or self._leaving or self._doubtful)
@@ -89,7 +94,7 @@ class Released:
     def add(self, waiting: Waiting, host: PacedHost | None) -> None:
         """Follow a request that goes now."""
         if host is not None:
-            host.busy.add(waiting.request)
+            self._stats.waited_for_pace(host.begin(waiting))
         self._transit[waiting.request] = _Transit(
             waiting.slot, waiting.host, monotonic(), self._turn
         )
@@ -118,6 +123,7 @@ class Released:
         ``held`` are requests that have yet to go.
         """
         host = self._hosts.add(name, least, self._ready.has_host)
+        self._stats.paced_host()
         others = self._inside.capacity.requests - held - self._places.fetches
         host.busy = {request for request in others if host_of(request) == name}
         # They may have left their slots already, and then no signal comes.
@@ -159,6 +165,8 @@ class Released:
             if request not in requests:
                 del self._leaving[request]
             self._ready.open_slot(key)
+        if self._hosts.shared is not None:
+            self._hosts.shared.settle(now)
 
     def look_again(self) -> None:
         """Look at everything, as nothing has moved for a while.
@@ -195,6 +203,8 @@ class Released:
         self._transit.clear()
         self._leaving.clear()
         self._doubtful.clear()
+        if self._hosts.shared is not None:
+            self._hosts.shared.close()
         self.rest()
 
     def _is_long_ago(self, begun: _Transit | _Doubt, now: float) -> bool:

@@ -6,7 +6,7 @@ A request that waits is in one of these states:
 - *ready*: its rules are known and allow it. :meth:`WaitingRoom.turn` begins this state. The request
   now lacks at most three things: a place among ``CONCURRENT_REQUESTS``, room in its downloader
   slot, and, if its host asks for a pace, the end of the interval with nothing of that host under
-  way. :class:`ReadyQueues` keeps it by what it lacks.
+  way in any worker that shares the store. :class:`ReadyQueues` keeps it by what it lacks.
 - *in transit*: it was let go, and has yet to reach its slot. Other middlewares may hold it up, or
   answer it from a cache, so that it never gets there.
 - *leaving*: its download has ended, and the downloader still has it for a moment.
@@ -107,7 +107,7 @@ class WaitingRoom:
         self._ready = ReadyQueues()
         self._awaiting: dict[Waiting, None] = {}
         self._released = Released(
-            crawler, inside, hosts, self._ready, self._places, self._look, self._distrust
+            crawler, inside, hosts, self._ready, self._places, self._look, self._distrust, stats
         )
         self._due: list[tuple[float, str]] = []
         self._held: set[Request] = set()
@@ -235,9 +235,7 @@ class WaitingRoom:
     def _begin(self, request: Request) -> Waiting:
         self._released.take_back(request)
         download_slot = self._inside.download_slots.of(request)
-        slot = self._slots.get(download_slot.key)
-        if slot is None:
-            slot = self._slots[download_slot.key] = Slot(download_slot)
+        slot = self._slots.setdefault(download_slot.key, Slot(download_slot))
         slot.enter(request)
         self._held.add(request)
         self._places.waiting += 1
@@ -333,17 +331,19 @@ class WaitingRoom:
         free = self._places.free
         while (queue := self._ready.first_open()) is not None:
             host = self._hosts.get(queue.host)
-            if host is not None and not host.has_room(now):
+            if host is not None and not host.is_due(now):
                 self._ready.block_by_host(queue)
                 if not host.busy:
                     heappush(self._due, (host.due, host.name))
             elif queue.slot.room <= 0:
                 self._ready.block_by_slot(queue)
-            elif free > 0:
+            elif free <= 0:
+                break
+            elif host is None or host.has_turn(now):
                 free -= 1
                 self._send(queue, host, going)
-            else:
-                break
+            else:  # the host is opened when the store has answered
+                self._ready.block_by_host(queue)
         if not going and self._is_stuck(now):
             self._send_in_spite(now, going)
 
