@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-import statistics
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +89,155 @@ def test_three_workers_keep_one_pace_together(
     assert all(each["robotstxt/crawl_delay/hosts"] == 1 for each in stats)
     assert sum(each.get("robotstxt/crawl_delay/waited", 0) for each in stats) >= 10
     print(f"used: {used(shop, 1.0):.0%}")  # noqa: T201
+
+
+class Estate:
+    """Five hosts that ask for a pace, and a hundred that do not."""
+
+    def __init__(self, site: Site, interval: float, page: float = PAGE) -> None:
+        self.interval = interval
+        robots = f"User-agent: *\nCrawl-delay: {interval:g}\n"
+        self.paced = [site.authority(robots, Reply(200, delay=page)) for _ in range(5)]
+        self.others = site.authorities(100, "User-agent: *\nDisallow: /private\n")
+
+    def urls(self, each: int, others: int) -> list[str]:
+        """So many pages of each paced host, and of each other one, well mixed."""
+        slow = [shop.url(f"/{n}") for n in range(each) for shop in self.paced]
+        fast = [shop.url(f"/{n}") for n in range(others) for shop in self.others]
+        step = max(len(fast) // max(len(slow), 1), 1)
+        mixed = []
+        while fast or slow:
+            mixed += slow[:1] + fast[:step]
+            slow, fast = slow[1:], fast[step:]
+        return mixed
+
+    def early(self) -> list[tuple[float, Hit, Hit]]:
+        """The requests that came too early after the one before, and how far apart they were."""
+        pairs = [pair for shop in self.paced for pair in pairwise(shop.page_hits)]
+        apart = [(later.received - earlier.received, earlier, later) for earlier, later in pairs]
+        return [each for each in apart if each[0] < self.interval]
+
+
+@timed
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
+@pytest.mark.parametrize("count", [4, 8])
+def test_others_are_not_slowed_and_few_turns_are_wasted(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, count: int, store: str
+) -> None:
+    """The others take at most 1.2 times what they take alone; 85 % of the turns are used."""
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    seconds = []
+    for each in (0, 12):
+        estate = Estate(site, 2.0)
+        urls = estate.urls(each, 20)
+        directory = tmp_path / str(each)
+        directory.mkdir()
+        workers = at_work(queue, directory, count, urls, REP_STORE=uri)
+        workers.finish()
+        assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": len(urls)}
+        seconds.append(taken(estate.others))
+        with redis.Redis(port=queue.port) as client:
+            client.flushall()
+    assert not estate.early()
+    parts = [used(shop, 2.0) for shop in estate.paced]
+    print(f"others: {seconds}; used: {[f'{part:.0%}' for part in parts]}")  # noqa: T201
+    assert min(parts) >= 0.85
+    assert seconds[1] <= 1.2 * seconds[0]
+
+
+def serving(estate: Estate) -> str:
+    """The worker that a paced host serves now."""
+    end = time.monotonic() + 60
+    while True:
+        for shop in estate.paced:
+            for hit in shop.page_hits:
+                if hit.finished is None:
+                    return worker_of(hit)
+        assert time.monotonic() < end, "no worker is served"
+        time.sleep(0.005)
+
+
+LEASE = 10.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
+def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
+) -> None:
+    """SIGKILL while a request is under way: it is not renewed, and lapses; the pace is kept."""
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    estate = Estate(site, 2.0, page=0.5)
+    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), REP_STORE=uri, REP_PARK_LIMIT=10)
+    workers.when(100, lambda: None)
+    number = int(serving(estate).removeprefix("worker-"))
+    workers.processes[number].kill()
+    killed_at = time.monotonic()
+    workers.finish(killed=number)
+    assert not estate.early()
+    times = [[hit.received for hit in shop.page_hits] for shop in estate.paced]
+    after = [min((at for at in each if at > killed_at), default=0.0) for each in times]
+    longest = max(after) - killed_at
+    print(f"held up for {longest:.1f} s at most")  # noqa: T201
+    assert longest < LEASE + 2.0 + 3.0  # and what a busy machine adds
+    assert len(workers.all_ends()) + len(workers.held(number)) >= 360 - 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
+def test_a_stopped_worker_makes_one_request_late_at_most(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
+) -> None:
+    """SIGSTOP for longer than a lease, then SIGCONT: the others go on, the pace is kept."""
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    estate = Estate(site, 2.0)
+    workers = at_work(queue, tmp_path, 4, estate.urls(16, 3), REP_STORE=uri, REP_PARK_LIMIT=10)
+    workers.when(100, lambda: None)
+    name = serving(estate)
+    process = workers.processes[int(name.removeprefix("worker-"))]
+    process.send_signal(signal.SIGSTOP)
+    stopped_at = time.monotonic()
+    time.sleep(LEASE + 4.0)
+    process.send_signal(signal.SIGCONT)
+    went_on_at = time.monotonic()
+    workers.finish()
+    meanwhile = [
+        hit
+        for shop in estate.paced
+        for hit in shop.page_hits
+        if stopped_at + 0.1 < hit.received < went_on_at
+    ]
+    assert meanwhile, "the others do not go on"
+    assert name not in {worker_of(hit) for hit in meanwhile}
+    late = [each for each in estate.early() if name in map(worker_of, each[1:])]
+    assert len(late) == len(estate.early()) <= 1
+    assert all(each[2].received < went_on_at + 3.0 for each in late)
+    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 380}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seconds", [0.0, 4.0])
+def test_a_restart_of_redis_costs_no_host_its_pace(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, seconds: float
+) -> None:
+    """It has lost its memory: all wait for an interval; so they do while it is gone."""
+    estate = Estate(site, 2.0)
+    own = {"REP_STORE": server.uri, "REP_PARK_LIMIT": 10}
+    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), **own)
+
+    def restart() -> None:
+        server.stop()
+        time.sleep(seconds)
+        server.start()
+
+    workers.when(100, restart)
+    workers.finish()
+    assert not estate.early()
+    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 360}
+    alone = [workers.stats(n).get("robotstxt/crawl_delay/without_store", 0) for n in range(4)]
+    assert alone == [0, 0, 0, 0]
