@@ -81,7 +81,7 @@ class Released:
         self._turn = 0
         self.moved = 0.0
         if hosts.shared is not None:
-            hosts.shared.attach(self.open_host, ready.has_host)
+            hosts.shared.attach(self.open_host, ready.has_host, fail)
 
     def __bool__(self) -> bool:
         return bool(self._transit or self._leaving or self._doubtful)

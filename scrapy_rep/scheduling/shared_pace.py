@@ -42,6 +42,7 @@ from scrapy_rep.scheduling.alarm import Alarm
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
 
     from scrapy_rep.scheduling.hosts import PacedHost
     from scrapy_rep.stats import RepStats
@@ -104,10 +105,19 @@ class SharedPace:
         self._beat = Alarm(self._look)
         self._closed = False
 
-    def attach(self, open_host: Callable[[str], None], waits: Callable[[str], bool]) -> None:
-        """Call ``open_host(name)`` when more is known of a host for which ``waits(name)``."""
+    def attach(
+        self,
+        open_host: Callable[[str], None],
+        waits: Callable[[str], bool],
+        fail: Callable[[Exception], None],
+    ) -> None:
+        """Call ``open_host(name)`` when more is known of a host for which ``waits(name)``.
+
+        ``fail(error)`` is told of a fault, after which no pace could be kept.
+        """
         self._open_host = open_host
         self._waits = waits
+        self._fail = fail
 
     def has_turn(self, host: PacedHost, now: float) -> bool:
         """Return whether a request to a host may go; ask for a turn if there is none."""
@@ -116,7 +126,7 @@ class SharedPace:
             return True
         if host.name not in self._asking and not self._closed:
             asking = self._asking[host.name] = deferred_from_coro(self._ask(host))
-            asking.addErrback(lambda _: None)  # it was cancelled, as the crawl closes
+            asking.addErrback(self._asked_in_vain)
         return False
 
     def ended(self, host: PacedHost) -> None:
@@ -155,26 +165,40 @@ class SharedPace:
     async def _ask(self, host: PacedHost) -> None:
         """Ask the store for a turn; have the host looked at again when it has answered."""
         await pause(0.0)  # the pass that asks has to end first
-        asked, interval = monotonic(), host.interval
+        asked = monotonic()
         try:
-            token, wait = await self._turns.take(host.name, LEASE, interval)
-            now = monotonic()
-            self._answered(now)
-            if token is None:
-                self._wait(host, now + wait)
-            elif now > asked + LEASE / 2 or now < self._back_at + interval:
-                self._wait(host, max(now, self._back_at + interval))
-                self._give_back(_Held(host, token, asked))
-            else:
-                self._hold(_Held(host, token, asked))
+            token, wait = await self._turns.take(host.name, LEASE, host.interval)
         except CancelledError:
             raise
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything
             self._failed(host, str(error))
+        else:
+            self._answered(_Held(host, token or "", asked), wait)
         finally:
             self._asking.pop(host.name, None)
             if not self._closed:
                 self._open_host(host.name)
+
+    def _answered(self, turn: _Held, wait: float) -> None:
+        """Use a turn that was granted, or wait until one can be."""
+        self._failing_since, now = None, monotonic()
+        if self._is_alone:
+            self._is_alone = False
+            self._back_at = now
+            self._stats.paces_together()
+        known_at = self._back_at + turn.host.interval
+        if not turn.token:
+            self._wait(turn.host, now + wait)
+        elif now > turn.since + LEASE / 2 or now < known_at:
+            self._wait(turn.host, max(now, known_at))
+            self._give_back(turn)
+        else:
+            self._hold(turn)
+
+    def _asked_in_vain(self, failure: Failure) -> None:
+        """Something is wrong here, unless the crawl closes and all is cancelled."""
+        if not self._closed:
+            self._fail(RuntimeError(f"asking for turns failed: {failure.getErrorMessage()}"))
 
     def _hold(self, held: _Held) -> None:
         if self._waits(held.host.name) and not self._closed:
@@ -207,25 +231,21 @@ class SharedPace:
         self._stats.inc(names.CRAWL_DELAY_ALONE)
         self._hold(_Held(host, "", now))
 
-    def _answered(self, now: float) -> None:
-        self._failing_since = None
-        if self._is_alone:
-            self._is_alone = False
-            self._back_at = now
-            self._stats.paces_together()
-
     def _look(self) -> None:
         """Renew the turns that are in use, and give back those that are not."""
         self._beat.is_set = False
-        now = monotonic()
-        self.settle(now)
-        for name, held in self._held.items():
-            if held.host.busy and now > held.until - 2 * LEASE / 3:
-                held.until = now + LEASE
-                if held.token:
-                    self._tell(self._turns.renew, name, held.token, LEASE)
-        if self._held:
-            self._beat.set(BEAT)
+        try:
+            now = monotonic()
+            self.settle(now)
+            for name, held in self._held.items():
+                if held.host.busy and now > held.until - 2 * LEASE / 3:
+                    held.until = now + LEASE
+                    if held.token:
+                        self._tell(self._turns.renew, name, held.token, LEASE)
+            if self._held:
+                self._beat.set(BEAT)
+        except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace with it
+            self._fail(error)
 
     def _tell(self, tell: Callable[..., None], *args: object) -> None:
         """Tell the store something. If it does not hear of it, the turn lapses."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 import threading
 import time
@@ -12,11 +13,14 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy.crawler import Crawler
 
 from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.faults import FaultError, Faults
+from tests.crawl.harness import MODES, crawl, crawl_in_child, settings_of, within
+from tests.crawl.logtap import LogTap
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
@@ -314,6 +318,54 @@ async def test_a_custom_store_may_do_anything(
     assert min(gaps(shop)) >= 0.2
     assert result.stats["robotstxt/crawl_delay/without_store"] == 4
     assert len(result.lines(ALONE)) == 1
+
+
+def restless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease of half a second."""
+    for name, seconds in {"LEASE": 0.5, "RETRY": 0.05, "BEAT": 0.1, "UNUSED": 0.2}.items():
+        monkeypatch.setattr(f"scrapy_rep.scheduling.shared_pace.{name}", seconds)
+
+
+async def strike(site: Site, tmp_path: Path, faults: Faults, points: list[int]) -> list[str]:
+    """What went wrong at those points, in words."""
+    wrong = []
+    for point in points:
+        shop, other = paced(site, 0.1, Reply(200, delay=0.3)), site.authority()
+        crawler = Crawler(RequestsSpider, settings_of(sharing(tmp_path)))
+        plans = [*urls(shop, 3), *urls(other, 3)]
+        with faults.at(point, FaultError, lasting=True), LogTap():
+            try:
+                await within(9, crawler.crawl(plans=plans))
+            except FaultError:  # it did not start
+                continue
+            except Exception as error:  # noqa: BLE001
+                wrong.append(f"{faults.labels[point]}: {error!r}")
+                continue
+        spider: Any = crawler.spider
+        if sorted(ending.number for ending in spider.endings) != list(range(len(plans))):
+            wrong.append(f"{faults.labels[point]}: not one end for each request")
+        if min(gaps(shop), default=0.1) < 0.1:
+            wrong.append(f"{faults.labels[point]}: {min(gaps(shop)):.3f} s apart")
+    return wrong
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
+@ensureDeferred
+async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
+    site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    """An exception at each place where something is called or awaited, a quarter at a time."""
+    restless(monkeypatch)
+    modules = ("scrapy_rep.scheduling.shared_pace", "scrapy_rep.caching.shared_turns")
+    with Faults(*modules).installed() as faults:
+        shop = paced(site, 0.1, Reply(200, delay=0.3))
+        (await crawl(settings=sharing(tmp_path), plans=urls(shop, 3))).check()
+        points = sorted(faults.passed)
+        assert len(points) > 30
+        assert await strike(site, tmp_path, faults, points[part::4]) == []
+    gc.collect()
 
 
 @ensureDeferred
