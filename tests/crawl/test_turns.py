@@ -72,18 +72,30 @@ def sharing(tmp_path: Path, **settings: Any) -> dict[str, Any]:
 async def test_a_turn_of_another_worker_is_waited_for(
     site: Site, store: Store, tmp_path: Path
 ) -> None:
-    """It lapses after 5 s, and the interval follows; other hosts are not held up."""
+    """All pages of another host are fetched meanwhile; then the turn ends."""
     shop, other = paced(site, 0.5), site.authority()
-    assert turn_of(store, 5.0, 0.5, shop.host).token
-    begun = time.monotonic()
+    token = turn_of(store, 60.0, 0.5, shop.host).token
+    assert token
+    ended: list[float] = []
+
+    def end() -> None:
+        limit = time.monotonic() + 20
+        while len(other.page_hits) < 20 and time.monotonic() < limit:
+            time.sleep(0.02)
+        ended.append(time.monotonic())
+        store.end_turn(shop.host, token, 0.5)
+
+    thread = threading.Thread(target=end)
+    thread.start()
     plans = [*urls(shop, 3), *urls(other, 20)]
     result = (await crawl(settings=sharing(tmp_path), plans=plans)).check()
+    thread.join()
     assert len(result.downloaded) == 23
-    assert shop.page_hits[0].received - begun >= 5.45
+    assert other.page_hits[-1].received < ended[0]
+    assert shop.page_hits[0].received >= ended[0] + 0.5
     assert min(gaps(shop)) >= 0.5
-    assert other.page_hits[-1].received < shop.page_hits[0].received - 0.5
     assert result.stats["robotstxt/crawl_delay/hosts"] == 1
-    assert 1 <= result.stats["robotstxt/crawl_delay/waited"] <= 8
+    assert result.stats["robotstxt/crawl_delay/waited"] >= 1
     assert "robotstxt/crawl_delay/without_store" not in result.stats
 
 
@@ -97,8 +109,8 @@ def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) 
     ended: list[float] = []
 
     def end() -> None:
-        store.end_turn(shop.host, token, 0.4)
         ended.append(time.monotonic())
+        store.end_turn(shop.host, token, 0.4)
 
     timer = threading.Timer(3.0, end)
     timer.start()
@@ -106,7 +118,7 @@ def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) 
     crawl_in_child(mode=mode, settings=settings, plans=urls(shop, 4)).check()
     timer.join()
     assert len(shop.page_hits) == 4
-    assert shop.page_hits[0].received >= ended[0] + 0.39  # it may have begun before `ended`
+    assert shop.page_hits[0].received >= ended[0] + 0.4
     assert min(gaps(shop)) >= 0.4
 
 
@@ -264,8 +276,8 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
         take_turn = RedisStore.take_turn
 
         def end(token: str) -> None:
-            store.end_turn(shop.host, token, 0.2)
             ended.append(time.monotonic())
+            store.end_turn(shop.host, token, 0.2)
 
         def stop(self: RedisStore, *args: Any) -> Any:
             answer = take_turn(self, *args)
@@ -280,7 +292,7 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
         result = (await crawl(settings=obey(REP_STORE=server.uri), plans=urls(shop, 3))).check()
     assert len(result.downloaded) == 3
     assert len(ended) == 2
-    assert shop.page_hits[0].received >= ended[1] + 0.19
+    assert shop.page_hits[0].received >= ended[1] + 0.2
     assert min(gaps(shop)) >= 0.2
 
 
