@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from scrapy_rep.caching.merging import in_time
-from scrapy_rep.stores.base import StoreError, Turn
+from scrapy_rep.stores import StoreError, Turn
 
 if TYPE_CHECKING:
     from scrapy_rep.stores import Store

@@ -37,7 +37,7 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
-from scrapy_rep.awaiting import pause
+from scrapy_rep.awaiting import sleep
 from scrapy_rep.scheduling.alarm import Alarm
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class SharedPace:
 
     async def _ask(self, host: PacedHost) -> None:
         """Ask the store for a turn; have the host looked at again when it has answered."""
-        await pause(0.0)  # the pass that asks has to end first
+        await sleep(0.0)  # the pass that asks has to end first
         asked = monotonic()
         try:
             token, wait = await self._turns.take(host.name, LEASE, host.interval)

@@ -27,7 +27,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from scrapy_rep.stores.base import LONGEST_TURN, MONTH, StoreError, Turn
+from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.stored import MONTH
+from scrapy_rep.stores.turn import LONGEST_TURN, Turn
 
 if TYPE_CHECKING:
     from scrapy_rep.stores.redis_pool import RedisPool

@@ -25,11 +25,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_header import APPLICATION, VERSION, ForeignError, check_owner
-from scrapy_rep.stores.sqlite_tables import TABLES
+from scrapy_rep.stores.sqlite_schema import TABLES
 from scrapy_rep.stores.sqlite_transaction import TROUBLES, DamagedError, Transaction, trouble_of
-from scrapy_rep.stores.sqlite_turns import TURN_TABLES
 
 logger = logging.getLogger(__name__)
 
@@ -295,7 +294,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     with Transaction(connection) as write:
         write.run(f"PRAGMA application_id = {APPLICATION}")
         write.run(f"PRAGMA user_version = {VERSION}")
-        for table in (*TABLES, *TURN_TABLES):
+        for table in TABLES:
             write.run(table)
 
 

@@ -24,23 +24,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.stores.base import LONGEST_TURN, StoreError, Turn
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_transaction import Transaction
+from scrapy_rep.stores.turn import LONGEST_TURN, Turn
 
 if TYPE_CHECKING:
     from scrapy_rep.stores.sqlite_writer import Writer
 
 KEPT = 60.0
 """Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
-
-TURN_TABLES = (
-    "CREATE TABLE IF NOT EXISTS host_turns (prefix TEXT NOT NULL, host TEXT NOT NULL,"
-    " token TEXT NOT NULL, since REAL NOT NULL, interval REAL NOT NULL, until REAL NOT NULL,"
-    " PRIMARY KEY (prefix, host)) WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS host_turns_until ON host_turns (until)",
-    "CREATE TABLE IF NOT EXISTS turn_memory (prefix TEXT PRIMARY KEY, since REAL NOT NULL)"
-    " WITHOUT ROWID",
-)
 
 _EXPIRE = "DELETE FROM host_turns WHERE until < ?"
 _MEMORY = "SELECT since FROM turn_memory WHERE prefix = ?"

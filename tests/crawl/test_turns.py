@@ -15,7 +15,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 
-from scrapy_rep.stores.base import Store, StoreError
+from scrapy_rep.stores import Store, StoreError
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.faults import FaultError, Faults

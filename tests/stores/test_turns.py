@@ -13,7 +13,7 @@ import pytest
 import redis
 from redis.crc import key_slot
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_turns import _TAKE, PARTS

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from scrapy_rep.stores.base import Store, Turn
+from scrapy_rep.stores import Store, Turn
 from tests.stores.samples import NOW, told
 
 HOST = "slow.example"
