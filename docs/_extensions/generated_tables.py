@@ -30,7 +30,7 @@ def statuses() -> Table:
 
 def lessons() -> Table:
     """Return what a fetch changes in what is known of a site."""
-    rows = [(kind.__name__, row.effect, row.section) for kind, row in policy.LESSONS.items()]
+    rows = [(kind.__name__, row.effect, row.section) for kind, row in policy.TRANSITIONS.items()]
     return ("A fetch ends as", "Then", "Section"), rows
 
 
