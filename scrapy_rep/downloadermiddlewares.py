@@ -15,6 +15,7 @@ from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
 from scrapy_rep.caching.refresh import Attempts, Refresher
 from scrapy_rep.caching.store_adapter import open_store_adapter
+from scrapy_rep.exceptions import RobotsUnreachable
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
@@ -26,14 +27,14 @@ from scrapy_rep.scheduling import fetches
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
-from scrapy_rep.scheduling.shutdown import Shutdown
+from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -65,7 +66,15 @@ class RepDownloaderMiddleware:
         self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
         hosts = Hosts(settings.max_crawl_delay, time.time)
         limit = settings.park_limit
-        self._room = WaitingRoom(crawler, inside, hosts, self._semaphore, limit, self._stats)
+        self._room = WaitingRoom(
+            crawler,
+            inside,
+            hosts,
+            self._semaphore,
+            limit,
+            self._stats,
+            resumed=may_resume(crawler.settings),
+        )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
         self._store = open_store_adapter(crawler, settings, self._stats, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
@@ -102,9 +111,26 @@ class RepDownloaderMiddleware:
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
         self._starts.begin(request)
+        return await self._answer(request, self._check)
+
+    def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
+        """Let ``request`` be sent, the last step of all; hold it up if it has lost its turn."""
         try:
-            self._inside.check()
-            return await self._gate.check(request)
+            held = self._gate.arrive(request)
+        except Exception as error:
+            raise self._refuse(request, error) from error
+        return None if held is None else self._answer(request, lambda _: held)
+
+    async def _check(self, request: Request) -> Request | None:
+        self._prepare()
+        return await self._gate.check(request)
+
+    async def _answer(
+        self, request: Request, check: Callable[[Request], Awaitable[Request | None]]
+    ) -> Request | None:
+        """Return what a check returns; whatever goes wrong within it ends in a refusal."""
+        try:
+            return await check(request)
         except IgnoreRequest as error:
             self._starts.end(request, error)
             # The frames of the check hold the rules, which would live as long as the exception.
@@ -113,12 +139,18 @@ class RepDownloaderMiddleware:
             self._starts.end(request, error)
             raise
         except Exception as error:
-            # A failure here, or in what surrounds the gate, is not permission.
-            if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
-                self._stats.own_fault("The check of a request", error)
-            refusal = self._gate.refuse(request, Cause.ERROR, str(error))
-            self._starts.end(request, refusal)
-            raise refusal from error
+            raise self._refuse(request, error) from error
+
+    def _refuse(self, request: Request, error: Exception) -> RobotsUnreachable:
+        """Return what a request ends in after a failure here, or in what surrounds the gate.
+
+        Such a failure is not permission.
+        """
+        if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
+            self._stats.own_fault("The check of a request", error)
+        refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+        self._starts.end(request, refusal)
+        return refusal
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
         """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
@@ -160,10 +192,15 @@ class RepDownloaderMiddleware:
         self._cache.interrupt(started_before)
         self._room.give_up()
 
+    def _prepare(self) -> None:
+        """Look for what this package needs of Scrapy, the first time that this is called."""
+        self._inside.check()
+        self._inside.passage.watch(self._arrive, self._room.left)
+
     async def _engine_started(self) -> None:
         """End the crawl before its first request if Scrapy lacks what cannot be done without."""
         try:
-            self._inside.check()
+            self._prepare()
         except UnknownScrapyError as error:
             self._stats.unknown_scrapy(str(error))
             await self._inside.engine.end(_UNKNOWN_SCRAPY)

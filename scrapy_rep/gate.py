@@ -7,7 +7,7 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -99,6 +99,27 @@ class Gate:
         self._pass(cached)
         return None
 
+    def arrive(self, request: Request) -> Awaitable[Request | None] | None:
+        """Let a request be sent that has passed the gate, or hold it up if it has lost its turn.
+
+        Returns what is to be awaited, or ``None``. The rules may have changed meanwhile: a request
+        that is held up is checked again, as by :meth:`check`.
+        """
+        if self._room.arrive(request, obeys=not request.meta.get("dont_obey_robotstxt")):
+            return None
+        return self._hold_up(request)
+
+    async def _hold_up(self, request: Request) -> Request | None:
+        url, authority = self._page(request)
+        agent = self._identity.of(request)
+        while authority is not None and not self._room.arrive(request, obeys=True):
+            found = self._cache.resident(authority, self._clock())
+            known = found or self._cache.consult(authority, request)
+            again = await self._wait(request, url, authority, agent, known, late=True)
+            if again is not None:
+                return again
+        return None
+
     def _page(self, request: Request) -> tuple[str, Authority | None]:
         """Return the URL of the page that ``request`` is for, and the authority that governs it."""
         try:
@@ -114,13 +135,18 @@ class Gate:
         authority: Authority,
         agent: tuple[str, ...],
         found: CachedRules | Miss,
+        *,
+        late: bool = False,
     ) -> Request | None:
-        """Let a request pass that has to wait: for rules after a miss, else for its turn alone."""
+        """Let a request pass that has to wait: for rules after a miss, else for its turn alone.
+
+        A ``late`` one was counted when it passed the gate.
+        """
         self._shutdown.watch()
         place: Waiting | None = None
         while True:
             is_miss = isinstance(found, Miss)
-            with self._room.place(request, for_rules=is_miss, before=place) as place:
+            with self._room.place(request, for_rules=is_miss, late=late, before=place) as place:
                 if isinstance(found, Miss):
                     found = await self._cache.fetch(authority, request, found)
                     if found.interrupted:
@@ -143,7 +169,8 @@ class Gate:
             if isinstance(found, Miss):
                 continue
             self._admit(request, url, authority, found, agent)
-            self._pass(found)
+            if not late:
+                self._pass(found)
             return None
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
