@@ -1,4 +1,4 @@
-"""Every stat name and log line of the package, and how hostile text is made harmless in them."""
+"""The stats and the log lines of a crawl, and how hostile text is made harmless in them."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ class RedisStore(Store):
             yield from scan.leases(start)
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it. Raises ``StoreError``."""
+        """End the lease on ``authority``, whichever worker holds it. Raises ``StoreError``."""
         self._run(_DELETE, authority, self._lease_key(authority))
 
     @contextmanager

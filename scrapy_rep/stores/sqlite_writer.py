@@ -126,7 +126,7 @@ class Writer:
             self._queue.released.append((authority, token))
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it."""
+        """End the lease on ``authority``, even if another worker holds it."""
         with self._wake:
             self._note()
             self._queue.broken.add(authority)
