@@ -80,11 +80,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "robotparser": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
     "stores": {"protocol.authority", "protocol.entry", "protocol.policy"},
     "scrapy_internals": set(),
-    "fetching": {"awaiting", "protocol", "scheduling", "scrapy_internals", "settings", "stats"},
-    "caching": {"awaiting", "protocol", "settings", "stats", "stores"},
+    "fetching": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
+    "caching": {"awaiting", "protocol", "stats", "stores"},
     "scheduling": {
         "awaiting",
-        "caching",
         "page_url",
         "protocol",
         "scrapy_internals",
@@ -94,7 +93,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gate": {
         "caching",
         "exceptions",
-        "fetching",
         "identity",
         "page_url",
         "protocol",
@@ -213,6 +211,34 @@ def test_imports_have_no_cycle() -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(f"imports in a circle: {' <- '.join(error.args[1])}")
+
+
+LONGEST_CHAIN = 13
+"""Modules that import one another in a row: what has to be read first to read the last one."""
+
+BESIDE_THE_PACKAGES = 16
+"""Modules that stand beside the packages."""
+
+
+def test_no_chain_of_imports_is_longer_than_thirteen_modules() -> None:
+    """Only what is imported when a module is loaded counts, and what is imported late."""
+    below: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for found in imports():
+        if found.target in below and found.when != "never":
+            below[found.room].add(found.target)
+
+    @cache
+    def chain_from(room: str) -> tuple[str, ...]:
+        return (room, *max((chain_from(other) for other in below[room]), key=len, default=()))
+
+    longest = max(map(chain_from, ROOMS), key=len)
+    assert len(longest) <= LONGEST_CHAIN, " -> ".join(longest)
+
+
+def test_few_modules_stand_beside_the_packages() -> None:
+    """What belongs to a subject lies in its package."""
+    beside = [room for room in ROOMS if room.count(".") == 1 and ROOMS[room].stem != "__init__"]
+    assert len(beside) <= BESIDE_THE_PACKAGES, beside
 
 
 def test_only_what_may_be_missing_is_imported_late() -> None:
