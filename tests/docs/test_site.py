@@ -11,7 +11,7 @@ import pytest
 from docs import links
 from docs.pictures.__main__ import HERE, drawn
 from scrapy_rep.protocol.outcome import STATUS_MEANINGS
-from scrapy_rep.protocol.policy import DECISIONS, LESSONS
+from scrapy_rep.protocol.policy import DECISIONS, TRANSITIONS
 from tests.crawl.harness import ROOT
 
 
@@ -55,7 +55,7 @@ def test_tables_are_those_by_which_is_decided(site: Path) -> None:
     """RFC 9309 section 2.3.1: each row is there."""
     page = (site / "explanation" / "verdict.html").read_text("utf-8")
     words = [meaning.value for _, _, meaning, _ in STATUS_MEANINGS]
-    words += [lesson.effect for lesson in LESSONS.values()]
+    words += [row.effect for row in TRANSITIONS.values()]
     words += [state.value for state in DECISIONS]
     assert [word for word in words if f"<p>{word}</p>" not in page] == []
 
