@@ -94,7 +94,7 @@ def waiting_states() -> Drawing:
     d.text(320, 18, "too late", colour=FAINT)
     d.arrow((618, 76), (652, 76))
     d.arrow((75, 98), (75, 166), (190, 166), colour=BAD)
-    d.text(66, 136, "the crawl stops", anchor="start", colour=FAINT)
+    d.text(84, 136, "the crawl stops", anchor="start", colour=FAINT)
     d.box(285, 166, 186, 44, "back to the scheduler,\nor an error")
     d.arrow((245, 98), (245, 144), colour=BAD)
     d.arrow((415, 98), (415, 166), (700, 166), (700, 98))
