@@ -37,6 +37,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "REP_DOWNLOAD_SLOT": ("download_slot", "own"),
     "REP_CRAWL_DELAY": ("crawl_delay", True),
     "REP_MAX_CRAWL_DELAY": ("max_crawl_delay", 60.0),
+    "REP_SHARED_PACE": ("shared_pace", True),
 }
 
 # setting: (as on the command line, what it comes to)
@@ -59,6 +60,7 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
     "REP_DOWNLOAD_SLOT": ("page", "page"),
     "REP_CRAWL_DELAY": ("False", False),
     "REP_MAX_CRAWL_DELAY": ("10", 10.0),
+    "REP_SHARED_PACE": ("False", False),
 }
 
 BAD: dict[str, list[Any]] = {
@@ -102,6 +104,7 @@ BAD: dict[str, list[Any]] = {
     "REP_DOWNLOAD_SLOT": ["mine", "", 1],
     "REP_CRAWL_DELAY": ["perhaps", 2, ""],
     "REP_MAX_CRAWL_DELAY": [-1, "long", float("inf")],
+    "REP_SHARED_PACE": ["perhaps", 2, ""],
 }
 
 

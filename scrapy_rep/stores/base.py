@@ -6,7 +6,7 @@ out has a default here. A crawl calls both from its event loop, so neither may b
 completed within three seconds; a ``put`` queues.
 
 A store raises :class:`StoreError` and nothing else. A crawl catches it from each call and from the
-Future of ``get`` or ``lease``, and treats a store that fails as empty. What it puts after that
+Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty. What it puts after that
 never costs what was kept, because a ``put`` merges.
 
 The methods from :meth:`Store.scan` on are for the operator of a store. They may block, and most of
@@ -29,6 +29,7 @@ from scrapy_rep.protocol.entry import Entry, merge
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.plain import from_plain, to_plain
 from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry
+from scrapy_rep.stores.turn import Turn
 
 GET_PATIENCE = 10.0
 """Seconds for which the methods of an operator wait for a ``get``."""
@@ -102,6 +103,47 @@ class Store(ABC):
 
     def release(self, authority: Authority, token: str) -> None:  # noqa: B027 (a default)
         """End a lease, if ``token`` still holds it; what was put before is seen before that.
+
+        Raises :class:`StoreError`.
+        """
+
+    # --- One pace for all workers. A turn is the right to make one request to a host.
+
+    keeps_pace: ClassVar[bool] = False
+    """Whether the store grants turns. If not, each worker keeps the pace of a host by itself."""
+
+    def take_turn(self, host: str, seconds: float, interval: float) -> Turn | Future[Turn]:
+        """Return a turn for one request to ``host``, or how long to wait before asking again.
+
+        The turn ends when its holder ends it, or after ``seconds``, at most 60, unless it is
+        renewed. The next one is granted ``interval`` seconds after that, or after the interval of
+        the worker that held it, whichever is longer. A store that has lost its memory, or is new,
+        waits for one interval before it grants a turn. All of that is one atomic step, and goes by
+        the clock of the store, not by that of a worker. Raises :class:`StoreError`, or the Future
+        does.
+        """
+        raise StoreError(f"{type(self).__name__} grants no turns")
+
+    def renew_turn(  # noqa: B027 (a default)
+        self, host: str, token: str, seconds: float
+    ) -> None:
+        """Have a turn end in ``seconds`` from now, if ``token`` still holds it.
+
+        Raises :class:`StoreError`.
+        """
+
+    def end_turn(  # noqa: B027 (a default)
+        self, host: str, token: str, interval: float
+    ) -> None:
+        """End a turn whose request has ended: the interval begins.
+
+        Does nothing if another worker holds a turn by now. If none does, the interval begins even
+        if ``token`` is empty or has lapsed, because a request to the host was made all the same.
+        Raises :class:`StoreError`.
+        """
+
+    def cancel_turn(self, host: str, token: str) -> None:  # noqa: B027 (a default)
+        """Give back a turn for which no request was made: the next one can be granted at once.
 
         Raises :class:`StoreError`.
         """
