@@ -28,12 +28,13 @@ REACTOR = "twisted.internet.reactor"
 
 OUTSIDE = {
     "scrapy_rep.matching": set(),
+    "scrapy_rep.preferences": {"http_sf"},
     "scrapy_rep.protocol": set(),
     "scrapy_rep.stores": OPTIONAL,
 }
 """A room, and what it may import from outside the standard library."""
 
-PURE = {"matching", "protocol"}
+PURE = {"matching", "preferences", "protocol"}
 """Packages without a clock, a network or a memory of their own."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
@@ -69,7 +70,8 @@ EVERYTHING = {"scrapy_rep"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "matching": set(),
-    "protocol": {"matching"},
+    "preferences": {"matching"},
+    "protocol": {"matching", "preferences"},
     "page_url": {"protocol"},
     "awaiting": set(),
     "stats": {"protocol"},
