@@ -28,12 +28,13 @@ REACTOR = "twisted.internet.reactor"
 
 OUTSIDE = {
     "scrapy_rep.matching": set(),
+    "scrapy_rep.pages": {"http_sf", "lxml", "w3lib"},
     "scrapy_rep.protocol": set(),
     "scrapy_rep.stores": OPTIONAL,
 }
 """A room, and what it may import from outside the standard library."""
 
-PURE = {"matching", "protocol"}
+PURE = {"matching", "pages", "protocol"}
 """Packages without a clock, a network or a memory of their own."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
@@ -69,6 +70,7 @@ EVERYTHING = {"scrapy_rep"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "matching": set(),
+    "pages": set(),
     "protocol": {"matching"},
     "page_url": {"protocol"},
     "awaiting": set(),
