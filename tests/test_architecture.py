@@ -28,13 +28,14 @@ REACTOR = "twisted.internet.reactor"
 
 OUTSIDE = {
     "scrapy_rep.matching": set(),
+    "scrapy_rep.pages": {"http_sf", "lxml", "w3lib"},
     "scrapy_rep.preferences": {"http_sf"},
     "scrapy_rep.protocol": set(),
     "scrapy_rep.stores": OPTIONAL,
 }
 """A room, and what it may import from outside the standard library."""
 
-PURE = {"matching", "preferences", "protocol"}
+PURE = {"matching", "pages", "preferences", "protocol"}
 """Packages without a clock, a network or a memory of their own."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
@@ -71,6 +72,7 @@ EVERYTHING = {"scrapy_rep"}
 MAY_IMPORT: dict[str, set[str]] = {
     "matching": set(),
     "preferences": {"matching"},
+    "pages": {"preferences"},
     "protocol": {"matching", "preferences"},
     "page_url": {"protocol"},
     "awaiting": set(),
