@@ -13,7 +13,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep.awaiting import Turns
 from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.refresh import Inquiry
-from scrapy_rep.caching.store_adapter import Shelf, open_shelf
+from scrapy_rep.caching.store_adapter import open_shelf
 from scrapy_rep.fetching.fetcher import RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
@@ -29,6 +29,8 @@ from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
+from scrapy_rep.usage import tdmrep_files
+from scrapy_rep.usage.admission import UseOfPages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +68,8 @@ class RepDownloaderMiddleware:
         self._room = WaitingRoom(crawler, inside, hosts, self._turns, limit, self._stats)
         self._shelf = open_shelf(crawler, settings, self._stats, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
-        self._cache = self._make_cache(crawler, settings, self._shelf)
+        self._cache = self._make_cache(crawler, settings)
+        self._tdmrep = self._make_tdmrep_cache(crawler, settings)
         self._gate = Gate(
             identity=Identity(crawler, settings, self._stats),
             cache=self._cache,
@@ -75,6 +78,7 @@ class RepDownloaderMiddleware:
             shutdown=self._shutdown,
             stats=self._stats,
             clock=time.time,
+            use=self._make_use(settings),
         )
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -134,39 +138,74 @@ class RepDownloaderMiddleware:
             "waiting": self._room.waiting,
         }
 
-    def _make_cache(self, crawler: Crawler, settings: RepSettings, shelf: Shelf) -> RobotsCache:
-        fetcher = RobotsFetcher(
-            crawler, self._inside, settings, self._stats, self._room, self._turns, time.time
-        )
-        inquiry = Inquiry(
-            fetch=fetcher.fetch,
-            shelf=shelf,
-            clock=time.time,
-            policy=settings.policy,
-            stats=self._stats,
-            timeout=settings.timeout,
-            retry_delays=settings.retry_delays,
-        )
+    def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
+        listeners = self._inside.listeners
         return RobotsCache(
-            inquiry=inquiry,
-            shelf=shelf,
+            inquiry=self._make_inquiry(crawler, settings, self._stats),
+            shelf=self._shelf,
             parse=partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size),
-            announce=partial(
-                announce, crawler, self._inside.listeners, self._stats, settings.timeout
-            ),
+            announce=partial(announce, crawler, listeners, self._stats, settings.timeout),
             clock=time.time,
             policy=settings.policy,
             stats=self._stats,
             watch=self._shutdown.watch,
-            heard=partial(heard, self._inside.listeners),
-            memory_limit=settings.memory_limit - shelf.memory_limit,
+            heard=partial(heard, listeners),
+            memory_limit=self._memory_for_rules(settings) - self._memory_for_tdmrep(settings),
         )
 
+    def _make_tdmrep_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache | None:
+        """Return what fetches and keeps the tdmrep.json files, if they are asked for."""
+        if not settings.fetches_tdmrep:
+            return None
+        stats = tdmrep_files.TdmrepStats(crawler.stats)
+        return RobotsCache(
+            inquiry=self._make_inquiry(crawler, settings, stats),
+            shelf=self._shelf,
+            parse=tdmrep_files.parse,
+            announce=tdmrep_files.announce,
+            clock=time.time,
+            policy=settings.policy,
+            stats=stats,
+            watch=self._shutdown.watch,
+            memory_limit=self._memory_for_tdmrep(settings),
+        )
+
+    def _make_inquiry(self, crawler: Crawler, settings: RepSettings, stats: RepStats) -> Inquiry:
+        fetcher = RobotsFetcher(
+            crawler, self._inside, settings, stats, self._room, self._turns, time.time
+        )
+        return Inquiry(
+            fetch=fetcher.fetch,
+            shelf=self._shelf,
+            clock=time.time,
+            policy=settings.policy,
+            stats=stats,
+            timeout=settings.timeout,
+            retry_delays=settings.retry_delays,
+        )
+
+    def _memory_for_rules(self, settings: RepSettings) -> int:
+        return settings.memory_limit - self._shelf.memory_limit
+
+    def _memory_for_tdmrep(self, settings: RepSettings) -> int:
+        if not settings.fetches_tdmrep:
+            return 0
+        return self._memory_for_rules(settings) // tdmrep_files.MEMORY_SHARE
+
+    def _make_use(self, settings: RepSettings) -> UseOfPages | None:
+        if settings.preferences == "off":
+            return None
+        return UseOfPages(settings, self._stats, self._tdmrep)
+
+    def _caches(self) -> list[RobotsCache]:
+        return [self._cache] if self._tdmrep is None else [self._cache, self._tdmrep]
+
     def _busy(self) -> bool:
-        return bool(self._cache.flights or self._room.waiting)
+        return bool(self._room.waiting or any(cache.flights for cache in self._caches()))
 
     def _interrupt(self, started_before: float) -> None:
-        self._cache.interrupt(started_before)
+        for cache in self._caches():
+            cache.interrupt(started_before)
         self._room.give_up()
 
     async def _engine_started(self) -> None:
@@ -180,6 +219,7 @@ class RepDownloaderMiddleware:
     def _spider_closed(self) -> None:
         self._starts.close()
         self._shutdown.stop()
-        self._cache.interrupt()
+        for cache in self._caches():
+            cache.interrupt()
         self._room.close()
         self._shelf.close()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scheduling.shutdown import Shutdown
     from scrapy_rep.stats import RepStats
+    from scrapy_rep.usage.admission import UseOfPages
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 """What an absolute URL begins with (RFC 3986 section 3.1)."""
@@ -51,6 +52,7 @@ class Gate:
         shutdown: Shutdown,
         stats: RepStats,
         clock: Callable[[], float],
+        use: UseOfPages | None = None,
     ):
         self._identity = identity
         self._cache = cache
@@ -59,6 +61,7 @@ class Gate:
         self._shutdown = shutdown
         self._stats = stats
         self._clock = clock
+        self._use = use
 
     async def check(self, request: Request) -> Request | None:
         """Let ``request`` pass; return it if it is to be scheduled again, as the crawl closes.
@@ -85,14 +88,12 @@ class Gate:
             return None
         elif (known := self._cache.consult(authority, request)) is not None:
             self._stats.inc(names.HIT)
-        else:
+        if known is None or self._lacks_a_file(request, authority, known, agent):
             return await self._wait(request, url, authority, agent, for_rules=True)
-        if not known.allows(authority, url, agent):
-            self._stop(request, url, authority, known, agent)
-        self._keep_pace(request, url, authority, known, agent)
+        self._admit(request, url, authority, known, agent)
         if self._room.must_wait(request):
             return await self._wait(request, url, authority, agent, for_rules=False)
-        self._pass(known)
+        self._pass(request, url, authority, known, agent)
         return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
@@ -123,7 +124,9 @@ class Gate:
                     return self._give_back(request, too_late)
                 if not known.allows(authority, url, agent):
                     self._stop(request, url, authority, known, agent)
-                self._keep_pace(request, url, authority, known, agent)
+                if self._use and not await self._use.wait(request, authority, known, agent):
+                    return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
+                self._admit(request, url, authority, known, agent)
                 # A thousand requests may wait for their turns: none of them keeps rules in memory.
                 recall = self._cache.reference(known)
                 del known
@@ -133,14 +136,19 @@ class Gate:
             now_known = recall()
             if now_known is None or not now_known.holds(self._clock()):
                 now_known = self._cache.consult(authority, request)
-            if now_known is None:
+            if now_known is None or self._lacks_a_file(request, authority, now_known, agent):
                 for_rules = True
                 continue
-            if not now_known.allows(authority, url, agent):
-                self._stop(request, url, authority, now_known, agent)
-            self._keep_pace(request, url, authority, now_known, agent)
-            self._pass(now_known)
+            self._admit(request, url, authority, now_known, agent)
+            self._pass(request, url, authority, now_known, agent)
             return None
+
+    def _lacks_a_file(
+        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+    ) -> bool:
+        """Return whether a file about use must be fetched before ``request`` may go on."""
+        use = self._use
+        return use is not None and not use.is_ready(request, authority, known, agent)
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
         """Return the request to schedule again; raise ``too_late()`` if nothing would keep it."""
@@ -184,7 +192,7 @@ class Gate:
         verdict = Verdict(allowed=False, reason="unreachable")
         return RobotsUnreachable(verdict, authority, cause, retry_at)
 
-    def _keep_pace(
+    def _admit(
         self,
         request: Request,
         url: str,
@@ -192,7 +200,11 @@ class Gate:
         known: Known,
         agent: tuple[str, ...],
     ) -> None:
-        """Have the host of an allowed request keep its pace; raise why it may not pass now."""
+        """Raise why a request may not pass; have the host of one that may keep its pace."""
+        if not known.allows(authority, url, agent):
+            self._stop(request, url, authority, known, agent)
+        if self._use is not None:
+            self._use.admit(request, url, authority, known, agent)
         if known.at_will != agent:
             self._cache.weigh(authority, known)
             refusal = self._politeness.admit(request, authority, known, agent)
@@ -200,8 +212,17 @@ class Gate:
                 self._stats.forbidden(request.method, url, refusal.verdict)
                 raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
 
-    def _pass(self, known: Known) -> None:
-        """Count a request that goes on."""
+    def _pass(
+        self,
+        request: Request,
+        url: str,
+        authority: Authority,
+        known: Known,
+        agent: tuple[str, ...],
+    ) -> None:
+        """Count a request that goes on, and note what is said about the use of its page."""
+        if self._use is not None:
+            self._use.note(request, url, authority, known, agent)
         if known.stale:
             self._stats.inc(names.STALE)
         self._stats.inc(names.ALLOWED)

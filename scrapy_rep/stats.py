@@ -40,6 +40,10 @@ STORE_ERROR = "robotstxt/store/error"
 STORE_EVICTED = "robotstxt/store/evicted"
 CRAWL_DELAY_APPLIED = "robotstxt/crawl_delay/applied"
 CRAWL_DELAY_CAPPED = "robotstxt/crawl_delay/capped"
+PREFERENCES = "robotstxt/preferences/{}/{}"
+PREFERENCES_LICENSE = "robotstxt/preferences/license"
+PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
+PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
 _LONGEST = 200
 _MOST_SAID = 20

@@ -133,7 +133,7 @@ class RobotsFetcher:
         trail: list[str] = []
         public = True
         while True:
-            first = uri.startswith(f"{authority}/")
+            first = uri.startswith(f"{authority.origin}/")
             check = refuse_private if trail and public else None
             transfer = Transfer(self._settings.max_size, check)
             request = self._request(uri, page, known, first, transfer)

@@ -31,14 +31,13 @@ def of_line(value: str, line: int) -> list[Statement]:
     return _statements(value, ROBOTS_TXT, line, _ANSWERS)
 
 
-def of_field(lines: Sequence[bytes]) -> list[Statement]:
+def of_field(lines: Sequence[str]) -> list[Statement]:
     """Return what a header field says; no document defines one, so that it never allows a use.
 
     Cloudflare sends it beside pages that it converts to Markdown, with ``ai-train=yes`` unless the
     site chose otherwise.
     """
-    joined = b",".join(lines).decode("latin-1")
-    return _statements(joined, HEADER, None, _OF_HEADER) if lines else []
+    return _statements(",".join(lines), HEADER, None, _OF_HEADER) if lines else []
 
 
 def _statements(

@@ -25,40 +25,40 @@ field comes near: there are three labels.
 _ANSWERS: Final = {"y": ALLOWED, "n": DISALLOWED}
 
 
-def of_field(lines: Sequence[bytes]) -> list[Statement]:
+def of_field(lines: Sequence[str]) -> list[Statement]:
     """Return what the field lines of a response say; several lines are one Dictionary."""
-    return _statements(b", ".join(lines), HEADER, None) if lines else []
+    return _statements(", ".join(lines), HEADER) if lines else []
 
 
 def of_rule(value: str, line: int) -> list[Statement]:
     """Return what a rule of robots.txt says about the paths that it is for.
 
-    ``value`` has one character for each octet.
+    ``value`` has one character for each octet, here and everywhere in this package.
     """
-    _, _, expression = path_and_expression(value)
-    return _statements(expression.encode("latin-1", "replace"), ROBOTS_TXT, line, value)
+    _, expression = path_and_expression(value)
+    return _statements(expression, ROBOTS_TXT, line, value)
 
 
-def path_and_expression(value: str) -> tuple[str, str, str]:
-    """Split the value of a rule into its path, empty if there is none, a space, and the rest.
+def path_and_expression(value: str) -> tuple[str, str]:
+    """Split the value of a rule into its path, empty if there is none, and the rest.
 
     A value that begins with ``/`` begins with a path, which ends before the first space or tab.
     """
     if not value.startswith("/"):
-        return "", "", value
+        return "", value
     end = min([at for at in map(value.find, " \t") if at >= 0], default=len(value))
-    return value[:end], value[end : end + 1], value[end:].strip(" \t")
+    return value[:end], value[end:].strip(" \t")
 
 
 def _statements(
-    octets: bytes, source: str, line: int | None, written: str | None = None
+    text: str, source: str, line: int | None = None, written: str | None = None
 ) -> list[Statement]:
-    raw = octets.decode("latin-1") if written is None else written
+    raw = text if written is None else written
     try:
-        if len(octets) > MOST_OCTETS:
+        if len(text) > MOST_OCTETS:
             raise ValueError("too long")
-        members: Any = http_sf.parse(octets, tltype="dictionary")
-    except ValueError:
+        members: Any = http_sf.parse(text.encode("latin-1"), tltype="dictionary")
+    except ValueError:  # that of the parser too
         return [Statement(CONTENT_USAGE, "", "", UNKNOWN, source, line, raw)]
     return [
         Statement(CONTENT_USAGE, label, _shown(value), _answer(value), source, line, raw)

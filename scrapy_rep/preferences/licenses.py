@@ -42,7 +42,7 @@ def of_lines(
     return tuple(found), tuple(others)
 
 
-def of_field(lines: Sequence[bytes], url: str) -> tuple[License, ...]:
+def of_field(lines: Sequence[str], url: str) -> tuple[License, ...]:
     """Return the licences that ``Link`` fields of the response to ``url`` name (RFC 8288).
 
     Only links of the type ``application/rsl+xml`` count, as other licences are linked in the same
@@ -50,7 +50,7 @@ def of_field(lines: Sequence[bytes], url: str) -> tuple[License, ...]:
     """
     found = []
     for line in lines:
-        for target, parameters in _links(line[:MOST_OCTETS].decode("latin-1")):
+        for target, parameters in _links(line[:MOST_OCTETS]):
             if "anchor" not in parameters:
                 relation, kind = parameters.get("rel", ""), parameters.get("type", "")
                 found += _license(target, relation, kind, url, HEADER)

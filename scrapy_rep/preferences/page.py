@@ -32,7 +32,7 @@ class Page(NamedTuple):
 
 
 def of_response(
-    field: Callable[[str], Sequence[bytes]],
+    field: Callable[[str], Sequence[str]],
     metas: Sequence[tuple[str, str]],
     links: Iterable[tuple[str, str, str]],
     terms: Iterable[tuple[str, str]],

@@ -38,10 +38,7 @@ each use is disallowed: what the other lines say is not known, and a failure is 
 
 
 class Line(NamedTuple):
-    """A line that says something: its number from 1, its key in lower case, and its value.
-
-    The value has one character for each octet.
-    """
+    """A line that says something: its number from 1, its key in lower case, and its value."""
 
     number: int
     key: str
@@ -63,7 +60,7 @@ class UsageLines:
         self._rules: dict[str, list[Line]] = {}
         for line in group:
             if line.key == USAGE_KEY:
-                path, _, _ = content_usage.path_and_expression(line.value)
+                path, _ = content_usage.path_and_expression(line.value)
                 self._rules.setdefault(path, []).append(line)
         paths = [path for path in self._rules if path]
         self._matcher = LongestMatch(paths, [], form, robots_txt_is_free=False) if paths else None

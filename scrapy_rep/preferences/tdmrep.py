@@ -97,12 +97,14 @@ class TdmRules:
         return cls(rules, len(body) + 300 * len(rules), form, damaged=False)
 
     def about(self, url: str) -> Said | None:
-        """Return what the first rule that matches a URL says; None if that is too costly to know.
+        """Return what the first rule that matches a URL says; None if that cannot be known.
 
         Patterns are those of robots.txt (RFC 9309 section 2.2.3), with upper and lower case apart.
         A URL with dot segments is also read without them, and must be free of reservations both
         ways.
         """
+        if self.damaged:
+            return None
         paths = [
             normal_path(written, self._form)
             for written in readings(path_of(url, self._form), self._form)
@@ -134,9 +136,9 @@ class TdmRules:
         return None
 
 
-def of_fields(reservations: Sequence[bytes], policies: Sequence[bytes]) -> Said:
+def of_fields(reservations: Sequence[str], policies: Sequence[str]) -> Said:
     """Return what the ``tdm-reservation`` and ``tdm-policy`` fields of a response say."""
-    return _said(_texts(reservations), _texts(policies), HEADER)
+    return _said(reservations, policies, HEADER)
 
 
 def of_metas(metas: Iterable[tuple[str, str]]) -> Said:
@@ -165,13 +167,9 @@ def together(file: Said, header: Said, meta: Said) -> Tdm:
     return Tdm(reserved, policy, source)
 
 
-def _texts(lines: Sequence[bytes]) -> list[str]:
-    return [line[:MOST_OCTETS].decode("latin-1") for line in lines]
-
-
 def _said(reservations: Sequence[str], policies: Sequence[str], source: str) -> Said:
     """Lines that a proxy has joined are read apart; if several disagree, a reservation counts."""
-    values = [value.strip() for text in reservations for value in text.split(",")]
+    values = [value.strip() for text in reservations for value in text[:MOST_OCTETS].split(",")]
     statements = tuple(_statement(value, source, value) for value in values if value)
     reserved = _reserved([_RESERVED.get(value) for value in values])
     policy = next((text.strip() for text in policies if is_url(text.strip())), None)

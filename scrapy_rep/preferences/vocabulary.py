@@ -69,6 +69,7 @@ COUNTS_FOR: Final[dict[str, dict[str, str]]] = {
     CONTENT_SIGNAL: {"ai-train": TRAIN_AI, "ai-input": AI_USE, "search": SEARCH},
     TDMREP: {"tdm-reservation": TDM},
     META: {"noai": TRAIN_AI, "noimageai": TRAIN_AI, "noml": TRAIN_AI},
+    PRODUCT_TOKEN: {category: category for category in CATEGORIES},
 }
 """The category that a label of a vocabulary counts for; other labels count for none."""
 

@@ -162,6 +162,19 @@ class RobotsTxt:
         statements = dict.fromkeys(one for lines in found for one in lines.statements(url))
         return Preferences(tuple(statements), self.licenses(agent))
 
+    def refusal_by_name(self, url: str, token: str) -> Verdict | None:
+        """The verdict of the group that names a token, if it forbids a page; never that of ``*``.
+
+        draft-kelley-aipref-training-preference-signal-00: a site names a purpose by a token of its
+        own, as with ``Google-Extended``.
+        """
+        for part in self._parts or (self,):
+            if not part.allowed(url, token):
+                verdict = part.verdict(url, token)
+                if verdict.group not in (None, tokens.DEFAULT):
+                    return verdict
+        return None
+
     def licenses(self, agent: str | Sequence[str]) -> tuple[License, ...]:
         """The addresses of licence terms that are for a crawler, for any page. RSL 1.0."""
         found = (one for lines in self.usage(agent) for one in lines.licenses)

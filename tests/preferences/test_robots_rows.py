@@ -104,8 +104,8 @@ ROWS: list[tuple[str, str, str, str, str | None]] = [
     ("rep 2.2.1: token without case", "Disallow: /q\nUser-agent: FooBot\nC: train-ai=n", "foobot",
      "/", "train-ai=n"),
     ("rep 2.2.1: not a prefix", "Disallow: /q\nUser-agent: foo\nC: train-ai=n", "foobot", "/", ""),
-    ("rep 2.1: closes no list, though a blank line follows", "C: train-ai=n\n\nUser-agent: b\nC: search=n", "b", "/",
-     "train-ai=n search=n"),
+    ("rep 2.1: closes no list before a blank line", "C: train-ai=n\n\nUser-agent: b\n"
+     "C: search=n", "b", "/", "train-ai=n search=n"),
     ("rep 2.1: closes no list of agents", "Disallow: /q\nUser-agent: a\nC: train-ai=n\n"
      "User-agent: b\nAllow: /", "b", "/", "train-ai=n"),
     ("rep 2.1: closes no list of agents", "Disallow: /q\nUser-agent: a\nContent-Signal: ai-train=no"
