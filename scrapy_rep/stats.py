@@ -168,6 +168,15 @@ class RepStats:
                 f"{most:,g}",
             )
 
+    def disallowed_uses(self, pages: int, counts: dict[str, int], *, obeys: bool) -> None:
+        """Say how many pages disallow which use; ``counts`` is by category."""
+        logger.info(
+            "Of %s pages, so many disallow a use: %s.%s",
+            f"{pages:,}",
+            ", ".join(f"{number:,} {category}" for category, number in counts.items()),
+            "" if obeys else ' REP_PREFERENCES = "skip" or "drop" would obey it for REP_PURPOSES',
+        )
+
     def stands_back(self) -> None:
         """Say that Scrapy itself keeps the pace."""
         logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")

@@ -12,8 +12,11 @@ from scrapy_rep.preferences.vocabulary import COUNTS_FOR, DISALLOWED, META
 FIELDS: Final = ("Content-Usage", "Content-Signal", "tdm-reservation", "tdm-policy", "Link")
 """The header fields that are read."""
 
-WORDS: Final = (b"tdm-", b"rsl+xml", b"noai", b"noml", b"noimageai")
-"""One of these stands, in lower case, in any page whose HTML says something that is read."""
+NAMES: Final = (tdmrep.RESERVATION, tdmrep.POLICY)
+"""The names of metas that are read."""
+
+TERMS: Final = ("tdm-", *COUNTS_FOR[META])
+"""One of these stands in a meta of any page whose metas say something that is read."""
 
 _LABELS: Final = COUNTS_FOR[META]
 
@@ -37,13 +40,15 @@ def of_response(
     links: Iterable[tuple[str, str, str]],
     terms: Iterable[tuple[str, str]],
     url: str,
+    base: str = "",
 ) -> Page:
     """Return what a response says.
 
     ``field(name)`` returns the lines of a header field, ``metas`` are names and contents, ``links``
     the rel, type and href of link elements, and ``terms`` the robots terms that are for this
-    crawler, each with its source (``meta`` or the name of a header field). ``url`` is what relative
-    addresses are resolved against.
+    crawler, each with its source (``meta`` or the name of a header field). Relative addresses
+    in header fields are resolved against ``url``, those of elements against ``base``, if it is not
+    empty.
     """
     header = tdmrep.of_fields(field("tdm-reservation"), field("tdm-policy"))
     meta = tdmrep.of_metas(metas)
@@ -54,7 +59,7 @@ def of_response(
         *header.statements,
         *meta.statements,
     )
-    found = (*licenses.of_field(field("Link"), url), *licenses.of_elements(links, url))
+    found = (*licenses.of_field(field("Link"), url), *licenses.of_elements(links, base or url))
     return Page(statements, found, header, meta)
 
 

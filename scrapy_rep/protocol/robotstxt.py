@@ -58,6 +58,7 @@ class RobotsTxt:
         "_paces",
         "_parts",
         "_profile",
+        "_speaks_of_use",
         "_usage",
     )
 
@@ -70,6 +71,7 @@ class RobotsTxt:
         self._file_values: dict[str, tuple[str, ...]] | None = None
         self._measured: Measure | None = None
         self._parts: tuple[RobotsTxt, ...] = ()
+        self._speaks_of_use: bool | None = None
         self._usage: dict[tuple[str, ...], UsageLines | None] = {}
         if profile.all_of:
             self._parts = tuple([RobotsTxt(body, part) for part in profile.all_of])
@@ -180,8 +182,17 @@ class RobotsTxt:
         found = (one for lines in self.usage(agent) for one in lines.licenses)
         return tuple(dict.fromkeys(found))
 
+    @property
+    def speaks_of_use(self) -> bool:
+        """Whether any line is about the use of pages; most files have none."""
+        if self._speaks_of_use is None:
+            self._speaks_of_use = usage.speaks_of_use(self._text())
+        return self._speaks_of_use
+
     def usage(self, agent: str | Sequence[str]) -> Sequence[UsageLines]:
         """The lines about use that are for a crawler, once for each document that is followed."""
+        if not self.speaks_of_use:
+            return ()
         if self._parts:
             return [lines for part in self._parts for lines in part.usage(agent)]
         wanted = tokens.tokens_of(agent, self._profile)

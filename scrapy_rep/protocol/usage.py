@@ -25,15 +25,18 @@ _WORDS: Final = (b"content-usage", b"content-signal", b"license")
 _LINE: Final = re.compile(rb"\n[^\S\n]*(?:content-usage|content-signal|license)[^\S\n]*[:\s]")
 
 
-def usage_lines(text: bytes, wanted: Sequence[str], profile: Profile) -> UsageLines | None:
-    """Return the lines that count for tokens, in order of preference; None if the file has none.
+def speaks_of_use(text: bytes) -> bool:
+    """Return whether any line of a file speaks of use.
 
-    ``text`` is that of :func:`scrapy_rep.protocol.syntax.text_of`. Most files have no such line,
-    which takes three searches to find out: 0.2 ms for 500 KB, 2 us for a usual file.
+    ``text`` is that of :func:`scrapy_rep.protocol.syntax.text_of`. It takes 1 ms for 500 KB, and
+    5 us for a usual file, once.
     """
     low = text.lower()
-    if not any(word in low for word in _WORDS) or _LINE.search(low) is None:
-        return None
+    return any(word in low for word in _WORDS) and _LINE.search(low) is not None
+
+
+def usage_lines(text: bytes, wanted: Sequence[str], profile: Profile) -> UsageLines | None:
+    """Return the lines that count for tokens, in order of preference; None if there are none."""
     records = list(syntax.records(text.decode("latin-1"), profile))
     _, found = groups.applicable(groups.groups(records, profile), wanted, profile)
     before = takewhile(lambda record: record.key != syntax.AGENT, records)
