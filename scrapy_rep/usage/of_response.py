@@ -51,10 +51,9 @@ def usage_preferences(
         return _kept[response]
     noted = noted_for(response.request)
     url = response.url if noted is None else noted.url
+    tokens = () if noted is None else noted.agent
     if agent is not None:
         tokens = product_tokens(agent)
-    else:
-        tokens = () if noted is None else noted.agent
     page = page_of(response, tokens, _DEFAULT_PROFILE)
     rules = noted.robots if robots is None and noted is not None else robots
     said = None if rules is None else rules.preferences(url, tokens)
