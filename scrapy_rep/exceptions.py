@@ -17,10 +17,17 @@ class RobotsForbidden(IgnoreRequest):
 
     ``verdict`` says by which rule, ``retry_at`` (seconds since the epoch) from when on the
     request may be made, if it is a matter of time. Its text begins ``Forbidden by robots.txt``.
+
+    Under ``REP_PAGE_DIRECTIVES = "obey"`` it also ends a request that the page it was found on asks
+    not to follow; ``verdict.reason`` is then ``nofollow (meta)``, or names another source.
+    ``authority`` is ``None`` if no robots.txt governs the scheme of the URL.
     """
 
-    def __init__(self, verdict: Verdict, authority: Authority, retry_at: float | None = None):
-        super().__init__(f"Forbidden by robots.txt: {verdict.reason} ({authority})")
+    def __init__(
+        self, verdict: Verdict, authority: Authority | None, retry_at: float | None = None
+    ):
+        whose = "" if authority is None else f" ({authority})"
+        super().__init__(f"Forbidden by robots.txt: {verdict.reason}{whose}")
         self.verdict = verdict
         self.authority = authority
         self.retry_at = retry_at

@@ -1,6 +1,6 @@
 """``X-Robots-Tag``, and ``Robots-Tag`` of draft-illyes-repext-03 (2026-04, expired 2026-10-20).
 
-Neither is registered. ``X-Robots-Tag`` is as Google describes it: a list of terms for all agents, or
+Neither is registered. ``X-Robots-Tag`` is as Google describes it: a list of terms for all agents or
 (behind ``name:``) for one. ``Robots-Tag`` is a structured field (RFC 9651): a list of agents, whose
 parameters are the terms. A field that does not parse is read leniently: no restriction is lost.
 """
