@@ -11,26 +11,35 @@ if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+    from scrapy_rep.page_responses import page_directives
+    from scrapy_rep.pages.statements import PageDirectives
     from scrapy_rep.robotparser import RepRobotParser
+    from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 
 __all__ = [
     "Addon",
+    "PageDirectives",
     "RepDownloaderMiddleware",
     "RepRobotParser",
+    "RepSpiderMiddleware",
     "RobotsForbidden",
     "RobotsTxt",
     "RobotsUnreachable",
     "Rule",
     "Verdict",
+    "page_directives",
 ]
 
 # The matcher is of use without Scrapy, so these are imported when they are first asked for.
 _EDGE = {
     "Addon": "addon",
+    "PageDirectives": "pages.statements",
     "RepDownloaderMiddleware": "downloadermiddlewares",
     "RepRobotParser": "robotparser",
+    "RepSpiderMiddleware": "spidermiddlewares",
     "RobotsForbidden": "exceptions",
     "RobotsUnreachable": "exceptions",
+    "page_directives": "page_responses",
 }
 
 

@@ -70,8 +70,9 @@ class RepDownloaderMiddleware:
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
         self._cache = self._make_cache(crawler, settings)
         self._tdmrep = self._make_tdmrep_cache(crawler, settings)
+        self._identity = Identity(crawler, settings, self._stats)
         self._gate = Gate(
-            identity=Identity(crawler, settings, self._stats),
+            identity=self._identity,
             cache=self._cache,
             politeness=Politeness(crawler, inside, settings, self._stats, self._room, time.time),
             room=self._room,
@@ -128,6 +129,17 @@ class RepDownloaderMiddleware:
         without a name.
         """
         return await self._gate.explain(url, None if agent is None else product_tokens(agent))
+
+    def agents(self, request: Request | None) -> tuple[str, ...]:
+        """Return the product tokens that ``request`` goes by, in order of preference.
+
+        Those of a request that names none itself, if there is no request or what it names is not
+        a token.
+        """
+        try:
+            return self._identity.default if request is None else self._identity.of(request)
+        except ValueError:
+            return self._identity.default
 
     def cache_info(self) -> dict[str, int]:
         """Return what is known and under way: authorities, octets, fetches, waiting requests."""

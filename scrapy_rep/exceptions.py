@@ -18,17 +18,22 @@ class RobotsForbidden(IgnoreRequest):
 
     ``verdict`` says by which rule, ``retry_at`` (seconds since the epoch) from when on the
     request may be made, if it is a matter of time. Its text begins ``Forbidden by robots.txt``.
-    ``statement`` is what disallows a purpose of ``REP_PURPOSES``, if that is the reason.
+
+    Under ``REP_PAGE_DIRECTIVES = "obey"`` it also ends a request that the page it was found on asks
+    not to follow; ``verdict.reason`` is then ``nofollow (meta)``, or names another source.
+    ``authority`` is ``None`` if no robots.txt governs the scheme of the URL. ``statement`` is what
+    disallows a purpose of ``REP_PURPOSES``, if that is the reason.
     """
 
     def __init__(
         self,
         verdict: Verdict,
-        authority: Authority,
+        authority: Authority | None,
         retry_at: float | None = None,
         statement: Statement | None = None,
     ):
-        super().__init__(f"Forbidden by robots.txt: {verdict.reason} ({authority})")
+        whose = "" if authority is None else f" ({authority})"
+        super().__init__(f"Forbidden by robots.txt: {verdict.reason}{whose}")
         self.verdict = verdict
         self.authority = authority
         self.retry_at = retry_at

@@ -16,6 +16,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep import stats as names
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.fetching.cancellable_downloads import TRANSFER
+from scrapy_rep.nofollow import refusal
 from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
@@ -97,12 +98,19 @@ class Gate:
         return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
-        """Return the URL of the page that ``request`` is for, and the authority that governs it."""
+        """Return the URL of the page that ``request`` is for, and the authority that governs it.
+
+        Raises ``RobotsForbidden`` if the page that the request was found on asks not to follow it.
+        """
         try:
             url = page_of(request)
-            return url, authority_of(url)
+            authority = authority_of(url)
         except ValueError as error:
             raise self.refuse(request, Cause.URL, str(error)) from None
+        asked = refusal(request)
+        if asked is not None:
+            self._stop_nofollow(request, url, authority, asked)
+        return url, authority
 
     async def _wait(
         self,
@@ -226,6 +234,15 @@ class Gate:
         if known.stale:
             self._stats.inc(names.STALE)
         self._stats.inc(names.ALLOWED)
+
+    def _stop_nofollow(
+        self, request: Request, url: str, authority: Authority | None, asked: str
+    ) -> NoReturn:
+        """Raise that a page asks not to follow its links; no rules are needed for that."""
+        verdict = Verdict(allowed=False, reason=asked)
+        self._stats.inc(names.PAGE_REQUESTS_REFUSED)
+        self._stats.forbidden(request.method, url, verdict)
+        raise RobotsForbidden(verdict, authority)
 
     def _stop(
         self,

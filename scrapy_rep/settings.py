@@ -51,6 +51,9 @@ class RepSettings:
     max_crawl_delay: float = 60.0
     over_max_crawl_delay: str = "cap"
     visit_time: str = "ignore"
+    page_directives: str = "report"
+    noindex: str = "keep"
+    link_nofollow: bool = False
     preferences: str = "report"
     purposes: tuple[str, ...] = ()
     purpose_tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -271,6 +274,9 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_MAX_CRAWL_DELAY", "max_crawl_delay", _number(0)),
     ("REP_OVER_MAX_CRAWL_DELAY", "over_max_crawl_delay", _one_of("cap", "forbid")),
     ("REP_VISIT_TIME", "visit_time", _one_of("ignore", "forbid")),
+    ("REP_PAGE_DIRECTIVES", "page_directives", _one_of("off", "report", "obey")),
+    ("REP_NOINDEX", "noindex", _one_of("keep", "drop")),
+    ("REP_LINK_NOFOLLOW", "link_nofollow", _switch),
     ("REP_PREFERENCES", "preferences", _one_of("off", "report", "skip", "drop")),
     ("REP_PURPOSES", "purposes", _purposes),
     ("REP_PURPOSE_TOKENS", "purpose_tokens", _purpose_tokens),

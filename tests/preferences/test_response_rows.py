@@ -1,8 +1,8 @@
 """What responses say about use: header fields and metas, row by row, each with its source.
 
-Sources: `attach` is draft-ietf-aipref-attach-05, `vocab` draft-ietf-aipref-vocab-08, `sf` RFC 9651,
-`tdmrep` the TDM Reservation Protocol of 2024-05-10, `rsl` RSL 1.0, `link` RFC 8288, `choice` what no
-document says; docs/guides/preferences.rst names the choices.
+Sources: `attach` is draft-ietf-aipref-attach-05, `vocab` draft-ietf-aipref-vocab-08, `sf` RFC
+9651, `tdmrep` the TDM Reservation Protocol of 2024-05-10, `rsl` RSL 1.0, `link` RFC 8288, `choice`
+what no document says; docs/guides/preferences.rst names the choices.
 """
 
 from __future__ import annotations
