@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.preferences.statement import Preferences
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
 
 if TYPE_CHECKING:
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
     from scrapy_rep.pages.statements import PageDirectives
     from scrapy_rep.robotparser import RepRobotParser
     from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
+    from scrapy_rep.usage.of_response import usage_preferences
 
 __all__ = [
     "Addon",
     "PageDirectives",
+    "Preferences",
     "RepDownloaderMiddleware",
     "RepRobotParser",
     "RepSpiderMiddleware",
@@ -28,6 +31,7 @@ __all__ = [
     "Rule",
     "Verdict",
     "page_directives",
+    "usage_preferences",
 ]
 
 # The matcher is of use without Scrapy, so these are imported when they are first asked for.
@@ -40,6 +44,7 @@ _EDGE = {
     "RobotsForbidden": "exceptions",
     "RobotsUnreachable": "exceptions",
     "page_directives": "page_responses",
+    "usage_preferences": "usage.of_response",
 }
 
 
