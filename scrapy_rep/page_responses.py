@@ -70,9 +70,11 @@ def page_directives(
     return _said(response, tokens or (), profile or _DEFAULT_PROFILE)
 
 
-def read_for(response: Response, agent: tuple[str, ...], profile: str) -> PageDirectives:
+def read_and_keep(response: Response, agent: tuple[str, ...], profile: str) -> PageDirectives:
     """Return what restricts a crawler; a page without a word of that is not parsed."""
-    return _said(response, tokens_of(agent, RFC9309), profile, whole=False)
+    directives = _said(response, tokens_of(agent, RFC9309), profile, whole=False)
+    keep(response, agent, profile, directives)
+    return directives
 
 
 def keep(

@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 from scrapy_rep.nofollow import marked, unmarked
-from scrapy_rep.page_responses import keep, kept, page_source, read_for
+from scrapy_rep.page_responses import keep, kept, page_source, read_and_keep
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
 from scrapy_rep.pages.statements import NOFOLLOW, NOINDEX, PageDirectives
 from scrapy_rep.pages.terms import NONE
@@ -63,7 +63,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._profile = settings.profile
         self._stats = RepStats(crawler.stats)
         self._pages = PageStats(self._stats, obeys=self._obeys, drops=self._drops)
-        self._links: WeakKeyDictionary[Response, frozenset[str] | None] = WeakKeyDictionary()
+        self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
         self._dropped: WeakSet[Response] = WeakSet()
         self._use = None
         if settings.preferences != "off":
@@ -94,7 +94,11 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         """Mark a request that the page asks not to follow; the gate refuses it."""
         if response is None or not self._obeys or request.meta.get("dont_obey_robotstxt"):
             return request
-        source = self._nofollow(request, response)
+        try:
+            source = self._nofollow(request, response)
+        except Exception as error:  # noqa: BLE001  # no link may end a crawl
+            self._stats.own_fault("The reading of links", error)
+            source = ""
         return unmarked(request) if source is None else marked(request, source)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
@@ -116,17 +120,15 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def _said(self, response: Response) -> PageDirectives:
         """Return what a page says; it is read and counted when that is first asked for."""
-        said = kept(response)
-        if said is None:
-            agents: tuple[str, ...] = ()
-            try:
-                agents = self._agents(response)
-                said = read_for(response, agents, self._profile)
-            except Exception as error:  # noqa: BLE001  # no page may end a crawl
-                self._stats.own_fault("The reading of a page", error)
-                said = _UNREADABLE
-            keep(response, agents, self._profile, said)
-            self._pages.page(said)
+        try:
+            said = kept(response)
+            if said is None:
+                said = read_and_keep(response, self._agents(response), self._profile)
+                self._pages.page(said)
+        except Exception as error:  # noqa: BLE001  # no page may end a crawl
+            self._stats.own_fault("The reading of a page", error)
+            said = _UNREADABLE
+            keep(response, (), self._profile, said)
         return said
 
     def _agents(self, response: Response) -> tuple[str, ...]:
@@ -140,22 +142,17 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             return _source_of_nofollow(said)
         if self._link_nofollow:
             links = self._links_not_to_follow(response)
-            if links is None or (links and canonical(request.url) in links):
+            if links and canonical(request.url) in links:
                 return "rel"
         return None
 
-    def _links_not_to_follow(self, response: Response) -> frozenset[str] | None:
-        """Return the URLs that ``rel="nofollow"`` closes; ``None`` if the page cannot be read."""
+    def _links_not_to_follow(self, response: Response) -> frozenset[str]:
+        """Return the URLs that ``rel="nofollow"`` closes, in canonical form."""
         if response not in self._links:
-            links: frozenset[str] | None = frozenset()
-            try:
-                markup = page_source(response).markup
-                if markup is not None:
-                    links = urls_not_to_follow(markup, response.url)
-            except Exception as error:  # noqa: BLE001  # no page may end a crawl
-                self._stats.own_fault("The reading of links", error)
-                links = None
-            self._links[response] = links
+            markup = page_source(response).markup
+            self._links[response] = (
+                frozenset() if markup is None else urls_not_to_follow(markup, response.url)
+            )
         return self._links[response]
 
     def _spider_closed(self) -> None:

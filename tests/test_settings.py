@@ -37,6 +37,9 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "REP_DOWNLOAD_SLOT": ("download_slot", "own"),
     "REP_CRAWL_DELAY": ("crawl_delay", True),
     "REP_MAX_CRAWL_DELAY": ("max_crawl_delay", 60.0),
+    "REP_PAGE_DIRECTIVES": ("page_directives", "report"),
+    "REP_NOINDEX": ("noindex", "keep"),
+    "REP_LINK_NOFOLLOW": ("link_nofollow", False),
 }
 
 # setting: (as on the command line, what it comes to)
@@ -59,6 +62,9 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
     "REP_DOWNLOAD_SLOT": ("page", "page"),
     "REP_CRAWL_DELAY": ("False", False),
     "REP_MAX_CRAWL_DELAY": ("10", 10.0),
+    "REP_PAGE_DIRECTIVES": ("obey", "obey"),
+    "REP_NOINDEX": ("drop", "drop"),
+    "REP_LINK_NOFOLLOW": ("True", True),
 }
 
 BAD: dict[str, list[Any]] = {
@@ -102,6 +108,9 @@ BAD: dict[str, list[Any]] = {
     "REP_DOWNLOAD_SLOT": ["mine", "", 1],
     "REP_CRAWL_DELAY": ["perhaps", 2, ""],
     "REP_MAX_CRAWL_DELAY": [-1, "long", float("inf")],
+    "REP_PAGE_DIRECTIVES": ["on", "", True, "OBEY"],
+    "REP_NOINDEX": ["forget", "", False],
+    "REP_LINK_NOFOLLOW": ["nofollow", 2, ""],
 }
 
 
