@@ -4,8 +4,8 @@
 and Disallow (draft-ietf-aipref-attach-05). ``Content-Signal`` speaks of the whole site, and
 ``License`` too.
 
-A file may have ten thousand such lines. They are sorted by kind when they are first asked for, and
-only the rules that decide about a URL are parsed.
+A hostile file may have ten thousand such lines. They are sorted by kind when they are first asked
+for, and only the rules that decide about a URL are parsed.
 """
 
 from __future__ import annotations
@@ -30,11 +30,17 @@ LICENSE_KEY: Final = "license"
 KEYS: Final = (USAGE_KEY, SIGNAL_KEY, LICENSE_KEY)
 
 MOST_LINES: Final = 2_000
-"""Lines that are parsed for one crawler: of signals, and of rules with one path.
+"""Lines of one kind that are read for one crawler. Sorting this many takes 5 ms."""
 
-Parsing this many takes 15 ms, once. No file in the field has more than a few. If there are more,
-each use is disallowed: what the other lines say is not known, and a failure is never permission.
+MOST_OCTETS: Final = 32_768
+"""Octets of lines that are parsed together: signals, or rules with one path. They take 20 ms, once.
+
+No file in the field comes near to either. If there is more, each use is disallowed: what the other
+lines say is not known, and a failure is never permission.
 """
+
+_OCTETS_OF_A_LINE: Final = 16
+"""The octets whose parsing takes as long as beginning a line."""
 
 
 class Line(NamedTuple):
@@ -54,14 +60,24 @@ class UsageLines:
     for none (RFC 9309 section 2.2.2).
     """
 
-    __slots__ = ("_matcher", "_parsed", "_rules", "_signals", "form", "licenses", "others")
+    __slots__ = (
+        "_matcher",
+        "_parsed",
+        "_rules",
+        "_signals",
+        "_too_many",
+        "form",
+        "licenses",
+        "others",
+    )
 
     def __init__(self, group: Sequence[Line], before: Sequence[Line], form: Form) -> None:
         self._rules: dict[str, list[Line]] = {}
-        for line in group:
-            if line.key == USAGE_KEY:
-                path, _ = content_usage.path_and_expression(line.value)
-                self._rules.setdefault(path, []).append(line)
+        rules = [line for line in group if line.key == USAGE_KEY]
+        self._too_many = len(rules) > MOST_LINES
+        for line in rules[:MOST_LINES]:
+            path, _ = content_usage.path_and_expression(line.value)
+            self._rules.setdefault(path, []).append(line)
         paths = [path for path in self._rules if path]
         self._matcher = LongestMatch(paths, [], form, robots_txt_is_free=False) if paths else None
         self._parsed: dict[str, list[Statement]] = {}
@@ -71,7 +87,7 @@ class UsageLines:
         own = [(line.number, line.value) for line in group if line.key == LICENSE_KEY]
         if not own:
             own = [(line.number, line.value) for line in before if line.key == LICENSE_KEY]
-        self.licenses, self.others = licenses.of_lines(own)
+        self.licenses, self.others = licenses.of_lines(own[:MOST_LINES])
 
     @property
     def state(self) -> int:
@@ -84,6 +100,8 @@ class UsageLines:
 
     def _usage(self, url: str) -> list[Statement]:
         """A URL with dot segments is also read without them: the rules for both count."""
+        if self._too_many:
+            return _nothing_allowed(CONTENT_USAGE, None, "too many lines")
         if not self._rules:
             return []
         found: dict[str, None] = {}
@@ -119,7 +137,7 @@ def _parsed(
     values: dict[str, int] = {}
     for line in lines:
         values.setdefault(line.value, line.number)
-    if len(values) > MOST_LINES:
+    if sum(len(value) + _OCTETS_OF_A_LINE for value in values) > MOST_OCTETS:
         return _nothing_allowed(vocabulary, lines[0].number, "too many lines")
     return [statement for value, number in values.items() for statement in parse(value, number)]
 

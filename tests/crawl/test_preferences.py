@@ -20,8 +20,8 @@ from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.preferences.answers import answers
 from tests.preferences.test_robots_rows import MANAGED
-from tests.replies import Reply, html, redirect
-from tests.site import Authority, Site
+from tests.replies import Reply, Reset, html, redirect
+from tests.site import Site
 
 BY_PATH = "User-agent: *\nContent-Usage: / train-ai=y\nContent-Usage: /art/ train-ai=n\nAllow: /\n"
 RESERVED = '[{"location": "/free/", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]'
@@ -172,7 +172,7 @@ async def test_a_page_may_lift_what_tdmrep_json_reserves(site: Site) -> None:
     assert [said(result, url) for url in plans] == ["tdm=y", "tdm=y", "tdm=n"]
 
 
-BROKEN = [Reply(503), Reply(200, "[{"), Reply.reset() if hasattr(Reply, "reset") else Reply(500)]
+BROKEN = [Reply(503), Reply(200, "[{"), Reset(), Reply(429)]
 
 
 @pytest.mark.parametrize("answer", BROKEN)
