@@ -68,6 +68,9 @@ class RepDownloaderMiddleware:
         self._room = WaitingRoom(crawler, inside, hosts, self._turns, limit, self._stats)
         self._shelf = open_shelf(crawler, settings, self._stats, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
+        self._fetcher = RobotsFetcher(
+            crawler, inside, settings, self._stats, self._room, self._turns, time.time
+        )
         self._cache = self._make_cache(crawler, settings)
         self._tdmrep = self._make_tdmrep_cache(crawler, settings)
         self._identity = Identity(crawler, settings, self._stats)
@@ -153,7 +156,7 @@ class RepDownloaderMiddleware:
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         listeners = self._inside.listeners
         return RobotsCache(
-            inquiry=self._make_inquiry(crawler, settings, self._stats),
+            inquiry=self._make_inquiry(self._fetcher, settings, self._stats),
             shelf=self._shelf,
             parse=partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size),
             announce=partial(announce, crawler, listeners, self._stats, settings.timeout),
@@ -171,7 +174,7 @@ class RepDownloaderMiddleware:
             return None
         stats = tdmrep_files.TdmrepStats(crawler.stats)
         return RobotsCache(
-            inquiry=self._make_inquiry(crawler, settings, stats),
+            inquiry=self._make_inquiry(self._fetcher.counted_by(stats), settings, stats),
             shelf=self._shelf,
             parse=tdmrep_files.parse,
             announce=tdmrep_files.announce,
@@ -182,10 +185,9 @@ class RepDownloaderMiddleware:
             memory_limit=self._memory_for_tdmrep(settings),
         )
 
-    def _make_inquiry(self, crawler: Crawler, settings: RepSettings, stats: RepStats) -> Inquiry:
-        fetcher = RobotsFetcher(
-            crawler, self._inside, settings, stats, self._room, self._turns, time.time
-        )
+    def _make_inquiry(
+        self, fetcher: RobotsFetcher, settings: RepSettings, stats: RepStats
+    ) -> Inquiry:
         return Inquiry(
             fetch=fetcher.fetch,
             shelf=self._shelf,
@@ -207,6 +209,8 @@ class RepDownloaderMiddleware:
     def _make_use(self, settings: RepSettings) -> UseOfPages | None:
         if settings.preferences == "off":
             return None
+        if settings.preferences != "report" and not settings.purposes:
+            self._stats.without_purpose(settings.preferences)
         return UseOfPages(settings, self._stats, self._tdmrep)
 
     def _caches(self) -> list[RobotsCache]:

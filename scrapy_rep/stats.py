@@ -183,6 +183,12 @@ class RepStats:
             "" if obeys else ' REP_PREFERENCES = "skip" or "drop" would obey it for REP_PURPOSES',
         )
 
+    def without_purpose(self, mode: str) -> None:
+        """Say that a mode of ``REP_PREFERENCES`` has nothing to act on."""
+        logger.warning(
+            'REP_PREFERENCES = "%s" refuses nothing as long as REP_PURPOSES is empty', mode
+        )
+
     def stands_back(self) -> None:
         """Say that Scrapy itself keeps the pace."""
         logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")

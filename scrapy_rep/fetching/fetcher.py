@@ -7,19 +7,20 @@ cannot name is Unreachable.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
+from copy import copy
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from scrapy import Request, signals
-from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import AbandonedError, within
 from scrapy_rep.fetching.cancellable_downloads import TRANSFER, Transfer
+from scrapy_rep.fetching.reception import Reception
 from scrapy_rep.fetching.redirects import (
     RefusedError,
     TooLongError,
@@ -91,9 +92,14 @@ class RobotsFetcher:
         self._stats = stats
         self._room = room
         self._clock = clock
-        self._in_flight = 0
-        self._exchanges = count()
+        self._reception = Reception(crawler, inside, room)
         self._turns = turns
+
+    def counted_by(self, stats: RepStats) -> RobotsFetcher:
+        """Return a fetcher that shares all with this one but the stats that it counts in."""
+        other = copy(self)
+        other._stats = stats  # noqa: SLF001  # of the same class
+        return other
 
     async def fetch(
         self, authority: Authority, page: Request | None, known: Answer | None
@@ -104,11 +110,11 @@ class RobotsFetcher:
         request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
         self._stats.inc(names.REQUESTS)
-        self._listen(+1)
         try:
-            async with self._turns.turn():
-                work = self._follow(authority, page, known)
-                return await within(self._settings.timeout, work)
+            with self._reception:
+                async with self._turns.turn():
+                    work = self._follow(authority, page, known)
+                    return await within(self._settings.timeout, work)
         except CancelledError:  # of the caller; any other comes as AbandonedError
             raise
         except RefusedError as error:
@@ -122,8 +128,6 @@ class RobotsFetcher:
             ours = cause in (Cause.ERROR, Cause.DROPPED) or bool(page and page.meta.get("proxy"))
             detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
             return Unreachable(cause, detail=detail, ours=ours)
-        finally:
-            self._listen(-1)
 
     async def _follow(
         self, authority: Authority, page: Request | None, known: Answer | None
@@ -176,7 +180,9 @@ class RobotsFetcher:
         headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
             # A new one for each exchange: no delay holds up the next hop or attempt either.
-            meta["download_slot"] = f"robots.txt {next(self._exchanges)} {authority_of(uri)}"
+            meta["download_slot"] = (
+                f"robots.txt {next(self._reception.numbers)} {authority_of(uri)}"
+            )
         elif page is not None and "download_slot" in page.meta:
             meta["download_slot"] = page.meta["download_slot"]
         if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
@@ -225,19 +231,3 @@ class RobotsFetcher:
     def _count(self, response: Response) -> None:
         self._stats.inc(names.RESPONSES)
         self._stats.inc(names.response_status(response.status))
-
-    def _listen(self, change: int) -> None:
-        # The signal is sent for every chunk of every download: listen only while a fetch is on.
-        before, self._in_flight = self._in_flight, self._in_flight + change
-        if before == 0:
-            self._inside.exchanges.run_by(TRANSFER)
-            self._crawler.signals.connect(self._received, signal=signals.bytes_received)
-            self._crawler.signals.connect(self._room.fetched, signals.request_left_downloader)
-        elif self._in_flight == 0:
-            self._crawler.signals.disconnect(self._received, signal=signals.bytes_received)
-            self._crawler.signals.disconnect(self._room.fetched, signals.request_left_downloader)
-
-    def _received(self, data: bytes, request: Request) -> None:
-        transfer = request.meta.get(TRANSFER)
-        if transfer is not None and transfer.receive(data):
-            raise StopDownload(fail=False)

@@ -11,16 +11,18 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep import RobotsTxt, usage_preferences
+from scrapy_rep.preferences.vocabulary import CATEGORIES
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.preferences.answers import answers
 from tests.preferences.test_robots_rows import MANAGED
-from tests.replies import Reply, Reset, html, redirect
+from tests.replies import Hang, Reply, Reset, html, redirect
 from tests.site import Site
 
 BY_PATH = "User-agent: *\nContent-Usage: / train-ai=y\nContent-Usage: /art/ train-ai=n\nAllow: /\n"
@@ -363,3 +365,82 @@ def test_a_licence_is_named_for_pages_that_are_disallowed_too() -> None:
     assert robots.preferences("https://e.org/a", "mybot") is None
     found = usage_preferences(Response("https://e.org/a"), "mybot", robots)
     assert [one.url for one in found.licenses] == ["https://e.org/l.xml"]
+
+
+@ensureDeferred
+async def test_a_mode_without_a_purpose_is_warned_of(site: Site) -> None:
+    """Else a crawl would seem to obey what it does not."""
+    shop = site.authority(MANAGED)
+    result = await visit([shop.url("/a")], REP_PREFERENCES="skip")
+    assert result.downloaded == [shop.url("/a")]
+    assert result.lines("REP_PURPOSES is empty", "WARNING")
+
+
+HOSTILE = "\x1b[31mPWNED\x07"
+
+
+@pytest.mark.parametrize("mode", ["report", "skip", "drop"])
+@ensureDeferred
+async def test_no_text_of_a_site_gets_into_stats_or_log(site: Site, mode: str) -> None:
+    """Labels, values, locations, licences: the names of stats are from closed lists."""
+    robots = (
+        f"License: {HOSTILE}\nUser-agent: *\nContent-Usage: train-ai=n, pwned=PWNED\n"
+        f"Content-Usage: {HOSTILE}\nContent-Signal: ai-train=no,{HOSTILE}={HOSTILE}\nAllow: /\n"
+    )
+    file = f'[{{"location": "/", "tdm-reservation": "{HOSTILE}", "tdm-policy": "{HOSTILE}"}}]'
+    head = f'<meta name="robots" content="noai, {HOSTILE}"><meta name="tdm-policy" content="PWNED">'
+    fields = (f"Content-Usage: pwned=PWNED{'(' * 9_000}", 'Link: <PWNED>; rel="license"')
+    reply = page(*fields, "tdm-reservation: PWNED", head=head)
+    shop = site.authority(robots, {TDMREP: Reply(200, file), "/": reply})
+    bare = site.authority(None, {"/": reply})
+    settings = {"REP_TDMREP": True, "REP_PURPOSES": ["train-ai", "tdm"], "REP_PREFERENCES": mode}
+    plans = [shop.url("/"), bare.url("/")]
+    result = await visit(plans, RequestsSpider, **settings, LOG_LEVEL="DEBUG")
+    assert len(result.forbidden) == (0 if mode == "report" else 1)
+    assert "PWNED" not in str(result.stats).upper()
+    assert not [line for line in result.log if "PWNED" in line.text.upper()]
+    assert {name for name in result.stats if "preferences" in name} <= {
+        *(f"robotstxt/preferences/{use}/{answer}"
+          for use in CATEGORIES for answer in ("allowed", "disallowed", "unknown")),
+        "robotstxt/preferences/skipped",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_crawl_that_closes_while_tdmrep_json_hangs_loses_nothing(site: Site, mode: str) -> None:
+    """The requests that wait for it end, as those do that wait for robots.txt."""
+    shop, quick = site.authority(None, {TDMREP: Hang()}), site.authority(None, html())
+    settings = obey(REP_TDMREP=True, CLOSESPIDER_ITEMCOUNT=1, REP_TIMEOUT=20)
+    plans = [shop.url("/a"), shop.url("/b"), quick.url("/")]
+    result = crawl_in_child(SPIDERS[0], settings, mode=mode, plans=plans).check()
+    assert result.downloaded == [quick.url("/")]
+    assert shop.page_hits == [hit for hit in shop.hits if hit.path == TDMREP]
+
+
+@ensureDeferred
+async def test_a_downloader_middleware_sees_the_request_for_tdmrep_json(site: Site) -> None:
+    """So that one that signs requests signs this one."""
+    shop = site.authority(None, html())
+    middlewares = {"tests.crawl.test_preferences.SigningMiddleware": 900}
+    await visit([shop.url("/")], REP_TDMREP=True, DOWNLOADER_MIDDLEWARES=middlewares)
+    assert [hit.header("Signature") for hit in shop.hits] == ["signed"] * 3
+
+
+class SigningMiddleware:
+    """Stands for one that signs requests as bots do."""
+
+    def process_request(self, request: Request) -> None:
+        """A header more."""
+        request.headers["Signature"] = "signed"
+
+
+@ensureDeferred
+async def test_both_files_of_many_sites_are_fetched_at_once(site: Site) -> None:
+    """No octet of a file is received twice, or by another fetch."""
+    padding = "# " + "x" * 60_000 + "\n"
+    shops = site.authorities(12, padding + BY_PATH, {TDMREP: Reply(200, RESERVED), "/a": page()})
+    plans = [shop.url("/a") for shop in shops]
+    result = await visit(plans, REP_TDMREP=True)
+    assert {said(result, url) for url in plans} == {"train-ai=y tdm=n"}
+    assert result.stats["robotstxt/response_count"] == 12
+    assert result.stats["robotstxt/tdmrep/response_count"] == 12

@@ -23,6 +23,7 @@ from scrapy_rep.preferences.tdmrep import TdmRules, of_fields, of_metas
 from scrapy_rep.preferences.vocabulary import CATEGORIES
 from scrapy_rep.protocol.usage import FORM
 from tests.hostile.test_budgets import ROOM, calibration
+from tests.hostile.test_costly import wrong_order
 from tests.preferences.answers import answers
 from tests.timed import timed
 
@@ -41,7 +42,9 @@ def document(line: str, octets: int = 500_000) -> bytes:
 
 def tdm(location: str, count: int = 9_000) -> bytes:
     """A tdmrep.json with numbered locations."""
-    rules = [{"location": location.replace("@", str(n)), "tdm-reservation": 0} for n in range(count)]
+    rules = [
+        {"location": location.replace("@", str(n)), "tdm-reservation": 0} for n in range(count)
+    ]
     return json.dumps(rules).encode()
 
 
@@ -128,8 +131,9 @@ def test_more_lines_than_are_read_disallow_each_use() -> None:
 
 def test_rules_that_are_too_costly_disallow_each_use() -> None:
     """As with Disallow rules: RFC 9309 section 3."""
-    rules = "".join(f"Content-Usage: /{'*aaaab' * 10}*{n} search=y\n" for n in range(1_900))
-    found = RobotsTxt.parse(f"User-agent: *\n{rules}").preferences(URL * 4, "x")
+    body, url = wrong_order(8_000, line="Content-Usage: /*{piece}*{telling} search=y")
+    lines = body.splitlines(keepends=True)[:MOST_LINES]
+    found = RobotsTxt.parse(b"".join(lines)).preferences(url, "x")
     assert answers(found) == "train-ai=n ai-use=n search=n"
 
 
@@ -155,8 +159,10 @@ def test_no_field_raises(lines: list[str]) -> None:
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]), inner)
+    ),
     max_leaves=12,
 )
 
