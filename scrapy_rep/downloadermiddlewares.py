@@ -10,21 +10,24 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.awaiting import Turns
+from scrapy_rep.awaiting import FetchSemaphore
 from scrapy_rep.caching.cache import RobotsCache
-from scrapy_rep.caching.refresh import Inquiry
-from scrapy_rep.caching.store_adapter import open_shelf
-from scrapy_rep.fetching.fetcher import RobotsFetcher
+from scrapy_rep.caching.context import AccessContext, RulesReader
+from scrapy_rep.caching.refresh import Attempts, Refresher
+from scrapy_rep.caching.store_adapter import open_store_adapter
+from scrapy_rep.exceptions import RobotsUnreachable
+from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
+from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.robotparser import announce, heard
+from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.scheduling import fetches
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
-from scrapy_rep.scheduling.shutdown import Shutdown
+from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.start_requests import StartRequests
@@ -33,7 +36,7 @@ from scrapy_rep.usage import tdmrep_files
 from scrapy_rep.usage.admission import UseOfPages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -62,26 +65,35 @@ class RepDownloaderMiddleware:
         self._starts = StartRequests(self._stats)
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
         at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._turns = Turns(at_once, fetches.COUNTED_FOR)
+        self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
         hosts = Hosts(settings.max_crawl_delay, time.time)
         limit = settings.park_limit
-        self._room = WaitingRoom(crawler, inside, hosts, self._turns, limit, self._stats)
-        self._shelf = open_shelf(crawler, settings, self._stats, time.time)
-        self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
-        self._fetcher = RobotsFetcher(
-            crawler, inside, settings, self._stats, self._room, self._turns, time.time
+        self._room = WaitingRoom(
+            crawler,
+            inside,
+            hosts,
+            self._semaphore,
+            limit,
+            self._stats,
+            resumed=may_resume(crawler.settings),
         )
+        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
+        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
+        self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
+        limits = FetchLimits(self._semaphore, self._room)
+        self._fetcher = RobotsFetcher(crawler, inside, settings, self._stats, limits, time.time)
         self._cache = self._make_cache(crawler, settings)
         self._tdmrep = self._make_tdmrep_cache(crawler, settings)
         self._identity = Identity(crawler, settings, self._stats)
         self._gate = Gate(
             identity=self._identity,
             cache=self._cache,
-            politeness=Politeness(crawler, inside, settings, self._stats, self._room, time.time),
+            politeness=self._politeness,
             room=self._room,
             shutdown=self._shutdown,
             stats=self._stats,
             clock=time.time,
+            fetch_key=DOWNLOAD,
             use=self._make_use(settings),
         )
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
@@ -106,9 +118,26 @@ class RepDownloaderMiddleware:
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
         self._starts.begin(request)
+        return await self._answer(request, self._check)
+
+    def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
+        """Let ``request`` be sent, the last step of all; hold it up if it has lost its turn."""
         try:
-            self._inside.check()
-            return await self._gate.check(request)
+            held = self._gate.arrive(request)
+        except Exception as error:
+            raise self._refuse(request, error) from error
+        return None if held is None else self._answer(request, lambda _: held)
+
+    async def _check(self, request: Request) -> Request | None:
+        self._prepare()
+        return await self._gate.check(request)
+
+    async def _answer(
+        self, request: Request, check: Callable[[Request], Awaitable[Request | None]]
+    ) -> Request | None:
+        """Return what a check returns; whatever goes wrong within it ends in a refusal."""
+        try:
+            return await check(request)
         except IgnoreRequest as error:
             self._starts.end(request, error)
             # The frames of the check hold the rules, which would live as long as the exception.
@@ -117,12 +146,18 @@ class RepDownloaderMiddleware:
             self._starts.end(request, error)
             raise
         except Exception as error:
-            # A failure here, or in what surrounds the gate, is not permission.
-            if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
-                self._stats.own_fault("The check of a request", error)
-            refusal = self._gate.refuse(request, Cause.ERROR, str(error))
-            self._starts.end(request, refusal)
-            raise refusal from error
+            raise self._refuse(request, error) from error
+
+    def _refuse(self, request: Request, error: Exception) -> RobotsUnreachable:
+        """Return what a request ends in after a failure here, or in what surrounds the gate.
+
+        Such a failure is not permission.
+        """
+        if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
+            self._stats.own_fault("The check of a request", error)
+        refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+        self._starts.end(request, refusal)
+        return refusal
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
         """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
@@ -154,17 +189,15 @@ class RepDownloaderMiddleware:
         }
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
-        listeners = self._inside.listeners
+        context = AccessContext(self._store, settings.policy, self._stats, time.time)
+        attempts = Attempts(settings.timeout, settings.retry_delays)
+        parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
         return RobotsCache(
-            inquiry=self._make_inquiry(self._fetcher, settings, self._stats),
-            shelf=self._shelf,
-            parse=partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size),
-            announce=partial(announce, crawler, listeners, self._stats, settings.timeout),
-            clock=time.time,
-            policy=settings.policy,
-            stats=self._stats,
-            watch=self._shutdown.watch,
-            heard=partial(heard, listeners),
+            context,
+            Refresher(context, self._fetcher.fetch, attempts),
+            RulesReader(parse, self._politeness.read),
+            RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
+            started=self._shutdown.watch,
             memory_limit=self._memory_for_rules(settings) - self._memory_for_tdmrep(settings),
         )
 
@@ -173,33 +206,19 @@ class RepDownloaderMiddleware:
         if not settings.fetches_tdmrep:
             return None
         stats = tdmrep_files.TdmrepStats(crawler.stats)
+        context = AccessContext(self._store, settings.policy, stats, time.time)
+        attempts = Attempts(settings.timeout, settings.retry_delays)
         return RobotsCache(
-            inquiry=self._make_inquiry(self._fetcher.counted_by(stats), settings, stats),
-            shelf=self._shelf,
-            parse=tdmrep_files.parse,
-            announce=tdmrep_files.announce,
-            clock=time.time,
-            policy=settings.policy,
-            stats=stats,
-            watch=self._shutdown.watch,
+            context,
+            Refresher(context, self._fetcher.counted_by(stats).fetch, attempts),
+            tdmrep_files.READER,
+            tdmrep_files.Silence(),
+            started=self._shutdown.watch,
             memory_limit=self._memory_for_tdmrep(settings),
         )
 
-    def _make_inquiry(
-        self, fetcher: RobotsFetcher, settings: RepSettings, stats: RepStats
-    ) -> Inquiry:
-        return Inquiry(
-            fetch=fetcher.fetch,
-            shelf=self._shelf,
-            clock=time.time,
-            policy=settings.policy,
-            stats=stats,
-            timeout=settings.timeout,
-            retry_delays=settings.retry_delays,
-        )
-
     def _memory_for_rules(self, settings: RepSettings) -> int:
-        return settings.memory_limit - self._shelf.memory_limit
+        return settings.memory_limit - self._store.memory_limit
 
     def _memory_for_tdmrep(self, settings: RepSettings) -> int:
         if not settings.fetches_tdmrep:
@@ -224,10 +243,15 @@ class RepDownloaderMiddleware:
             cache.interrupt(started_before)
         self._room.give_up()
 
+    def _prepare(self) -> None:
+        """Look for what this package needs of Scrapy, the first time that this is called."""
+        self._inside.check()
+        self._inside.passage.watch(self._arrive, self._room.left)
+
     async def _engine_started(self) -> None:
         """End the crawl before its first request if Scrapy lacks what cannot be done without."""
         try:
-            self._inside.check()
+            self._prepare()
         except UnknownScrapyError as error:
             self._stats.unknown_scrapy(str(error))
             await self._inside.engine.end(_UNKNOWN_SCRAPY)
@@ -238,4 +262,4 @@ class RepDownloaderMiddleware:
         for cache in self._caches():
             cache.interrupt()
         self._room.close()
-        self._shelf.close()
+        self._store.close()

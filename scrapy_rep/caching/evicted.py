@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.codec import decode_parts
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.memory import OVERHEAD, MemoryStore
 
 _CRAWLER = "own"

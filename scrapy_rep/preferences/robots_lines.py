@@ -11,10 +11,9 @@ for, and only the rules that decide about a URL are parsed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.matching.normal_form import Form, path_of, readings
-from scrapy_rep.matching.rule_set import LongestMatch
+from scrapy_rep.matching.normal_form import NormalForm, readings, written_path
 from scrapy_rep.preferences import content_signal, content_usage, licenses
 from scrapy_rep.preferences.statement import ROBOTS_TXT, Statement
 from scrapy_rep.preferences.vocabulary import (
@@ -23,6 +22,9 @@ from scrapy_rep.preferences.vocabulary import (
     COUNTS_FOR,
     DISALLOWED,
 )
+
+if TYPE_CHECKING:
+    from scrapy_rep.matching.rule_set import LongestMatchRules
 
 USAGE_KEY: Final = "content-usage"
 SIGNAL_KEY: Final = "content-signal"
@@ -57,7 +59,7 @@ class UsageLines:
     ``group`` are those of the groups that name it, ``before`` those that stand before the first
     group. Of the latter, a ``Content-Signal`` counts for each crawler, and a ``License`` for each
     whose own groups have none (RSL 1.0). A ``Content-Usage`` there belongs to no group, and counts
-    for none (RFC 9309 section 2.2.2).
+    for none (RFC 9309 section 2.2.2). ``rules_of`` makes rules of paths.
     """
 
     __slots__ = (
@@ -71,7 +73,13 @@ class UsageLines:
         "others",
     )
 
-    def __init__(self, group: Sequence[Line], before: Sequence[Line], form: Form) -> None:
+    def __init__(
+        self,
+        group: Sequence[Line],
+        before: Sequence[Line],
+        form: NormalForm,
+        rules_of: Callable[[list[str]], LongestMatchRules],
+    ) -> None:
         self._rules: dict[str, list[Line]] = {}
         rules = [line for line in group if line.key == USAGE_KEY]
         self._too_many = len(rules) > MOST_LINES
@@ -79,7 +87,7 @@ class UsageLines:
             path, _ = content_usage.path_and_expression(line.value)
             self._rules.setdefault(path, []).append(line)
         paths = [path for path in self._rules if path]
-        self._matcher = LongestMatch(paths, [], form, robots_txt_is_free=False) if paths else None
+        self._matcher = rules_of(paths) if paths else None
         self._parsed: dict[str, list[Statement]] = {}
         self.form = form
         signals = [line for line in (*before, *group) if line.key == SIGNAL_KEY]
@@ -105,7 +113,7 @@ class UsageLines:
         if not self._rules:
             return []
         found: dict[str, None] = {}
-        for octets in readings(path_of(url, self.form), self.form):
+        for octets in readings(written_path(url, self.form), self.form):
             # The matcher reads text, and a lone surrogate as the octet that it stands for.
             text = octets.encode("latin-1").decode("utf-8", "surrogateescape")
             deciding = self._deciding(text)
@@ -117,11 +125,11 @@ class UsageLines:
     def _deciding(self, text: str) -> Sequence[str] | None:
         """The longest paths that match a text; None if that is too costly to know."""
         if self._matcher is not None:
-            decisive = self._matcher.decisive(text)
-            if decisive.too_costly:
+            match = self._matcher.match(text)
+            if match.too_costly:
                 return None
-            if decisive.allow is not None:
-                return decisive.written
+            if match.allow is not None:
+                return match.patterns
         return [""] if "" in self._rules else []
 
     def _said(self, path: str) -> list[Statement]:

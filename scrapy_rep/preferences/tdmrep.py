@@ -11,9 +11,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from scrapy_rep.matching import budget
-from scrapy_rep.matching.normal_form import Form, normal_path, path_of, readings
-from scrapy_rep.matching.wildcard import Wildcard, wildcard
+from scrapy_rep.matching import tuning
+from scrapy_rep.matching.budget import TooCostlyError
+from scrapy_rep.matching.normal_form import NormalForm, normal_path, readings, written_path
+from scrapy_rep.matching.wildcard import Wildcard, parse_wildcard
 from scrapy_rep.preferences.content_usage import MOST_OCTETS
 from scrapy_rep.preferences.licenses import is_url
 from scrapy_rep.preferences.statement import FILE, HEADER, META_ELEMENT, Statement, Tdm
@@ -63,7 +64,9 @@ class TdmRules:
 
     __slots__ = ("_form", "_made", "_rules", "damaged", "size")
 
-    def __init__(self, rules: Sequence[Rule], size: int, form: Form, *, damaged: bool) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], size: int, form: NormalForm, *, damaged: bool
+    ) -> None:
         self._rules = rules
         self._form = form
         self._made: dict[str, Wildcard] = {}
@@ -71,7 +74,7 @@ class TdmRules:
         self.damaged = damaged
 
     @classmethod
-    def parse(cls, body: bytes, form: Form) -> TdmRules:
+    def parse(cls, body: bytes, form: NormalForm) -> TdmRules:
         """Read the octets of a tdmrep.json; nothing is raised, whatever they are.
 
         ``form`` is the normal form of paths. A body that is no JSON at all, such as the HTML that
@@ -92,7 +95,7 @@ class TdmRules:
             location = each.get("location") if isinstance(each, dict) else None
             if isinstance(location, str) and location:
                 octets = location.encode("utf-8", "surrogatepass").decode("latin-1")
-                head = form.unchanged(octets.partition("*")[0].removesuffix("$"))
+                head = form.normal_start(octets.partition("*")[0].removesuffix("$"))
                 rules.append(Rule(octets, head, each.get(RESERVATION), each.get(POLICY)))
         return cls(rules, len(body) + 300 * len(rules), form, damaged=False)
 
@@ -107,11 +110,11 @@ class TdmRules:
             return None
         paths = [
             normal_path(written, self._form)
-            for written in readings(path_of(url, self._form), self._form)
+            for written in readings(written_path(url, self._form), self._form)
         ]
         try:
-            found = [self._first(path, budget.STEPS // len(paths)) for path in paths]
-        except budget.TooCostlyError:
+            found = [self._first(path, tuning.STEPS // len(paths)) for path in paths]
+        except TooCostlyError:
             return None
         said = [_said_by(rule) for rule in found if rule is not None]
         return next((one for one in said if one.reserved), said[0] if said else SILENT)
@@ -126,11 +129,11 @@ class TdmRules:
             if pattern is None:
                 if len(self._made) >= MOST_RULES:
                     self._made.clear()
-                pattern = self._made[rule.location] = wildcard(rule.location, self._form)
-            left -= budget.STEPS_OF_A_PATTERN + pattern.steps(path)
-            left -= budget.STEPS_OF_A_PIECE * len(pattern.floats)
+                pattern = self._made[rule.location] = parse_wildcard(rule.location, self._form)
+            left -= tuning.STEPS_OF_A_PATTERN + pattern.steps(path)
+            left -= tuning.STEPS_OF_A_PIECE * len(pattern.inner)
             if left < 0:
-                raise budget.TooCostlyError
+                raise TooCostlyError
             if pattern.matches(path):
                 return rule
         return None

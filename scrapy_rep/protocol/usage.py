@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, takewhile
 from typing import Final
 
+from scrapy_rep.matching.rule_set import LongestMatchRules
 from scrapy_rep.preferences.robots_lines import KEYS, Line, UsageLines
 from scrapy_rep.protocol import groups, syntax
 from scrapy_rep.protocol.normal_forms import form_of
@@ -41,7 +42,11 @@ def usage_lines(text: bytes, wanted: Sequence[str], profile: Profile) -> UsageLi
     _, found = groups.applicable(groups.groups(records, profile), wanted, profile)
     before = takewhile(lambda record: record.key != syntax.AGENT, records)
     group, first = _of_usage(chain.from_iterable(found)), _of_usage(before)
-    return UsageLines(group, first, FORM) if group or first else None
+    return UsageLines(group, first, FORM, _rules_of) if group or first else None
+
+
+def _rules_of(paths: list[str]) -> LongestMatchRules:
+    return LongestMatchRules(paths, [], FORM, robots_txt_is_free=False)
 
 
 def _of_usage(records: Iterable[Record]) -> list[Line]:

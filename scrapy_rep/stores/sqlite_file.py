@@ -25,9 +25,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_header import APPLICATION, VERSION, ForeignError, check_owner
-from scrapy_rep.stores.sqlite_tables import TABLES
+from scrapy_rep.stores.sqlite_schema import TABLES
 from scrapy_rep.stores.sqlite_transaction import TROUBLES, DamagedError, Transaction, trouble_of
 
 logger = logging.getLogger(__name__)

@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
+from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden
 from scrapy_rep.preferences.statement import ROBOTS_TXT, Statement
 from scrapy_rep.preferences.tdmrep import SILENT, Said
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.caching.cache import RobotsCache
-    from scrapy_rep.caching.cached_rules import Known
+    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.robotstxt import RobotsTxt
     from scrapy_rep.settings import RepSettings
@@ -58,7 +59,7 @@ class UseOfPages:
         self._unanswered: WeakSet[Request] = WeakSet()
 
     def is_ready(
-        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+        self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
     ) -> bool:
         """Return whether all that is to be known of a site is known; awaits nothing.
 
@@ -67,15 +68,15 @@ class UseOfPages:
         if self._tdmrep is None or request in self._unanswered:
             return True
         key = TdmrepKey.of(authority)
-        if not known.allows(authority, key.robots_uri, agent):
+        if not cached.allows(authority, key.robots_uri, agent):
             return True
-        return self._tdmrep.consult(key, request) is not None
+        return not isinstance(self._tdmrep.consult(key, request), Miss)
 
     async def wait(
-        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+        self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
     ) -> bool:
         """Have the tdmrep.json fetched; return False if that was cut short as the crawl closes."""
-        if self._tdmrep is None or self.is_ready(request, authority, known, agent):
+        if self._tdmrep is None or self.is_ready(request, authority, cached, agent):
             return True
         try:
             found = await self._tdmrep.lookup(TdmrepKey.of(authority), request)
@@ -89,13 +90,13 @@ class UseOfPages:
         request: Request,
         url: str,
         authority: Authority,
-        known: Known,
+        cached: CachedRules,
         agent: tuple[str, ...],
     ) -> None:
         """Raise ``RobotsForbidden`` if a purpose of the crawl is disallowed for a page."""
         if not self._purposes:
             return
-        noted = self._said(request, url, authority, known, agent)
+        noted = self._said(request, url, authority, cached, agent)
         if noted is None:
             return
         everything = noted.before_the_page
@@ -111,11 +112,11 @@ class UseOfPages:
         request: Request,
         url: str,
         authority: Authority,
-        known: Known,
+        cached: CachedRules,
         agent: tuple[str, ...],
     ) -> None:
         """Keep what governs a request that goes on, if its site says anything."""
-        noted = self._said(request, url, authority, known, agent)
+        noted = self._said(request, url, authority, cached, agent)
         if noted is not None:
             note(request, noted)
 
@@ -124,19 +125,21 @@ class UseOfPages:
         request: Request,
         url: str,
         authority: Authority,
-        known: Known,
+        cached: CachedRules,
         agent: tuple[str, ...],
     ) -> Noted | None:
         """What a site says about a page before it is fetched; None if it says nothing.
 
         Most sites say nothing, which takes a tenth of a microsecond to find out.
         """
-        robots = known.robots
+        robots = cached.robots
         speaks = robots is not None and robots.speaks_of_use
         if not speaks and self._tdmrep is None and not self._tokens:
             return None
         tokens = tuple(self._of_tokens(robots, url)) if robots is not None else ()
-        file = SILENT if self._tdmrep is None else self._file(request, url, authority, known, agent)
+        file = (
+            SILENT if self._tdmrep is None else self._file(request, url, authority, cached, agent)
+        )
         if not speaks and not tokens and file == SILENT:
             return None
         return Noted(url, agent, robots if speaks else None, tokens, file)
@@ -170,15 +173,15 @@ class UseOfPages:
         request: Request,
         url: str,
         authority: Authority,
-        known: Known,
+        cached: CachedRules,
         agent: tuple[str, ...],
     ) -> Said | None:
-        """What the tdmrep.json says about a URL; None if it may say something that is not known."""
+        """What the tdmrep.json says about a URL; None if that is not known."""
         key = TdmrepKey.of(authority)
-        if self._tdmrep is None or not known.allows(authority, key.robots_uri, agent):
+        if self._tdmrep is None or not cached.allows(authority, key.robots_uri, agent):
             return None
         found = self._tdmrep.consult(key, request)
-        if found is None:
+        if isinstance(found, Miss):
             return None
         rules: Any = found.robots
         if rules is not None:

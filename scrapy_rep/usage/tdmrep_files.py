@@ -12,6 +12,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.caching.context import RulesReader
 from scrapy_rep.preferences.tdmrep import PATH, TdmRules
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.usage import FORM
@@ -82,10 +83,18 @@ def _inc(inc: Callable[..., None], key: str, count: int = 1) -> None:
     inc(key.replace(_FAMILY, f"{_FAMILY}tdmrep/", 1), count)
 
 
-def parse(body: bytes) -> Any:
-    """Return the rules of a tdmrep.json, which the cache holds in the place of a RobotsTxt."""
+def _parse(body: bytes) -> Any:
     return TdmRules.parse(body, FORM)
 
 
-async def announce(robots: RobotsTxt, page: Any) -> None:
-    """Tell nobody: ``robots_parsed`` is for robots.txt alone."""
+READER = RulesReader(_parse, lambda rules, agent: None)
+"""How a tdmrep.json is read: its rules stand in the place of a RobotsTxt, and ask for no pace."""
+
+
+class Silence:
+    """Takes the place of ``robots_parsed``, which is sent for robots.txt alone."""
+
+    has_listeners = False
+
+    async def send(self, robots: RobotsTxt, page: Any) -> None:
+        """Send nothing."""
