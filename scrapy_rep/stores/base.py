@@ -6,8 +6,8 @@ out has a default here. A crawl calls both from its event loop, so neither may b
 completed within three seconds; a ``put`` queues.
 
 A store raises :class:`StoreError` and nothing else. A crawl catches it from each call and from the
-Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty. What it puts after that
-never costs what was kept, because a ``put`` merges.
+Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty. What it puts
+after that never costs what was kept, because a ``put`` merges.
 
 The methods from :meth:`Store.scan` on are for the operator of a store. They may block, and most of
 them are made of ``scan``, ``forget``, ``get`` and ``put``.
