@@ -19,7 +19,8 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 import scrapy_rep
-from scrapy_rep import RepDownloaderMiddleware, stats
+from scrapy_rep import PageDirectives, RepDownloaderMiddleware, stats
+from scrapy_rep.pages.terms import RESTRICTIONS
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.settings import _CHECKS, RepSettings
 from tests.crawl.harness import ROOT, settings_of, within
@@ -123,6 +124,15 @@ def test_stats_table_is_complete() -> None:
         if name.isupper() and isinstance(value, str) and value.startswith("robotstxt/")
     }
     assert set(table("stats-table")) == kept
+
+
+def test_stats_table_names_what_pages_may_say() -> None:
+    """A closed list: the restrictions, and the limits that have a field."""
+    [_, meaning] = table("stats-table")["robotstxt/page/TYPE"]
+    named = {node.astext() for node in meaning.findall(docutils.nodes.literal)}
+    fields = {*PageDirectives.__dataclass_fields__}
+    limits = fields - {"restrictions", "document_state", "url", "statements"}
+    assert named == RESTRICTIONS | limits
 
 
 @pytest.mark.parametrize("name", scrapy_rep.__all__)

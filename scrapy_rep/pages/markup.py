@@ -118,10 +118,11 @@ class Markup:
     def anchors(self) -> Iterator[Link]:
         """Yield the ``a`` and ``area`` elements of the page that refer to something, in order."""
         for root in self._whole:
+            in_template: dict[Any, bool] = {}
             for element in islice(root.iter("{*}a", "{*}area"), _MOST_ANCHORS):
-                link = _link(element, in_head=False)
-                if element.get("href") is not None:
-                    yield link
+                outside = not _is_in_template(element.getparent(), in_template)
+                if outside and element.get("href") is not None:
+                    yield _link(element, in_head=False)
 
     @property
     def base(self) -> str:
