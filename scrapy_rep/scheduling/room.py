@@ -235,8 +235,8 @@ class WaitingRoom:
         host = self._hosts.get(name)
         if host is None:
             host = self._released.begin_pace(name, least, self._held | {request})
-            if not self._inside.passage.exists and self._fault is None:
-                self._distrust(UnknownScrapyError(_NO_PASSAGE))
+            if self._fault is not None or not self._inside.passage.exists:
+                self._distrust(self._fault or UnknownScrapyError(_NO_PASSAGE))
         before = host.asked_by(asker)
         host.ask(asker, pace, idle=not self._ready.has_host(name))
         self._hosts.touch(host)
@@ -391,6 +391,9 @@ class WaitingRoom:
 
     def _distrust(self, error: Exception) -> None:
         """From now on refuse requests to hosts that ask for a pace: it could not be kept."""
-        self._fault = error
-        self._fail(error)
-        self._stats.own_fault("The pace of a site", error)
+        if self._fault is None:
+            self._fault = error
+            self._stats.own_fault("The pace of a site", error)
+        for waiting in list(self._awaiting):
+            if self._hosts.get(waiting.host) is not None and not waiting.going.called:
+                waiting.going.errback(error)

@@ -1,13 +1,16 @@
 """The contract of a store: where entries are kept between requests, crawls and workers.
 
 A custom store needs :meth:`Store.get` and :meth:`Store.put` and nothing else; whatever it leaves
-out has a default here. The cache calls a store from its event loop, so that neither may block for
-long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`, which must be
+out has a default here. A crawl calls both from its event loop, so neither may block for long: a
+``get`` that would have to wait returns a :class:`concurrent.futures.Future`, which must be
 completed within three seconds; a ``put`` queues.
 
-A store raises :class:`StoreError` and nothing else. The cache catches it around the call of each
-method, and from the Future of ``get``, ``lease`` or ``take_turn``. It treats a store that fails as
-empty. What it puts after that never costs what was kept, because a ``put`` merges.
+A store raises :class:`StoreError` and nothing else. A crawl catches it from each call and from the
+Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty. What it puts
+after that never costs what was kept, because a ``put`` merges.
+
+The methods from :meth:`Store.scan` on are for the operator of a store. They may block, and most of
+them are made of ``scan``, ``forget``, ``get`` and ``put``.
 """
 
 from __future__ import annotations
@@ -145,8 +148,6 @@ class Store(ABC):
         Raises :class:`StoreError`.
         """
 
-    # For the operator of a store. These may block, and no crawl calls them.
-
     def scan(self, start: str = "") -> Iterator[StoredEntry]:
         """Yield each authority whose name or host begins with ``start``, in no order.
 
@@ -169,7 +170,7 @@ class Store(ABC):
         raise self._cannot("leases")
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it. Raises :class:`StoreError`."""
+        """End the lease on ``authority``, whichever worker holds it. Raises :class:`StoreError`."""
         if type(self).lease is not Store.lease:
             raise self._cannot("break_lease")
 

@@ -252,7 +252,7 @@ class RedisStore(RedisTurns, Store):
             yield from scan.leases(start)
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it. Raises ``StoreError``."""
+        """End the lease on ``authority``, whichever worker holds it. Raises ``StoreError``."""
         self._run(_DELETE, authority, self._lease_key(authority))
 
     @contextmanager

@@ -176,7 +176,7 @@ class SqliteStore(SqliteTurns, Store):
         return self._tables.leases(self._database.rows, start, self._machine_clock())
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it. Raises ``StoreError``."""
+        """End the lease on ``authority``, whichever worker holds it. Raises ``StoreError``."""
         self._check()
         self._writer.break_lease(authority)
 

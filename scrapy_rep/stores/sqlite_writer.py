@@ -135,7 +135,7 @@ class Writer:
             self._queue.turns.append(step)
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it."""
+        """End the lease on ``authority``, even if another worker holds it."""
         with self._wake:
             self._note()
             self._queue.broken.add(authority)
