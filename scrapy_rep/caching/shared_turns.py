@@ -5,7 +5,8 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from scrapy_rep.stores import StoreError, Turn
+from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
