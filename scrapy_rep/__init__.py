@@ -13,29 +13,44 @@ if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+    from scrapy_rep.page_responses import page_directives
+    from scrapy_rep.pages.statements import PageDirectives
+    from scrapy_rep.preferences.statement import Preferences
     from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
     from scrapy_rep.robotparser import RepRobotParser
+    from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
+    from scrapy_rep.usage.of_response import usage_preferences
 
 __all__ = [
     "Addon",
+    "PageDirectives",
+    "Preferences",
     "RepDownloaderMiddleware",
     "RepRobotParser",
+    "RepSpiderMiddleware",
     "RobotsForbidden",
     "RobotsTxt",
     "RobotsUnreachable",
     "Rule",
     "Verdict",
+    "page_directives",
+    "usage_preferences",
 ]
 
 _MODULES = {
     "Addon": "addon",
+    "PageDirectives": "pages.statements",
+    "Preferences": "preferences.statement",
     "RepDownloaderMiddleware": "downloadermiddlewares",
     "RepRobotParser": "robotparser",
+    "RepSpiderMiddleware": "spidermiddlewares",
     "RobotsForbidden": "exceptions",
     "RobotsTxt": "protocol.robotstxt",
     "RobotsUnreachable": "exceptions",
     "Rule": "protocol.verdict",
     "Verdict": "protocol.verdict",
+    "page_directives": "page_responses",
+    "usage_preferences": "usage.of_response",
 }
 """Each public name, and the module that it is imported from."""
 

@@ -27,11 +27,15 @@ from scrapy_rep.scheduling import fetches
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
+from scrapy_rep.scheduling.shared_pace import SharedPace
 from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
+from scrapy_rep.stores.uri import shown
+from scrapy_rep.usage import tdmrep_files
+from scrapy_rep.usage.admission import UseOfPages
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -64,7 +68,8 @@ class RepDownloaderMiddleware:
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
         at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
-        hosts = Hosts(settings.max_crawl_delay, time.time)
+        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
+        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
         limit = settings.park_limit
         self._room = WaitingRoom(
             crawler,
@@ -76,11 +81,14 @@ class RepDownloaderMiddleware:
             resumed=may_resume(crawler.settings),
         )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
-        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
+        limits = FetchLimits(self._semaphore, self._room)
+        self._fetcher = RobotsFetcher(crawler, inside, settings, self._stats, limits, time.time)
         self._cache = self._make_cache(crawler, settings)
+        self._tdmrep = self._make_tdmrep_cache(crawler, settings)
+        self._identity = Identity(crawler, settings, self._stats)
         self._gate = Gate(
-            identity=Identity(crawler, settings, self._stats),
+            identity=self._identity,
             cache=self._cache,
             politeness=self._politeness,
             room=self._room,
@@ -88,6 +96,7 @@ class RepDownloaderMiddleware:
             stats=self._stats,
             clock=time.time,
             fetch_key=DOWNLOAD,
+            use=self._make_use(settings),
         )
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -161,6 +170,17 @@ class RepDownloaderMiddleware:
         """
         return await self._gate.explain(url, None if agent is None else product_tokens(agent))
 
+    def agents(self, request: Request | None) -> tuple[str, ...]:
+        """Return the product tokens that ``request`` goes by, in order of preference.
+
+        Those of a request that names none itself, if there is no request or what it names is not
+        a token.
+        """
+        try:
+            return self._identity.default if request is None else self._identity.of(request)
+        except ValueError:
+            return self._identity.default
+
     def cache_info(self) -> dict[str, int]:
         """Return what is known and under way: authorities, octets, fetches, waiting requests."""
         return {
@@ -170,26 +190,72 @@ class RepDownloaderMiddleware:
             "waiting": self._room.waiting,
         }
 
+    def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
+        """Return what keeps one pace for all workers, if they share a store.
+
+        The file in a job directory is for one crawl at a time.
+        """
+        if not settings.shared_pace or settings.store is None or not self._store.has_store:
+            return None
+        turns = self._store.turns
+        if turns is None:
+            self._stats.unshared = shown(settings.store)
+            return None
+        return SharedPace(turns, self._stats)
+
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)
-        limits = FetchLimits(self._semaphore, self._room)
-        fetcher = RobotsFetcher(crawler, self._inside, settings, self._stats, limits, time.time)
         attempts = Attempts(settings.timeout, settings.retry_delays)
         parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
         return RobotsCache(
             context,
-            Refresher(context, fetcher.fetch, attempts),
+            Refresher(context, self._fetcher.fetch, attempts),
             RulesReader(parse, self._politeness.read),
             RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
             started=self._shutdown.watch,
-            memory_limit=settings.memory_limit - self._store.memory_limit,
+            memory_limit=self._memory_for_rules(settings) - self._memory_for_tdmrep(settings),
         )
 
+    def _make_tdmrep_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache | None:
+        """Return what fetches and keeps the tdmrep.json files, if they are asked for."""
+        if not settings.fetches_tdmrep:
+            return None
+        stats = tdmrep_files.TdmrepStats(crawler.stats)
+        context = AccessContext(self._store, settings.policy, stats, time.time)
+        attempts = Attempts(settings.timeout, settings.retry_delays)
+        return RobotsCache(
+            context,
+            Refresher(context, self._fetcher.counted_by(stats).fetch, attempts),
+            tdmrep_files.READER,
+            tdmrep_files.Silence(),
+            started=self._shutdown.watch,
+            memory_limit=self._memory_for_tdmrep(settings),
+        )
+
+    def _memory_for_rules(self, settings: RepSettings) -> int:
+        return settings.memory_limit - self._store.memory_limit
+
+    def _memory_for_tdmrep(self, settings: RepSettings) -> int:
+        if not settings.fetches_tdmrep:
+            return 0
+        return self._memory_for_rules(settings) // tdmrep_files.MEMORY_SHARE
+
+    def _make_use(self, settings: RepSettings) -> UseOfPages | None:
+        if settings.preferences == "off":
+            return None
+        if settings.preferences != "report" and not settings.purposes:
+            self._stats.without_purpose(settings.preferences)
+        return UseOfPages(settings, self._stats, self._tdmrep)
+
+    def _caches(self) -> list[RobotsCache]:
+        return [self._cache] if self._tdmrep is None else [self._cache, self._tdmrep]
+
     def _busy(self) -> bool:
-        return bool(self._cache.flights or self._room.waiting)
+        return bool(self._room.waiting or any(cache.flights for cache in self._caches()))
 
     def _interrupt(self, started_before: float) -> None:
-        self._cache.interrupt(started_before)
+        for cache in self._caches():
+            cache.interrupt(started_before)
         self._room.give_up()
 
     def _prepare(self) -> None:
@@ -208,6 +274,7 @@ class RepDownloaderMiddleware:
     def _spider_closed(self) -> None:
         self._starts.close()
         self._shutdown.stop()
-        self._cache.interrupt()
+        for cache in self._caches():
+            cache.interrupt()
         self._room.close()
         self._store.close()

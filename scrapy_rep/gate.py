@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
+from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.nofollow import refusal
 from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Cause
@@ -26,13 +28,13 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.caching.cache import RobotsCache
-    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.identity import Identity
     from scrapy_rep.scheduling.politeness import Politeness
     from scrapy_rep.scheduling.queues import Waiting
     from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scheduling.shutdown import Shutdown
     from scrapy_rep.stats import RepStats
+    from scrapy_rep.usage.admission import UseOfPages
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 """What an absolute URL begins with (RFC 3986 section 3.1)."""
@@ -42,7 +44,7 @@ class Gate:
     """Lets requests through, or says why not.
 
     ``clock()`` is in seconds since the epoch. ``fetch_key`` is in the meta of the robots.txt
-    requests of this package.
+    requests of this package. ``use`` says what pages may be used for, if that is asked.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Gate:
         stats: RepStats,
         clock: Callable[[], float],
         fetch_key: str,
+        use: UseOfPages | None = None,
     ):
         self._identity = identity
         self._cache = cache
@@ -65,6 +68,7 @@ class Gate:
         self._stats = stats
         self._clock = clock
         self._fetch_key = fetch_key
+        self._use = use
 
     async def check(self, request: Request) -> Request | None:
         """Let ``request`` pass; return it if it is to be scheduled again, as the crawl closes.
@@ -93,10 +97,12 @@ class Gate:
                 return await self._wait(request, url, authority, agent, found)
             cached = found
         self._stats.inc(names.HIT)
+        if self._lacks_a_file(request, authority, cached, agent):
+            return await self._wait(request, url, authority, agent, cached)
         self._admit(request, url, authority, cached, agent)
         if self._room.must_wait(request):
             return await self._wait(request, url, authority, agent, cached)
-        self._pass(cached)
+        self._pass(request, url, authority, cached, agent)
         return None
 
     def arrive(self, request: Request) -> Awaitable[Request | None] | None:
@@ -121,12 +127,19 @@ class Gate:
         return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
-        """Return the URL of the page that ``request`` is for, and the authority that governs it."""
+        """Return the URL of the page that ``request`` is for, and the authority that governs it.
+
+        Raises ``RobotsForbidden`` if the page that the request was found on asks not to follow it.
+        """
         try:
             url = page_of(request)
-            return url, authority_of(url)
+            authority = authority_of(url)
         except ValueError as error:
             raise self.refuse(request, Cause.URL, str(error)) from None
+        asked = refusal(request)
+        if asked is not None:
+            self._stop_nofollow(request, url, authority, asked)
+        return url, authority
 
     async def _wait(
         self,
@@ -145,20 +158,20 @@ class Gate:
         self._shutdown.watch()
         place: Waiting | None = None
         while True:
-            is_miss = isinstance(found, Miss)
-            with self._room.place(request, for_rules=is_miss, late=late, before=place) as place:
-                if isinstance(found, Miss):
-                    found = await self._cache.fetch(authority, request, found)
-                    if found.interrupted:
-                        too_late = partial(
-                            self.refuse, request, Cause.CLOSING, "", authority, url=url
-                        )
-                        return self._give_back(request, too_late)
-                    self._admit(request, url, authority, found, agent)
+            lacks = isinstance(found, Miss) or self._lacks_a_file(request, authority, found, agent)
+            cached = None if isinstance(found, Miss) or lacks else found
+            with self._room.place(request, for_rules=lacks, late=late, before=place) as place:
+                if cached is None:
+                    fetched = await self._fetch(request, url, authority, agent, found)
+                    if not isinstance(fetched, CachedRules):
+                        return self._give_back(request, fetched)
+                    cached = fetched
+                    del fetched
+                    self._admit(request, url, authority, cached, agent)
                 # A thousand requests may wait for their turns. None of them keeps rules in memory,
                 # unless rules that come back would have to be announced once more.
-                kept = found if self._cache.is_heard else None
-                del found
+                kept = cached if self._cache.is_heard else None
+                del cached, found
                 if not await self._room.turn(place):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
             # The turn may have been long in coming: these rules may be no longer in force.
@@ -166,12 +179,41 @@ class Gate:
             if kept is None or not kept.holds(now):
                 kept = self._cache.resident(authority, now)
             found = kept or self._cache.consult(authority, request)
-            if isinstance(found, Miss):
+            if isinstance(found, Miss) or self._lacks_a_file(request, authority, found, agent):
                 continue
             self._admit(request, url, authority, found, agent)
             if not late:
-                self._pass(found)
+                self._pass(request, url, authority, found, agent)
             return None
+
+    async def _fetch(
+        self,
+        request: Request,
+        url: str,
+        authority: Authority,
+        agent: tuple[str, ...],
+        found: CachedRules | Miss,
+    ) -> CachedRules | Callable[[], Exception]:
+        """Return the rules after all that was missing is fetched.
+
+        If that was cut short because the crawl closes, return what makes the exception to raise.
+        """
+        if isinstance(found, Miss):
+            found = await self._cache.fetch(authority, request, found)
+            if found.interrupted:
+                return partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
+        use = self._use
+        if use is None or not found.allows(authority, url, agent):
+            return found
+        known = await use.wait(request, authority, found, agent)
+        return found if known else partial(IgnoreRequest, TOO_LATE)
+
+    def _lacks_a_file(
+        self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> bool:
+        """Return whether a file about use must be fetched before ``request`` may go on."""
+        use = self._use
+        return use is not None and not use.is_ready(request, authority, cached, agent)
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
         """Return the request to schedule again; raise ``too_late()`` if nothing would keep it."""
@@ -228,6 +270,8 @@ class Gate:
         """Raise why a request may not pass; have the host of an allowed one keep its pace."""
         if not cached.allows(authority, url, agent):
             self._stop(request, url, authority, cached, agent)
+        if self._use is not None:
+            self._use.admit(request, url, authority, cached, agent)
         if cached.unpaced_agent != agent:
             pace = self._cache.pace(authority, cached, agent)
             refusal = self._politeness.admit(request, authority, agent, pace)
@@ -235,11 +279,29 @@ class Gate:
                 self._stats.forbidden(request.method, url, refusal.verdict)
                 raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
 
-    def _pass(self, cached: CachedRules) -> None:
-        """Count a request that goes on."""
+    def _pass(
+        self,
+        request: Request,
+        url: str,
+        authority: Authority,
+        cached: CachedRules,
+        agent: tuple[str, ...],
+    ) -> None:
+        """Count a request that goes on, and note what is said about the use of its page."""
+        if self._use is not None:
+            self._use.note(request, url, authority, cached, agent)
         if cached.stale:
             self._stats.inc(names.STALE)
         self._stats.inc(names.ALLOWED)
+
+    def _stop_nofollow(
+        self, request: Request, url: str, authority: Authority | None, asked: str
+    ) -> NoReturn:
+        """Raise that a page asks not to follow its links; no rules are needed for that."""
+        verdict = Verdict(allowed=False, reason=asked)
+        self._stats.inc(names.PAGE_REQUESTS_REFUSED)
+        self._stats.forbidden(request.method, url, verdict)
+        raise RobotsForbidden(verdict, authority)
 
     def _stop(
         self,

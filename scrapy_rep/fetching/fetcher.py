@@ -7,21 +7,21 @@ Unreachable.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from copy import copy as shallow_copy
 from dataclasses import dataclass
-from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from scrapy import Request, signals
-from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD, CancellableDownload
+from scrapy_rep.fetching.reception import FetchPlaces, Reception
 from scrapy_rep.fetching.redirects import (
     RefusedError,
     TooLongError,
@@ -73,16 +73,6 @@ _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range")
 _LONGEST_DETAIL = 500
 
 
-class FetchPlaces(Protocol):
-    """Where a fetch gets a place in the downloader that no page loses by it."""
-
-    def fetching(self, request: Request) -> AbstractContextManager[None]:
-        """Count the download of ``request`` as a fetch while the context lasts."""
-
-    def fetched(self, request: Request) -> None:
-        """Take note that ``request`` has left the downloader."""
-
-
 @dataclass(frozen=True)
 class FetchLimits:
     """What holds a fetch back: other fetches, and the places of the downloader."""
@@ -113,8 +103,13 @@ class RobotsFetcher:
         self._semaphore = limits.semaphore
         self._places = limits.places
         self._clock = clock
-        self._under_way = 0
-        self._numbers = count()
+        self._reception = Reception(crawler, inside, limits.places)
+
+    def counted_by(self, stats: RepStats) -> RobotsFetcher:
+        """Return a fetcher that shares all with this one but the stats that it counts in."""
+        other = shallow_copy(self)
+        other._stats = stats  # noqa: SLF001  # of the same class
+        return other
 
     async def fetch(
         self, authority: Authority, page: Request | None, copy: Answer | None
@@ -125,11 +120,11 @@ class RobotsFetcher:
         request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
         self._stats.inc(names.REQUESTS)
-        self._listen(+1)
         try:
-            async with self._semaphore.acquired():
-                work = self._follow(authority, page, copy)
-                return await with_timeout(self._settings.timeout, work)
+            with self._reception:
+                async with self._semaphore.acquired():
+                    work = self._follow(authority, page, copy)
+                    return await with_timeout(self._settings.timeout, work)
         except CancelledError:  # of the caller; any other comes as CancelledElsewhereError
             raise
         except RefusedError as error:
@@ -143,14 +138,12 @@ class RobotsFetcher:
             ours = cause in (Cause.ERROR, Cause.DROPPED) or bool(page and page.meta.get("proxy"))
             detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
             return Unreachable(cause, detail=detail, ours=ours)
-        finally:
-            self._listen(-1)
 
     async def _follow(
         self, authority: Authority, page: Request | None, copy: Answer | None
     ) -> Outcome:
         uri = authority.robots_uri
-        origin = uri.removesuffix("robots.txt")
+        origin = f"{authority.origin}/"
         deadline = monotonic() + self._settings.timeout
         trail: list[str] = []
         public = True
@@ -203,7 +196,9 @@ class RobotsFetcher:
         headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
             # A new one for each exchange: no delay holds up the next hop or attempt either.
-            meta["download_slot"] = f"robots.txt {next(self._numbers)} {authority_of(uri)}"
+            meta["download_slot"] = (
+                f"robots.txt {next(self._reception.numbers)} {authority_of(uri)}"
+            )
         elif page is not None and "download_slot" in page.meta:
             meta["download_slot"] = page.meta["download_slot"]
         if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
@@ -252,19 +247,3 @@ class RobotsFetcher:
     def _count(self, response: Response) -> None:
         self._stats.inc(names.RESPONSES)
         self._stats.inc(names.response_status(response.status))
-
-    def _listen(self, change: int) -> None:
-        # The signal is sent for every chunk of every download: listen only while a fetch is on.
-        before, self._under_way = self._under_way, self._under_way + change
-        if before == 0:
-            self._inside.exchanges.run_by(DOWNLOAD)
-            self._crawler.signals.connect(self._received, signal=signals.bytes_received)
-            self._crawler.signals.connect(self._places.fetched, signals.request_left_downloader)
-        elif self._under_way == 0:
-            self._crawler.signals.disconnect(self._received, signal=signals.bytes_received)
-            self._crawler.signals.disconnect(self._places.fetched, signals.request_left_downloader)
-
-    def _received(self, data: bytes, request: Request) -> None:
-        download = request.meta.get(DOWNLOAD)
-        if download is not None and download.receive(data):
-            raise StopDownload(fail=False)

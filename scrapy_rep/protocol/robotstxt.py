@@ -12,8 +12,10 @@ from typing import Final
 
 from scrapy_rep.matching.memory import Measure, measured
 from scrapy_rep.matching.normal_form import ROBOTS_TXT, utf8_octets
+from scrapy_rep.preferences.robots_lines import UsageLines
+from scrapy_rep.preferences.statement import License, Preferences
 from scrapy_rep.protocol import compiled as compiling
-from scrapy_rep.protocol import extensions, groups, syntax
+from scrapy_rep.protocol import extensions, groups, syntax, usage
 from scrapy_rep.protocol import product_token as tokens
 from scrapy_rep.protocol.compiled import Compiled
 from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
@@ -55,6 +57,8 @@ class RobotsTxt:
         "_paces",
         "_parts",
         "_profile",
+        "_speaks_of_use",
+        "_usage",
     )
 
     def __init__(self, body: bytes, profile: Profile) -> None:
@@ -66,6 +70,8 @@ class RobotsTxt:
         self._file_values: dict[str, tuple[str, ...]] | None = None
         self._measured: Measure | None = None
         self._parts: tuple[RobotsTxt, ...] = ()
+        self._speaks_of_use: bool | None = None
+        self._usage: dict[tuple[str, ...], UsageLines | None] = {}
         if profile.all_of:
             self._parts = tuple([RobotsTxt(body, part) for part in profile.all_of])
 
@@ -142,6 +148,58 @@ class RobotsTxt:
         """Return the Visit-time for a crawler: a window of the day, UTC."""
         return self._pace(agent).visit_time
 
+    def preferences(self, url: str, agent: str | Sequence[str]) -> Preferences | None:
+        """What the file says about the use of a page by a crawler; None if it may not be fetched.
+
+        draft-ietf-aipref-attach-05 section 3: no preference goes with a path that is disallowed.
+        """
+        if not self.allowed(url, agent):
+            return None
+        found = self.usage(agent)
+        statements = dict.fromkeys(one for lines in found for one in lines.statements(url))
+        return Preferences(tuple(statements), self.licenses(agent))
+
+    def refusal_by_name(self, url: str, token: str) -> Verdict | None:
+        """The verdict of the group that names a token, if it forbids a page; never that of ``*``.
+
+        draft-kelley-aipref-training-preference-signal-00: a site names a purpose by a token of its
+        own, as with ``Google-Extended``.
+        """
+        for part in self._parts or (self,):
+            if not part.allowed(url, token):
+                verdict = part.verdict(url, token)
+                if verdict.group not in (None, tokens.DEFAULT):
+                    return verdict
+        return None
+
+    def licenses(self, agent: str | Sequence[str]) -> tuple[License, ...]:
+        """The addresses of licence terms that are for a crawler, for any page. RSL 1.0."""
+        found = (one for lines in self.usage(agent) for one in lines.licenses)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def speaks_of_use(self) -> bool:
+        """Whether any line is about the use of pages; most files have none."""
+        if self._speaks_of_use is None:
+            self._speaks_of_use = usage.speaks_of_use(self._text())
+        return self._speaks_of_use
+
+    def usage(self, agent: str | Sequence[str]) -> Sequence[UsageLines]:
+        """The lines about use that are for a crawler, once for each document that is followed."""
+        if not self.speaks_of_use:
+            return ()
+        if self._parts:
+            return [lines for part in self._parts for lines in part.usage(agent)]
+        wanted = tokens.tokens_of(agent, self._profile)
+        try:
+            lines = self._usage[wanted]
+        except KeyError:
+            lines = usage.usage_lines(self._text(), wanted, self._profile)
+            if len(self._usage) >= _MOST_AGENTS:
+                self._usage.clear()
+            self._usage[wanted] = lines
+        return () if lines is None else (lines,)
+
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The sitemaps of the file, each once, in order. RFC 9309 section 2.2.4."""
@@ -170,7 +228,8 @@ class RobotsTxt:
         made = [(one.lines is None, one.rules.state) for one in found]
         parts = [part.state for part in self._parts]
         values = len(self._file_values or ())
-        return len(self._matchers), len(self._paces), values, made, parts
+        said = [lines and lines.state for lines in list(self._usage.values())]
+        return len(self._matchers), len(self._paces), values, made, parts, said
 
     def _matcher(self, agent: str | tuple[str, ...]) -> Callable[[str], bool]:
         """Return the matcher for an agent argument, and keep it for the next question."""

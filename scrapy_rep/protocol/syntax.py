@@ -26,6 +26,9 @@ CRAWL_DELAY: Final = "crawl-delay"
 REQUEST_RATE: Final = "request-rate"
 VISIT_TIME: Final = "visit-time"
 CLEAN_PARAM: Final = "clean-param"
+CONTENT_USAGE: Final = "content-usage"
+CONTENT_SIGNAL: Final = "content-signal"
+LICENSE: Final = "license"
 EXTENSION: Final = "extension"
 """The key of a line with any other key, where that counts as a rule line (1996)."""
 BLANK: Final = ""
@@ -46,6 +49,9 @@ KEYS: Final = {
     "request-rate": REQUEST_RATE,
     "visit-time": VISIT_TIME,
     "clean-param": CLEAN_PARAM,
+    "content-usage": CONTENT_USAGE,
+    "content-signal": CONTENT_SIGNAL,
+    "license": LICENSE,
 }
 _PREFIXES: Final = ("user-agent", "useragent", "user agent", "allow", "disallow")
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import doctest
+import io
+import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from scrapy.settings import Settings
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.stores import open_store
 from tests.crawl.harness import settings_of, within
 from tests.crawl.logtap import LogTap
 from tests.docs.pages import DOCS, PAGES, block_with, blocks, executed, name_of
@@ -182,3 +186,24 @@ def test_store_example_keeps_an_entry(tmp_path: Path, monkeypatch: pytest.Monkey
     assert again.get(authority) == entry
     assert again.get(authority_of("http://example.org/")) is None
     again.close()
+
+
+def test_the_copy_of_a_store_is_a_line_of_json_for_each_authority(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one program prints, the other one reads into another store."""
+    names = executed(block_with("def copy_out(uri)"))
+    old, new = (f"sqlite://{tmp_path / name}" for name in ("old.db", "new.db"))
+    store = open_store(old)
+    answer = Answer(status=200, body=b"User-agent: *\n\xff", fetched_at=time.time())
+    for url in ("https://example.org/", "https://shop.test/"):
+        store.put(authority_of(url), Entry(answer))
+    store.close()
+    names["copy_out"](old)
+    printed = capsys.readouterr().out
+    assert len([json.loads(line) for line in printed.splitlines()]) == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO(printed))
+    names["copy_in"](new)
+    store = open_store(new)
+    assert store.get(authority_of("https://shop.test/")) == Entry(answer)
+    store.close()
