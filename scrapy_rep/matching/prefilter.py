@@ -34,13 +34,17 @@ class Prefilter(NamedTuple):
     @classmethod
     def of(cls, patterns: Patterns, form: NormalForm) -> Prefilter:
         """Return the prefilter of some patterns."""
-        literals = required_literals(patterns.special, form, are_plain=patterns.are_plain)
+        written, special, are_plain = patterns
+        if not special:
+            return cls((*written,), (), (), len(written), special, are_plain)
+        literals = required_literals(special, form, are_plain=are_plain)
         return cls(
-            (*patterns.written, *literals.prefixes),
+            (*written, *literals.prefixes),
             (*literals.suffixes,),
             (*literals.inner,),
-            len(patterns.written),
-            *patterns[1:],
+            len(written),
+            special,
+            are_plain,
         )
 
     @property

@@ -37,8 +37,8 @@ Required = tuple[Kind, str, str]
 class RequiredLiterals(NamedTuple):
     """The required literals of some patterns, and behind each list the patterns that require them.
 
-    Lists are filled in a third of the time that a tuple for each literal takes, and all patterns of
-    a file are classified before its first answer.
+    These are lists rather than tuples because all patterns of a file are classified before its
+    first answer, and the prefilter takes each list as it is.
     """
 
     prefixes: list[str]
@@ -63,18 +63,18 @@ def required_literals(
     ``are_plain`` tells that all patterns are ASCII without ``%``, and so in normal form.
     """
     found = RequiredLiterals([], [], [], [], [], [])
-    prefix, of_prefix, suffix, of_suffix, inner, of_inner = [one.append for one in found]
+    prefixes, of_prefixes, suffixes, of_suffixes, inner, of_inner = found
     changed = () if are_plain else {*form.not_normal(patterns)}
     for pattern in patterns:
         star = pattern.find("*")
-        if pattern in changed:
+        if changed and pattern in changed:
             _add_changed(pattern, form, found)
         elif star > 1:
-            prefix(pattern[:star])
-            of_prefix(pattern)
+            prefixes.append(pattern[:star])
+            of_prefixes.append(pattern)
         elif star < 0:
-            prefix(pattern.removesuffix("$"))
-            of_prefix(pattern)
+            prefixes.append(pattern.removesuffix("$"))
+            of_prefixes.append(pattern)
         elif pattern[0] in "/*":
             rest = pattern[star + 1 :]
             is_end = rest[-1:] == "$"
@@ -82,14 +82,14 @@ def required_literals(
                 rest = max((rest[:-1] if is_end else rest).split("*"), key=len)
                 is_end = False
             if not rest:
-                prefix(pattern[:star])
-                of_prefix(pattern)
+                prefixes.append(pattern[:star])
+                of_prefixes.append(pattern)
             elif is_end:
-                suffix(rest[:-1])
-                of_suffix(pattern)
+                suffixes.append(rest[:-1])
+                of_suffixes.append(pattern)
             else:
-                inner(rest)
-                of_inner(pattern)
+                inner.append(rest)
+                of_inner.append(pattern)
     return found
 
 
