@@ -1,11 +1,13 @@
-"""robots.txt for Scrapy, as the Robots Exclusion Protocol says (RFC 9309)."""
+"""robots.txt for Scrapy, as the Robots Exclusion Protocol says (RFC 9309).
+
+The public names are imported when they are first asked for. So the matcher can be used without
+Scrapy, and ``import scrapy_rep`` takes a few milliseconds.
+"""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
-
-from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
 
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
@@ -13,12 +15,16 @@ if TYPE_CHECKING:
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
     from scrapy_rep.page_responses import page_directives
     from scrapy_rep.pages.statements import PageDirectives
+    from scrapy_rep.preferences.statement import Preferences
+    from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
     from scrapy_rep.robotparser import RepRobotParser
     from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
+    from scrapy_rep.usage.of_response import usage_preferences
 
 __all__ = [
     "Addon",
     "PageDirectives",
+    "Preferences",
     "RepDownloaderMiddleware",
     "RepRobotParser",
     "RepSpiderMiddleware",
@@ -28,19 +34,25 @@ __all__ = [
     "Rule",
     "Verdict",
     "page_directives",
+    "usage_preferences",
 ]
 
-# The matcher is of use without Scrapy, so these are imported when they are first asked for.
-_EDGE = {
+_MODULES = {
     "Addon": "addon",
     "PageDirectives": "pages.statements",
+    "Preferences": "preferences.statement",
     "RepDownloaderMiddleware": "downloadermiddlewares",
     "RepRobotParser": "robotparser",
     "RepSpiderMiddleware": "spidermiddlewares",
     "RobotsForbidden": "exceptions",
+    "RobotsTxt": "protocol.robotstxt",
     "RobotsUnreachable": "exceptions",
+    "Rule": "protocol.verdict",
+    "Verdict": "protocol.verdict",
     "page_directives": "page_responses",
+    "usage_preferences": "usage.of_response",
 }
+"""Each public name, and the module that it is imported from."""
 
 
 def __dir__() -> list[str]:
@@ -48,6 +60,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _EDGE:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_EDGE[name]}"), name)
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value

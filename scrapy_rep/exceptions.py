@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import IgnoreRequest
 
 if TYPE_CHECKING:
+    from scrapy_rep.preferences.statement import Statement
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.outcome import Cause
     from scrapy_rep.protocol.robotstxt import Verdict
@@ -20,20 +21,26 @@ class RobotsForbidden(IgnoreRequest):
 
     Under ``REP_PAGE_DIRECTIVES = "obey"`` it also ends a request that the page it was found on asks
     not to follow; ``verdict.reason`` is then ``nofollow (meta)``, or names another source.
-    ``authority`` is ``None`` if no robots.txt governs the scheme of the URL.
+    ``authority`` is ``None`` if no robots.txt governs the scheme of the URL. ``statement`` is what
+    disallows a purpose of ``REP_PURPOSES``, if that is the reason.
     """
 
     def __init__(
-        self, verdict: Verdict, authority: Authority | None, retry_at: float | None = None
+        self,
+        verdict: Verdict,
+        authority: Authority | None,
+        retry_at: float | None = None,
+        statement: Statement | None = None,
     ):
         whose = "" if authority is None else f" ({authority})"
         super().__init__(f"Forbidden by robots.txt: {verdict.reason}{whose}")
         self.verdict = verdict
         self.authority = authority
         self.retry_at = retry_at
+        self.statement = statement
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verdict, self.authority, self.retry_at)
+        return type(self), (self.verdict, self.authority, self.retry_at, self.statement)
 
 
 class RobotsUnreachable(IgnoreRequest):

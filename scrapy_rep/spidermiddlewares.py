@@ -23,6 +23,7 @@ from scrapy_rep.pages.statements import NOFOLLOW, NOINDEX, PageDirectives
 from scrapy_rep.pages.terms import NONE
 from scrapy_rep.settings import RepSettings, obeys
 from scrapy_rep.stats import PageStats, RepStats
+from scrapy_rep.usage.responses import UseOfResponses
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -38,7 +39,9 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
     """Counts what pages ask of crawlers and, under ``REP_PAGE_DIRECTIVES = "obey"``, obeys it.
 
     A request found on a ``nofollow`` page ends in :class:`RobotsForbidden`. The items of a
-    ``noindex`` page are dropped under ``REP_NOINDEX = "drop"``.
+    ``noindex`` page are dropped under ``REP_NOINDEX = "drop"``. What pages may be used for is
+    counted too. Under ``REP_PREFERENCES = "drop"`` the items of pages are dropped that may not be
+    used for a purpose of ``REP_PURPOSES``.
     """
 
     def __init__(self, crawler: Crawler):
@@ -46,7 +49,8 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
-        if settings.page_directives == "off":
+        self._reads = settings.page_directives != "off"
+        if not self._reads and settings.preferences == "off":
             raise NotConfigured
         if not _has_the_gate(crawler.settings):
             raise ValueError(
@@ -61,6 +65,9 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._pages = PageStats(self._stats, obeys=self._obeys, drops=self._drops)
         self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
         self._dropped: WeakSet[Response] = WeakSet()
+        self._use = None
+        if settings.preferences != "off":
+            self._use = UseOfResponses(settings, self._stats)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -78,7 +85,10 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""
-        self._said(response)
+        if self._reads:
+            self._said(response)
+        if self._use is not None:
+            self._use.see(response, self._agents(response))
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Mark a request that the page asks not to follow; the gate refuses it."""
@@ -92,8 +102,15 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             return marked_in_place(request)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """Return the item; ``None``, which drops it, if the page is not to be indexed."""
-        if response is None or not self._drops:
+        """Return the item; ``None``, which drops it, if the page or its site does not want it.
+
+        That is, if the page is not to be indexed, or disallows a purpose of the crawl.
+        """
+        if response is None:
+            return item
+        if self._use is not None and self._use.drops_items(response):
+            return None
+        if not self._drops:
             return item
         if not self._said(response).is_noindex(datetime.now(timezone.utc)):
             return item
@@ -140,6 +157,8 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def _spider_closed(self) -> None:
         self._pages.close()
+        if self._use is not None:
+            self._use.close()
 
 
 def _source_of_nofollow(said: PageDirectives) -> str:

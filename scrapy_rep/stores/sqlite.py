@@ -23,14 +23,17 @@ from pathlib import Path
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_batch import Batch
 from scrapy_rep.stores.sqlite_file import START_PATIENCE, Database
 from scrapy_rep.stores.sqlite_header import ForeignError
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_tidying import Tidier
 from scrapy_rep.stores.sqlite_transaction import DamagedError
+from scrapy_rep.stores.sqlite_turns import SqliteTurns
 from scrapy_rep.stores.sqlite_writer import Writer
+from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry
 
 SLOW_READ = 0.0005
 """Seconds after which a look-up counts as slow: it read from the disk, not from a cache."""
@@ -39,11 +42,12 @@ QUICK_READS = 200
 """Quick look-ups in a row after which the caller's thread reads again."""
 
 
-class SqliteStore(Store):
+class SqliteStore(SqliteTurns, Store):
     """The entries in the file ``path``, of about ``limit`` octets at most.
 
     Keys begin with ``prefix``; ``keep`` is how many seconds a good copy is of use. Entries are
-    dated by ``clock``, leases by ``machine_clock``, which the processes of a machine share.
+    dated by ``clock``, leases by ``machine_clock`` and turns by ``turn_clock``, which the processes
+    of a machine share.
 
     Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_header`). A file
     that cannot be opened makes each call raise ``StoreError``, and is tried again with each batch.
@@ -61,8 +65,13 @@ class SqliteStore(Store):
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
         machine_clock: Callable[[], float] = time.time,
+        turn_clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
+        self._turn_clock = turn_clock
+        self._prefix = prefix
+        self._machine_clock = machine_clock
+        self._keep = keep
         # Its log, and damaged files, lie beside the file itself, not beside a link to it.
         self._database = Database(Path(os.path.realpath(path)))
         self._tables = Tables(prefix, keep)
@@ -146,10 +155,30 @@ class SqliteStore(Store):
         self._check()
         self._writer.release(authority, token)
 
-    def __iter__(self) -> Iterator[tuple[Authority, Entry]]:
+    def scan(self, start: str = "") -> Iterator[StoredEntry]:
         """Flush, and yield what is in the file. Raises ``StoreError``."""
         self.flush()
-        return self._tables.list(self._database.rows)
+        return self._tables.scan(self._database.rows, start)
+
+    def count(self, start: str = "") -> int:
+        """Flush, and count what is in the file. Raises ``StoreError``."""
+        self.flush()
+        return self._tables.count(self._database.rows, start)
+
+    def find(self, authority: Authority) -> StoredEntry | None:
+        """Flush, and return all that the file holds of ``authority``. Raises ``StoreError``."""
+        self.flush()
+        return next(self._tables.between(self._database.rows, str(authority), str(authority)), None)
+
+    def leases(self, start: str = "") -> Iterator[Lease]:
+        """Flush, and yield the leases in the file. Raises ``StoreError``."""
+        self.flush()
+        return self._tables.leases(self._database.rows, start, self._machine_clock())
+
+    def break_lease(self, authority: Authority) -> None:
+        """End the lease on ``authority``, whichever worker holds it. Raises ``StoreError``."""
+        self._check()
+        self._writer.break_lease(authority)
 
     def flush(self) -> None:
         """Return once the file holds all that was put. Raises ``StoreError`` if it does not."""

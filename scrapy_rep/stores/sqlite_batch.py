@@ -9,9 +9,10 @@ from itertools import islice
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry, merge
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_transaction import Transaction
+from scrapy_rep.stores.sqlite_turns import TurnQueue
 
 PUTS_AT_ONCE = 256
 """Authorities that are written in one transaction, so that no process holds the lock for long."""
@@ -19,7 +20,7 @@ PUTS_AT_ONCE = 256
 
 @dataclass
 class Batch:
-    """What the writer is to do: forget, then put, then renew and release, then lease.
+    """What the writer is to do: forget, put, renew, release and break leases, then grant them.
 
     In that order a lease is seen to end only after what its holder put is seen. ``entries`` are
     those of each crawler by authority, merged as they come, so that each authority takes one place.
@@ -29,11 +30,21 @@ class Batch:
     entries: dict[Authority, dict[str, Entry]] = field(default_factory=dict)
     renewed: list[tuple[Authority, str, float]] = field(default_factory=list)
     released: list[tuple[Authority, str]] = field(default_factory=list)
+    broken: set[Authority] = field(default_factory=set)
     leases: list[tuple[Authority, float, Future[str | None]]] = field(default_factory=list)
+    turns: TurnQueue = field(default_factory=TurnQueue)
     octets: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.forgotten or self.entries or self.renewed or self.released or self.leases)
+        return bool(
+            self.forgotten
+            or self.entries
+            or self.renewed
+            or self.released
+            or self.broken
+            or self.leases
+            or self.turns
+        )
 
     def put(self, authority: Authority, entry: Entry, crawler: str, now: float) -> None:
         """Merge ``entry`` with what is already queued."""
@@ -80,7 +91,9 @@ class Batch:
                 self.put(authority, entry, crawler, now)
         self.renewed += newer.renewed
         self.released += newer.released
+        self.broken |= newer.broken
         self.leases += newer.leases
+        self.turns.add(newer.turns)
 
     def copy_of(self, authority: Authority) -> Batch:
         """Return what is queued for ``authority``, as a copy that writing does not change."""
@@ -113,8 +126,12 @@ class Batch:
                     tables.renew(transaction, authority, token, seconds, clock)
                 for authority, token in self.released:
                     tables.release(transaction, authority, token)
+                for authority in self.broken:
+                    tables.break_lease(transaction, authority)
             tokens = self._lease(transaction, tables, clock)
+            turns = self.turns.write(transaction)
         self._written(chunk, tokens, last)
+        self.turns.answer(turns)
         return fault
 
     def _lease(self, transaction: Transaction, tables: Tables, clock: float) -> list[str | None]:
@@ -130,13 +147,15 @@ class Batch:
         if last:
             self.renewed.clear()
             self.released.clear()
+            self.broken.clear()
         for (_, _, future), token in zip(self.leases, tokens, strict=True):
             with suppress(InvalidStateError):  # cancelled meanwhile
                 future.set_result(token)
         self.leases.clear()
 
     def give_up_leases(self, error: StoreError) -> None:
-        """Fail the leases with ``error``, because a crawl does not wait for a lock."""
+        """Fail the leases and turns with ``error``, because a crawl does not wait for a lock."""
+        self.turns.give_up(error)
         self.renewed.clear()  # written later, they would extend leases that have ended
         for _, _, future in self.leases:
             with suppress(InvalidStateError):

@@ -18,7 +18,8 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.policy import (
     DECISIONS,
-    LESSONS,
+    EXPIRED_NOW,
+    TRANSITIONS,
     Decision,
     Fetch,
     Policy,
@@ -26,11 +27,11 @@ from scrapy_rep.protocol.policy import (
     confirmable,
     decide,
     expires_at,
-    good_until,
     in_force,
     learn,
     refresh_at,
     retry_at,
+    standing,
     state_of,
 )
 
@@ -61,9 +62,9 @@ def due(entry: Entry | None) -> float:
 
 
 def test_the_tables_are_total() -> None:
-    """Every state has a decision, every outcome a lesson: no failure falls through."""
+    """Every state has a decision, every outcome a transition: no failure falls through."""
     assert set(DECISIONS) == set(State)
-    assert set(LESSONS) == {Success, NotModified, Unavailable, Unreachable}
+    assert set(TRANSITIONS) == {Success, NotModified, Unavailable, Unreachable}
 
 
 def test_unknown_waits_for_a_fetch() -> None:
@@ -317,7 +318,7 @@ def _walk(rng: random.Random, steps: int) -> None:
             answer, failure = in_force(entry, now, POLICY)
             assert failure is not None or (answer and now - answer.fetched_at <= DAY)
         if entry is not None and action.fetch is Fetch.NO:
-            assert good_until(entry, now, POLICY) > now
+            assert standing(entry, now, POLICY).until > now
         if action.fetch is Fetch.NO:
             continue
         assert last_fetch is None or abs(now - last_fetch) >= 60
@@ -347,3 +348,14 @@ def test_the_same_on_a_hundred_thousand_walks() -> None:
     rng = random.Random(9309)
     for _ in range(100_000):
         _walk(rng, 20)
+
+
+def test_what_an_operator_ended_is_due_at_once() -> None:
+    """RFC 9309 section 2.4: neither the minute of any answer nor a back-off stands in the way."""
+    answer = Answer(200, b"", fetched_at=NOW, lifetime=EXPIRED_NOW)
+    assert state_of(Entry(answer), NOW, POLICY) is State.RULES_EXPIRED
+    assert confirmable(Entry(answer), POLICY) is answer
+    failure = Failure(NOW - 9, NOW, 30, EXPIRED_NOW)
+    assert state_of(Entry(failure=failure), NOW, POLICY) is State.FAILING_DUE
+    both = Entry(Answer(200, b"", fetched_at=NOW - 9), failure=failure)
+    assert state_of(both, NOW, POLICY) is State.FAILING_WITH_COPY_DUE

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from scrapy_rep.matching.rule_set import LongestMatch
+from scrapy_rep.matching.rule_set import LongestMatchRules
 from scrapy_rep.protocol.extensions import LONGEST_DELAY, RequestRate, VisitTime
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
 
@@ -328,8 +328,8 @@ def test_many_allow_rules_are_put_in_order_too(asked: str) -> None:
         answer = getattr(robots, asked)("https://e.org/a?b=c", "mybot")
         assert not getattr(answer, "allowed", answer)
     rules = robots._compile("mybot").rules
-    assert isinstance(rules, LongestMatch)
-    assert rules._permits.index is not None
+    assert isinstance(rules, LongestMatchRules)
+    assert rules._allow.index is not None
     assert robots.allowed("https://e.org/a?00007=c", "mybot")
 
 

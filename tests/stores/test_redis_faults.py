@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.circuit_breaker import Breaker
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis import PATIENCE, RedisStore
 from scrapy_rep.stores.redis_pool import THREADS
 from tests.stores.contract import now
 from tests.stores.faults import FAULTS, faulty, saying, silent, stored, wait
 from tests.stores.lateness import Lateness
-from tests.stores.samples import authority, entry, told
+from tests.stores.samples import authority, entry, listed, told
 from tests.stores.servers import DistantServer, RedisServer, ScriptedServer, commands, free_port
 from tests.timed import timed
 
@@ -110,7 +110,7 @@ def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
     """Of 50 look-ups three wait; the others are refused at once, until the pause is over."""
     moment = [0.0]
     with ScriptedServer(saying(silent)) as server:
-        store = RedisStore(server.uri, breaker=Breaker(clock=lambda: moment[0]))
+        store = RedisStore(server.uri, breaker=CircuitBreaker(clock=lambda: moment[0]))
         waits = [ask(store)[1] for _ in range(50)]
         # One more where the machine, not the server, was late to begin with.
         assert sum(wait > 0.5 for wait in waits) in (3, 4)
@@ -137,7 +137,7 @@ def test_a_server_that_mends_is_found_out_and_both_are_logged(
     with ScriptedServer(handle) as server:
         uri = server.uri.replace("//", "//us3r:s3cret@") + "?password=s3cret"
         with caplog.at_level("INFO", "scrapy_rep"):
-            store = RedisStore(uri, breaker=Breaker(clock=lambda: moment[0]))
+            store = RedisStore(uri, breaker=CircuitBreaker(clock=lambda: moment[0]))
             assert [ask(store)[0] for _ in range(5)] == [None] * 5
             with suppress(StoreError):
                 store.put(authority(), entry())
@@ -257,7 +257,7 @@ def test_iteration_and_flush_of_a_dead_server_are_store_errors() -> None:
     """Listing says that there is no server; a flush says that a put did not get there."""
     store = RedisStore(f"redis://127.0.0.1:{free_port()}/0", clock=now)
     with pytest.raises(StoreError, match="ConnectionError"):
-        list(store)
+        listed(store)
     store.put(authority(), entry())
     with pytest.raises(StoreError, match="ConnectionError"):
         store.flush()
