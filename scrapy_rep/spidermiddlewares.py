@@ -92,9 +92,11 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Mark a request that the page asks not to follow; the gate refuses it."""
-        if response is None or not self._obeys or request.meta.get("dont_obey_robotstxt"):
+        if response is None or not self._obeys:
             return request
         try:
+            if request.meta.get("dont_obey_robotstxt"):
+                return request
             source = self._nofollow(request, response)
             return unmarked(request) if source is None else marked(request, source)
         except Exception as error:  # noqa: BLE001  # no link may end a crawl

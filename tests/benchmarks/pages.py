@@ -32,6 +32,7 @@ MOST = 100.0
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"scrapy_rep.Addon": 100},
     "ROBOTSTXT_USER_AGENT": "mybot",
+    "REP_PREFERENCES": "off",
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "LOG_ENABLED": False,
