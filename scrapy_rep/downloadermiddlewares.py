@@ -27,11 +27,13 @@ from scrapy_rep.scheduling import fetches
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
+from scrapy_rep.scheduling.shared_pace import SharedPace
 from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
+from scrapy_rep.stores.uri import shown
 from scrapy_rep.usage import tdmrep_files
 from scrapy_rep.usage.admission import UseOfPages
 
@@ -66,7 +68,8 @@ class RepDownloaderMiddleware:
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
         at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
-        hosts = Hosts(settings.max_crawl_delay, time.time)
+        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
+        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
         limit = settings.park_limit
         self._room = WaitingRoom(
             crawler,
@@ -78,7 +81,6 @@ class RepDownloaderMiddleware:
             resumed=may_resume(crawler.settings),
         )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
-        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
         limits = FetchLimits(self._semaphore, self._room)
         self._fetcher = RobotsFetcher(crawler, inside, settings, self._stats, limits, time.time)
@@ -187,6 +189,19 @@ class RepDownloaderMiddleware:
             "fetches": self._cache.flights,
             "waiting": self._room.waiting,
         }
+
+    def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
+        """Return what keeps one pace for all workers, if they share a store.
+
+        The file in a job directory is for one crawl at a time.
+        """
+        if not settings.shared_pace or settings.store is None or not self._store.has_store:
+            return None
+        turns = self._store.turns
+        if turns is None:
+            self._stats.unshared = shown(settings.store)
+            return None
+        return SharedPace(turns, self._stats)
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)

@@ -29,12 +29,15 @@ _DEFAULT_PROFILE = "rfc9309"
 
 @dataclass(slots=True)
 class _Read:
-    """What was read of a response, for whom, and whether that is all of it."""
+    """What was read of a response, and for whom.
+
+    `directives` is what a crawl obeys; it stays as it is when a callback asks for the `whole`.
+    """
 
     tokens: tuple[str, ...]
     profile: str
     directives: PageDirectives
-    whole: bool = False
+    whole: PageDirectives | None = None
 
 
 _read: WeakKeyDictionary[Response, _Read] = WeakKeyDictionary()
@@ -63,25 +66,23 @@ def page_directives(
     known = _read.get(response)
     tokens = tokens_of(product_tokens(agent), RFC9309) if agent is not None else None
     if known is not None and tokens in (None, known.tokens) and profile in (None, known.profile):
-        if not known.whole:
-            known.directives = _said(response, known.tokens, known.profile)
-            known.whole = True
-        return known.directives
+        if known.whole is None:
+            known.whole = _said(response, known.tokens, known.profile)
+        return known.whole
     return _said(response, tokens or (), profile or _DEFAULT_PROFILE)
 
 
 def read_and_keep(response: Response, agent: tuple[str, ...], profile: str) -> PageDirectives:
     """Return what restricts a crawler; a page without a word of that is not parsed."""
-    directives = _said(response, tokens_of(agent, RFC9309), profile, whole=False)
-    keep(response, agent, profile, directives)
+    tokens = tokens_of(agent, RFC9309)
+    directives = _said(response, tokens, profile, whole=False)
+    _read[response] = _Read(tokens, profile, directives)
     return directives
 
 
-def keep(
-    response: Response, agent: tuple[str, ...], profile: str, directives: PageDirectives
-) -> None:
-    """Keep for :func:`page_directives` what was read, for whom, and in which profile."""
-    _read[response] = _Read(tokens_of(agent, RFC9309), profile, directives)
+def keep_unread(response: Response, profile: str, instead: PageDirectives) -> None:
+    """Keep ``instead`` as all that is known of a response that could not be read."""
+    _read[response] = _Read((), profile, instead, instead)
 
 
 def kept(response: Response) -> PageDirectives | None:

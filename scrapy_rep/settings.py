@@ -51,6 +51,7 @@ class RepSettings:
     max_crawl_delay: float = 60.0
     over_max_crawl_delay: str = "cap"
     visit_time: str = "ignore"
+    shared_pace: bool = True
     page_directives: str = "report"
     noindex: str = "keep"
     link_nofollow: bool = False
@@ -274,6 +275,7 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_MAX_CRAWL_DELAY", "max_crawl_delay", _number(0)),
     ("REP_OVER_MAX_CRAWL_DELAY", "over_max_crawl_delay", _one_of("cap", "forbid")),
     ("REP_VISIT_TIME", "visit_time", _one_of("ignore", "forbid")),
+    ("REP_SHARED_PACE", "shared_pace", _switch),
     ("REP_PAGE_DIRECTIVES", "page_directives", _one_of("off", "report", "obey")),
     ("REP_NOINDEX", "noindex", _one_of("keep", "drop")),
     ("REP_LINK_NOFOLLOW", "link_nofollow", _switch),

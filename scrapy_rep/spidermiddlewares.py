@@ -16,8 +16,8 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-from scrapy_rep.nofollow import marked, unmarked
-from scrapy_rep.page_responses import keep, kept, page_source, read_and_keep
+from scrapy_rep.nofollow import marked, marked_in_place, unmarked
+from scrapy_rep.page_responses import keep_unread, kept, page_source, read_and_keep
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
 from scrapy_rep.pages.statements import NOFOLLOW, NOINDEX, PageDirectives
 from scrapy_rep.pages.terms import NONE
@@ -96,10 +96,10 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             return request
         try:
             source = self._nofollow(request, response)
+            return unmarked(request) if source is None else marked(request, source)
         except Exception as error:  # noqa: BLE001  # no link may end a crawl
-            self._stats.own_fault("The reading of links", error)
-            source = ""
-        return unmarked(request) if source is None else marked(request, source)
+            self._stats.own_fault("The marking of a request", error)
+            return marked_in_place(request)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Return the item; ``None``, which drops it, if the page or its site does not want it.
@@ -128,7 +128,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of a page", error)
             said = _UNREADABLE
-            keep(response, (), self._profile, said)
+            keep_unread(response, self._profile, said)
         return said
 
     def _agents(self, response: Response) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Every stat name and log line of the package, and how hostile text is made harmless in them."""
+"""The stats and the log lines of a crawl, and how hostile text is made harmless in them."""
 
 from __future__ import annotations
 
@@ -41,6 +41,9 @@ STORE_ERROR = "robotstxt/store/error"
 STORE_EVICTED = "robotstxt/store/evicted"
 CRAWL_DELAY_APPLIED = "robotstxt/crawl_delay/applied"
 CRAWL_DELAY_CAPPED = "robotstxt/crawl_delay/capped"
+CRAWL_DELAY_HOSTS = "robotstxt/crawl_delay/hosts"
+CRAWL_DELAY_WAITED = "robotstxt/crawl_delay/waited"
+CRAWL_DELAY_ALONE = "robotstxt/crawl_delay/without_store"
 PAGES = "robotstxt/page/count"
 PAGES_SAYING = "robotstxt/page/{}"
 PAGE_REQUESTS_REFUSED = "robotstxt/page/requests_refused"
@@ -100,6 +103,8 @@ class RepStats:
         self.inc = _plain_inc_value(collector)
         self.max = collector.max_value
         self._said: set[str] = set()
+        self._waited = 0.0
+        self.unshared = ""
 
     def forbidden(self, method: str, url: str, verdict: Verdict) -> None:
         """Count a forbidden request and say by which rule, line and group."""
@@ -173,6 +178,42 @@ class RepStats:
                 f"{asked:,g}",
                 f"{most:,g}",
             )
+
+    def paced_host(self) -> None:
+        """Count a host that asks for a pace; say once if a store does not let workers share it.
+
+        ``unshared`` is the name of that store.
+        """
+        self.inc(CRAWL_DELAY_HOSTS)
+        if self.unshared:
+            logger.warning(
+                "%s grants no turns: each worker keeps the pace of a site by itself, so that "
+                "several make more requests together than the site asks for",
+                printable(self.unshared),
+            )
+            self.unshared = ""
+
+    def waited_for_pace(self, seconds: float) -> None:
+        """Count the seconds for which the next request of a host waited for its pace."""
+        self._waited += seconds
+        whole = int(self._waited)
+        if whole:
+            self._waited -= whole
+            self.inc(CRAWL_DELAY_WAITED, whole)
+
+    def paces_alone(self, why: str) -> None:
+        """Say that the store fails, so that no pace is shared."""
+        logger.warning(
+            "The robots.txt store grants no turns (%s): for now each worker keeps the pace of a "
+            "site by itself",
+            printable(why),
+        )
+
+    def paces_together(self) -> None:
+        """Say that the store grants turns again."""
+        logger.warning(
+            "The robots.txt store grants turns again: the pace of a site is shared again"
+        )
 
     def disallowed_uses(self, pages: int, counts: dict[str, int], *, obeys: bool) -> None:
         """Say how many pages disallow which use; ``counts`` is by category."""

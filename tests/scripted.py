@@ -84,6 +84,12 @@ class Counts(dict[str, Any]):
         self[key] = max(self.get(key, value), value)
 
 
+def _asked_for(robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
+    """The pace that an agent is asked for, if it is."""
+    pace = RequestedPace.read(robots, agent)
+    return pace if pace.longest else None
+
+
 class Announced:
     """The signal that rules come into force, of which the test makes what it likes."""
 
@@ -131,7 +137,7 @@ class Bench:
         self.cache = RobotsCache(
             context,
             Refresher(context, fetch or self.script, Attempts(15.0, retry_delays)),
-            RulesReader(self._counted, RequestedPace.read),
+            RulesReader(self._counted, _asked_for),
             Announced(announce, heard),
             memory_limit=memory_limit,
         )

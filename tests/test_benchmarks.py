@@ -62,3 +62,12 @@ def test_the_gate_is_measured() -> None:
     rows = done.stdout.splitlines()[1:]
     assert len(rows) == 6
     assert all(row.endswith("x") for row in rows)
+
+
+def test_pages_are_measured() -> None:
+    """Three kinds of responses, with the middleware off and in its two modes."""
+    done = python("-m", "tests.benchmarks.pages", "5")
+    assert done.stderr == ""
+    rows = done.stdout.splitlines()[1:]
+    assert [len(row.split()[-5:]) for row in rows] == [5, 5, 5]
+    assert all(float(figure) > 0 for row in rows for figure in row.split()[-5:-2])

@@ -1,6 +1,6 @@
 """The directive ``policy-table``: a table made from the tables by which the package decides.
 
-``.. policy-table:: statuses`` shows what a status means, ``lessons`` what a fetch changes, and
+``.. policy-table:: statuses`` shows what a status means, ``transitions`` what a fetch changes, and
 ``decisions`` what happens to a request.
 """
 
@@ -28,7 +28,7 @@ def statuses() -> Table:
     return ("Status, first match", "Means", "Section"), [*rows, rest]
 
 
-def lessons() -> Table:
+def transitions() -> Table:
     """Return what a fetch changes in what is known of a site."""
     rows = [(kind.__name__, row.effect, row.section) for kind, row in policy.TRANSITIONS.items()]
     return ("A fetch ends as", "Then", "Section"), rows
@@ -43,7 +43,7 @@ def decisions() -> Table:
     return ("What is known", "A request", "A fetch", "Section"), rows
 
 
-TABLES = {"statuses": statuses, "lessons": lessons, "decisions": decisions}
+TABLES = {"statuses": statuses, "transitions": transitions, "decisions": decisions}
 
 
 def list_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

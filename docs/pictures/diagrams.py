@@ -75,7 +75,7 @@ def entry() -> Drawing:
 
 def waiting_states() -> Drawing:
     """The states of a request that waits."""
-    d = Drawing(760, 190)
+    d = Drawing(760, 206)
     for x, words in (
         (75, "for rules"),
         (245, "ready"),
@@ -83,20 +83,22 @@ def waiting_states() -> Drawing:
         (570, "leaving"),
         (700, "over"),
     ):
-        d.box(x, 60, 96, 44, words, edge=ACCENT if words != "over" else FAINT)
-    d.arrow((123, 60), (197, 60))
-    d.text(160, 40, "rules\nallow it", colour=FAINT)
-    d.arrow((293, 60), (367, 60))
-    d.text(330, 40, "let go\nby a pass", colour=FAINT)
-    d.arrow((463, 60), (522, 60))
-    d.text(492, 40, "down-\nloaded", colour=FAINT)
-    d.arrow((618, 60), (652, 60))
-    d.arrow((75, 82), (75, 150), (190, 150), colour=BAD)
-    d.text(66, 120, "the crawl stops", anchor="start", colour=FAINT)
-    d.box(285, 150, 186, 44, "back to the scheduler,\nor an error")
-    d.arrow((245, 82), (245, 128), colour=BAD)
-    d.arrow((415, 82), (415, 150), (700, 150), (700, 82))
-    d.text(555, 140, "answered from a cache", colour=FAINT)
+        d.box(x, 76, 96, 44, words, edge=ACCENT if words != "over" else FAINT)
+    d.arrow((123, 76), (197, 76))
+    d.text(160, 56, "rules\nallow it", colour=FAINT)
+    d.arrow((293, 76), (367, 76))
+    d.text(330, 56, "let go\nby a pass", colour=FAINT)
+    d.arrow((463, 76), (522, 76))
+    d.text(492, 56, "down-\nloaded", colour=FAINT)
+    d.arrow((395, 54), (395, 26), (245, 26), (245, 54))
+    d.text(320, 18, "too late", colour=FAINT)
+    d.arrow((618, 76), (652, 76))
+    d.arrow((75, 98), (75, 166), (190, 166), colour=BAD)
+    d.text(84, 136, "the crawl stops", anchor="start", colour=FAINT)
+    d.box(285, 166, 186, 44, "back to the scheduler,\nor an error")
+    d.arrow((245, 98), (245, 144), colour=BAD)
+    d.arrow((415, 98), (415, 166), (700, 166), (700, 98))
+    d.text(555, 156, "answered from a cache", colour=FAINT)
     return d
 
 

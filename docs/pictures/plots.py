@@ -38,7 +38,7 @@ def matcher() -> Drawing:
 
 
 def stores() -> Drawing:
-    """What the event loop waits for at a store."""
+    """What it takes to put, get and miss an entry."""
     rows = rows_of("stores")
     d = Drawing(760, 20 + 62 * len(rows))
     for number, row in enumerate(rows):

@@ -72,7 +72,8 @@ class RobotsCache:
     def resident(self, authority: Authority, now: float) -> CachedRules | None:
         """Return what memory holds if it is good at ``now``; awaits nothing."""
         cached = self._resident.get(authority)
-        if cached is not None and cached.holds(now):
+        # As in CachedRules.holds, without a call: every request comes by here.
+        if cached is not None and cached.since <= now < cached.until:
             self._resident.move_to_end(authority)
             return cached
         return None

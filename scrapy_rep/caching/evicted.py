@@ -38,7 +38,7 @@ CREATE TABLE parts (number INTEGER, part TEXT, octets BLOB, PRIMARY KEY (number,
 class Evicted:
     """Entries by authority, in ``memory_limit`` octets of memory and ``disk_limit`` of a file.
 
-    The oldest go first. ``failed(error)`` is called when the file cannot be used.
+    The oldest are dropped first. ``failed(error)`` is called when the file cannot be used.
     """
 
     def __init__(

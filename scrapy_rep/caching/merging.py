@@ -35,7 +35,7 @@ _CLOSE_PATIENCE = 1.0
 
 
 class Merging:
-    """Reads, merges and writes; ``failed(error)`` is told what the store raises."""
+    """Reads, merges and writes; ``failed(error)`` is called with what the store raises."""
 
     def __init__(
         self, store: Store, *, clock: Callable[[], float], failed: Callable[[Exception], None]

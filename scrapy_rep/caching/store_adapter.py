@@ -23,6 +23,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.caching.context import NOT_SHARED
 from scrapy_rep.caching.evicted import Evicted
 from scrapy_rep.caching.merging import Merging, checked, in_time
+from scrapy_rep.caching.shared_turns import StoreTurns
 from scrapy_rep.stores import Store, StoreError, open_store
 
 if TYPE_CHECKING:
@@ -146,6 +147,12 @@ class StoreAdapter:
     def has_store(self) -> bool:
         """Whether there is a store, which other workers may share."""
         return self._store is not None
+
+    @property
+    def turns(self) -> StoreTurns | None:
+        """The turns that the store grants; ``None`` if it grants none."""
+        keeps_pace = self._store is not None and self._store.keeps_pace
+        return StoreTurns(self._store) if self._store is not None and keeps_pace else None
 
     @property
     def memory_limit(self) -> int:

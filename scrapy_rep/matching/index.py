@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from scrapy_rep.matching.normal_form import NormalForm
 from scrapy_rep.matching.required_literals import Required, inner_literals
-from scrapy_rep.matching.tuning import CROWD, FEW, FEW_SUBSTRINGS, GRAM, PIECES_COMPARED
+from scrapy_rep.matching.tuning import CROWD, FEW, FEW_SUBSTRINGS, GRAM
 
 
 class PrefixIndex:
@@ -173,7 +173,7 @@ class PatternIndex:
         """File patterns that crowd behind an inner literal by the piece that the fewest have."""
         crowds = [text for text, patterns in self.by_inner.items() if len(patterns) > CROWD]
         pieces = {
-            pattern: _longest_of(_pieces_after_star(pattern))
+            pattern: _pieces_after_star(pattern)
             for text in crowds
             for pattern in self.by_inner[text]
         }
@@ -214,13 +214,6 @@ class PatternIndex:
             inner = [literal for literal in self.by_inner if literal in path]
         for literal in inner:
             yield from self.by_inner[literal]
-
-
-def _longest_of(pieces: list[str]) -> Sequence[str]:
-    """Return the longest pieces; of many, each only once."""
-    if len(pieces) <= PIECES_COMPARED:
-        return pieces
-    return sorted(dict.fromkeys(pieces), key=len)[-PIECES_COMPARED:]
 
 
 def _pieces_after_star(pattern: str) -> list[str]:

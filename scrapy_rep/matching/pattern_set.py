@@ -18,7 +18,6 @@ from scrapy_rep.matching.patterns import Patterns
 from scrapy_rep.matching.required_literals import Required, required_literals
 from scrapy_rep.matching.tuning import (
     FEW,
-    FEW_CANDIDATES,
     MOST_PARSED,
     STEPS,
     STEPS_OF_A_PATTERN,
@@ -84,7 +83,7 @@ class PatternSet:
             self._required = None
         return index
 
-    def matches(self, path: str, share: int = 1) -> bool:
+    def matches(self, path: str, share: int) -> bool:
         """Return True if a pattern matches a path in normal form."""
         if self.index is None:
             is_prefix = path.startswith(self._literals)
@@ -94,7 +93,7 @@ class PatternSet:
             return is_prefix
         return any(wildcard.matches(path) for wildcard, _ in self._candidates(path, share))
 
-    def longest(self, path: str, share: int = 1) -> int:
+    def longest(self, path: str, share: int) -> int:
         """Return the octets of the longest pattern that matches a path; 0 if none does."""
         text = self._longest_literal(path) if self._literals else None
         octets = self._form.octets(text) if text is not None else 0
@@ -103,7 +102,7 @@ class PatternSet:
                 octets = wildcard.octets
         return octets
 
-    def patterns_of_length(self, path: str, octets: int, share: int = 1) -> list[str]:
+    def patterns_of_length(self, path: str, octets: int, share: int) -> list[str]:
         """Return the patterns with this many octets that match a path, as written."""
         text = self._longest_literal(path)
         found = [text] if text is not None and self._form.octets(text) == octets else []
@@ -147,21 +146,11 @@ class PatternSet:
 
     def _with_required_literal(self, path: str) -> Iterable[str]:
         """Return the special patterns whose required literal a path has."""
-        if self.index is None:
-            found = [
-                pattern
-                for kind, literal, pattern in self._required_literals()
-                if (
-                    literal in path
-                    if kind == "inner"
-                    else path.startswith(literal)
-                    if kind == "prefix"
-                    else path.endswith(literal)
-                )
-            ]
-            if len(found) <= FEW_CANDIDATES:
-                return found
-        return self.build_index().candidates(path)
+        if self.index is not None:
+            return self.index.candidates(path)
+        has = {"prefix": path.startswith, "suffix": path.endswith, "inner": path.__contains__}
+        required = self._required_literals()
+        return [pattern for kind, literal, pattern in required if has[kind](literal)]
 
     def _required_literals(self) -> Sequence[Required]:
         required = self._required

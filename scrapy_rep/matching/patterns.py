@@ -32,9 +32,7 @@ def patterns_of(values: list[str], form: NormalForm) -> Patterns:
         special = [p for p in written if "*" in p or "$" in p or p in changed]
     elif "*" in joined or "$" in joined:
         special = [p for p in written if "*" in p or "$" in p]
-    if len(special) > 1:
-        special = [*dict.fromkeys(special)]
-    return Patterns(written, special, are_plain)
+    return Patterns(written, [*dict.fromkeys(special)], are_plain)
 
 
 def _cleaned(values: list[str]) -> tuple[list[str], str]:

@@ -3,7 +3,10 @@
 Comments, scripts and templates hold no elements; the first of two equal attributes counts;
 character references are decoded. Most pages say nothing to crawlers, so a page is first searched
 for the words that matter, and parsed only if it holds them. What stands in the head is read without
-parsing the body: the parser is fed in pieces, and stops when ``<body>`` opens.
+parsing the body: the parser is fed line by line, and stops when ``<body>`` opens.
+
+The parser reports elements and builds no tree. libxml2 takes ten seconds to put a tag with 40,000
+attributes into a tree, and 20 ms to report it.
 
 XHTML that is sent as such is read by an XML parser, to which ``<script/>`` is closed. If it is not
 well-formed, it is read as HTML, too, and both readings count.
@@ -12,11 +15,9 @@ well-formed, it is read as HTML, too, and both readings count.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import islice
-from typing import Any, Final
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 from lxml import etree
 
@@ -25,26 +26,24 @@ from scrapy_rep.pages.encodings import is_wide, text_of
 MOST_OCTETS: Final = 512 * 1024
 """The part of a page that is read."""
 
-MOST_ELEMENTS: Final = 2_000
-"""The ``meta`` and ``link`` elements that are read: a page with more of them is an attack. Reading
-so many takes 5 ms."""
+MOST_IN_HEAD: Final = 5_000
+"""The elements of a head that are read, in 5 ms; a head has some hundreds."""
 
-_MOST_ANCHORS: Final = 20_000
+MOST_ELEMENTS: Final = 30_000
+"""The elements of a whole page that are read, in 50 ms at most."""
+
+_MOST_LINES: Final = 10_000
+"""A page of more lines is parsed in pieces, and its line numbers are those of the pieces."""
+
 _PIECE: Final = 8 * 1024
-_LONGEST_TAG: Final = 4 * 1024
+_LONGEST_TAG: Final = 2 * 1024
 """How far behind the last ``<meta`` its attributes are searched for words."""
 
-_NAME_WITH_REFERENCE: Final = re.compile(
-    rb"""<meta\b[^<>]{0,400}?\bname\s{0,9}=\s{0,9}["']?[^"'>]{0,64}&"""
-)
+_NAME_WITH_REFERENCE: Final = re.compile(rb"""name\s{0,9}=\s{0,9}["']?[^"'>]{0,64}&[#a-z]""")
 """A name spelt with character references, as ``&#114;obots``; bounded, so that it is quick."""
 
-_TAGS: Final = ("{*}meta", "{*}link", "{*}body", "{*}frameset")
-_OPENS_BODY: Final = ("body", "frameset")
 
-
-@dataclass(frozen=True, slots=True)
-class Meta:
+class Meta(NamedTuple):
     """A ``meta`` element with a content; ``name`` and ``http_equiv`` are in lower case."""
 
     name: str
@@ -54,8 +53,7 @@ class Meta:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A ``link``, ``a`` or ``area`` element; ``rel`` and ``type`` are in lower case."""
 
     rel: tuple[str, ...]
@@ -98,61 +96,35 @@ class Markup:
         Those of the head, or all with ``everywhere``.
         """
         said = set()
-        for element, in_head in self._elements("meta", everywhere):
-            name = _attribute(element, "name").lower()
-            http_equiv = _attribute(element, "http-equiv").lower()
-            content = element.get("content")
-            if content is not None and (name in names or http_equiv in names):
-                meta = Meta(name, http_equiv, content, in_head, element.sourceline or 0)
-                if meta not in said:  # XHTML may be read twice
+        for elements in self._whole if everywhere else self._head:
+            for meta in elements.metas:
+                wanted = meta.name in names or meta.http_equiv in names
+                # XHTML may be read twice.
+                if wanted and (everywhere or meta.in_head) and meta not in said:
                     said.add(meta)
                     yield meta
 
     def links(self, rel: str, *, everywhere: bool = False) -> Iterator[Link]:
         """Yield the ``link`` elements of a relation, in order."""
-        for element, in_head in self._elements("link", everywhere):
-            link = _link(element, in_head)
-            if rel in link.rel and link.href:
-                yield link
+        for elements in self._whole if everywhere else self._head:
+            for link in elements.links:
+                if rel in link.rel and link.href and (everywhere or link.in_head):
+                    yield link
 
     def anchors(self) -> Iterator[Link]:
         """Yield the ``a`` and ``area`` elements of the page that refer to something, in order."""
-        for root in self._whole:
-            for element in islice(root.iter("{*}a", "{*}area"), _MOST_ANCHORS):
-                link = _link(element, in_head=False)
-                if element.get("href") is not None:
-                    yield link
+        for elements in self._whole:
+            yield from elements.anchors
 
     @property
     def base(self) -> str:
         """The reference of the first ``base`` element that has one, or an empty string."""
-        for root in self._whole:
-            for element in islice(root.iter("{*}base"), MOST_ELEMENTS):
-                if element.get("href") is not None:
-                    return _attribute(element, "href")
-        return ""
+        return next((elements.base for elements in self._whole if elements.base), "")
 
-    def line_of_first(self, tags: Iterable[str], attribute: str) -> int | None:
-        """Return the line of the first of these elements that has an attribute."""
-        path = " or ".join(f"local-name() = '{tag}'" for tag in tags)
-        for root in self._whole:
-            for element in root.xpath(f"(//*[@{attribute}][{path}])[1]"):
-                return element.sourceline or 0
-        return None
-
-    def _elements(self, tag: str, everywhere: bool) -> Iterator[tuple[Any, bool]]:
-        """Yield elements that are not part of a template, and whether the head holds them."""
-        for root in self._whole if everywhere else self._head:
-            in_template: dict[Any, bool] = {}
-            in_head = True
-            for element in islice(root.iter(*_TAGS), MOST_ELEMENTS):
-                found = etree.QName(element).localname
-                if found in _OPENS_BODY:
-                    in_head = False
-                    if not everywhere:
-                        break
-                elif found == tag and not _is_in_template(element.getparent(), in_template):
-                    yield element, in_head
+    @property
+    def line_of_nosnippet(self) -> int | None:
+        """The line of the first span, div or section with ``data-nosnippet``."""
+        return next((e.nosnippet for e in self._whole if e.nosnippet is not None), None)
 
     @cached_property
     def _wide(self) -> bool:
@@ -183,76 +155,131 @@ class Markup:
         return self._text.replace("\0", "\ufffd").encode("utf-8", "replace")
 
     @cached_property
-    def _whole(self) -> list[Any]:
-        """The roots of the whole page: two if it is XHTML that is not well-formed."""
-        if not self._xml:
-            return _parsed(self._octets, etree.HTMLParser(encoding="utf-8"))
-        parser = etree.XMLParser(
-            encoding="utf-8", recover=True, resolve_entities=False, no_network=True
-        )
-        roots = _parsed(self._octets, parser)
-        if not roots or parser.error_log:
-            roots += _parsed(self._octets, etree.HTMLParser(encoding="utf-8"))
-        return roots
+    def _whole(self) -> list[_Elements]:
+        """The elements of the whole page: twice if it is XHTML that is not well-formed."""
+        return self._read(whole=True)
 
     @cached_property
-    def _head(self) -> list[Any]:
-        """The roots of the page, read to the start of its body."""
-        if self._xml or "_whole" in self.__dict__:
-            return self._whole
-        tags = ("meta", "link", *_OPENS_BODY)
-        parser: Any = etree.HTMLPullParser(events=("start",), tag=tags, encoding="utf-8")
-        seen = 0
-        for start in range(0, len(self._octets), _PIECE):
-            parser.feed(self._octets[start : start + _PIECE])
-            for _, element in parser.read_events():
-                seen += 1
-                if element.tag in _OPENS_BODY:
-                    seen = MOST_ELEMENTS
-            if seen >= MOST_ELEMENTS:
-                break
-        return _root(parser.close)
+    def _head(self) -> list[_Elements]:
+        """The elements up to the start of the body."""
+        return self._whole if "_whole" in self.__dict__ else self._read(whole=False)
+
+    def _read(self, *, whole: bool) -> list[_Elements]:
+        readings: list[_Elements] = []
+        if self._xml:
+            xml: Any = _Elements(whole=whole)
+            parser = etree.XMLParser(
+                target=xml, encoding="utf-8", recover=True, resolve_entities=False, no_network=True
+            )
+            _feed(parser, xml, self._octets)
+            readings.append(xml)
+            if not parser.error_log:
+                return readings
+        html: Any = _Elements(whole=whole)
+        _feed(etree.HTMLParser(target=html, encoding="utf-8"), html, self._octets)
+        return [*readings, html]
 
 
-def _parsed(octets: bytes, parser: Any) -> list[Any]:
-    return _root(partial(etree.fromstring, octets, parser))
+class _Elements:
+    """What a parser reports of a page; ``done`` when no more is wanted."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self.metas: list[Meta] = []
+        self.links: list[Link] = []
+        self.anchors: list[Link] = []
+        self.base = ""
+        self.nosnippet: int | None = None
+        self.line = 1
+        self.done = False
+        self._whole = whole
+        self._left = MOST_ELEMENTS if whole else MOST_IN_HEAD
+        self._in_head = True
+        self._templates = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Take up an element."""
+        self._left -= 1
+        if self._left <= 0:
+            self.done = True
+        name = tag.rpartition("}")[2]
+        if name == "template":
+            self._templates += 1
+        elif not self._templates:
+            self._take(name, attributes)
+
+    def _take(self, name: str, attributes: Mapping[str, str]) -> None:
+        if name == "meta":
+            self._meta(attributes)
+        elif name == "link" and "rel" in attributes:
+            self.links.append(self._link(attributes))
+        elif name in ("body", "frameset"):
+            self._in_head = False
+            self.done = not self._whole
+        elif name in ("a", "area"):
+            if attributes.get("href") is not None:
+                self.anchors.append(self._link(attributes))
+        elif name == "base":
+            self.base = self.base or _attribute(attributes, "href")
+        elif name in ("span", "div", "section") and "data-nosnippet" in attributes:
+            self.nosnippet = self.line if self.nosnippet is None else self.nosnippet
+
+    def end(self, tag: str) -> None:
+        """Leave a template."""
+        if self._templates and tag.rpartition("}")[2] == "template":
+            self._templates -= 1
+
+    def close(self) -> None:
+        """Required of what a parser reports to."""
+
+    def _meta(self, attributes: Mapping[str, str]) -> None:
+        content = attributes.get("content")
+        if content is not None:
+            name = _attribute(attributes, "name").lower()
+            http_equiv = _attribute(attributes, "http-equiv").lower()
+            self.metas.append(Meta(name, http_equiv, content, self._in_head, self.line))
+
+    def _link(self, attributes: Mapping[str, str]) -> Link:
+        return Link(
+            tuple(_attribute(attributes, "rel").lower().split()),
+            _attribute(attributes, "type").lower(),
+            _attribute(attributes, "href"),
+            self._in_head,
+            self.line,
+        )
 
 
-def _root(parse: Callable[[], Any]) -> list[Any]:
-    """Return the root element, or nothing if there is not a single element."""
+def _attribute(attributes: Mapping[str, str], name: str) -> str:
+    return (attributes.get(name) or "").strip()
+
+
+def _feed(parser: Any, elements: _Elements, octets: bytes) -> None:
+    """Feed the parser until it has reported all that is wanted."""
     try:
-        root = parse()
-    except (etree.LxmlError, ValueError):
-        return []
-    return [] if root is None else [root]
+        for line, piece in _pieces(octets):
+            elements.line = line
+            parser.feed(piece)
+            if elements.done:
+                return
+        parser.close()
+    except (etree.LxmlError, ValueError):  # there is no element, or what follows cannot be read
+        return
 
 
-def _is_in_template(parent: Any, known: dict[Any, bool]) -> bool:
-    """Return whether an element or one that holds it is a template."""
-    passed = []
-    answer = False
-    while parent is not None:
-        if parent in known:
-            answer = known[parent]
-            break
-        passed.append(parent)
-        if etree.QName(parent).localname == "template":
-            answer = True
-            break
-        parent = parent.getparent()
-    known.update(dict.fromkeys(passed, answer))
-    return answer
+def _pieces(octets: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the octets in pieces of at most 8 KB, with the line of each."""
+    if octets.count(b"\n") > _MOST_LINES:
+        line = 1
+        for piece in _cut(octets):
+            yield line, piece
+            line += piece.count(b"\n")
+        return
+    for line, part in enumerate(octets.split(b"\n"), 1):
+        if len(part) < _PIECE:
+            yield line, part + b"\n"
+        else:
+            for piece in _cut(part + b"\n"):
+                yield line, piece
 
 
-def _attribute(element: Any, name: str) -> str:
-    return str(element.get(name, "")).strip()
-
-
-def _link(element: Any, in_head: bool) -> Link:
-    return Link(
-        tuple(_attribute(element, "rel").lower().split()),
-        _attribute(element, "type").lower(),
-        _attribute(element, "href"),
-        in_head,
-        element.sourceline or 0,
-    )
+def _cut(octets: bytes) -> Iterator[bytes]:
+    return (octets[start : start + _PIECE] for start in range(0, len(octets), _PIECE))

@@ -42,7 +42,7 @@ _HTTP_EQUIV: Final = ("x-robots-tag", "robots-tag")
 _DOCUMENT_STATE: Final = "document-state"
 _URL: Final = "url"
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
-_MOST_TEXT: Final = 64 * 1024
+_MOST_TEXT: Final = 32 * 1024
 """Characters of all metas together that are read."""
 
 
@@ -61,7 +61,7 @@ def read(
     if markup is not None and (whole or markup.may_name(_ROBOTS, *tokens)):
         reading.page(markup)
         if whole and markup.holds("data-nosnippet"):
-            line = markup.line_of_first(("span", "div", "section"), "data-nosnippet")
+            line = markup.line_of_nosnippet
             if line is not None:
                 reading.reported("data-nosnippet", None, "data-nosnippet", line)
     return reading.result

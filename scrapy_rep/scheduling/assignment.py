@@ -4,8 +4,10 @@ For each queue that is open, most urgent first:
 
 1. Its host is busy, or its interval is not over: the queue is blocked until that changes.
 2. Its slot has no room: the queue is blocked until a request of the slot ends.
-3. A place is free: the first request goes.
-4. No place is free: no other request can go either.
+3. No place is free: no other request can go either.
+4. Its host has yet to be granted a turn by the store that the workers share: the queue is blocked
+   until the store has answered (:mod:`scrapy_rep.scheduling.shared_pace`).
+5. The first request goes.
 
 If nothing went, and nothing moves at all, what holds the places may wait for a request that is
 ready. Then the most urgent one goes without a place or room, but never before its host is due.
@@ -61,18 +63,20 @@ class Assignment:
         gone = False
         while (queue := self._ready.first_open()) is not None:
             host = self._hosts.get(queue.host)
-            if host is not None and not host.has_room(now):
+            if host is not None and not host.is_due(now):
                 self._ready.block_by_host(queue)
                 if not host.busy:
                     heappush(self._due, (host.due, host.name))
             elif queue.slot.room <= 0:
                 self._ready.block_by_slot(queue)
-            elif free > 0:
+            elif free <= 0:
+                break
+            elif host is None or host.has_turn(now):
                 free -= 1
                 gone = True
                 send(self._ready.pop(queue), host)
             else:
-                break
+                self._ready.block_by_host(queue)
         if not gone and self._is_stuck(now):
             self._send_in_spite(now, send)
 

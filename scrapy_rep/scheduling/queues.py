@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from heapq import heappop, heappush
 from itertools import count
+from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
 from twisted.internet.defer import Deferred
@@ -61,13 +62,14 @@ class Slot:
 class Waiting:
     """One request that waits. ``going`` fires when it may go on; ``lent`` is its extra place."""
 
-    __slots__ = ("going", "host", "is_over", "lent", "order", "request", "slot")
+    __slots__ = ("going", "host", "is_over", "lent", "order", "ready_at", "request", "slot")
 
     def __init__(self, request: Request, slot: Slot, host: str):
         self.request = request
         self.slot = slot
         self.host = host
         self.order: Order = (-request.priority, next(_NUMBERS))
+        self.ready_at = float("inf")
         self.lent = False
         self.is_over = False
         self.going: Deferred[bool] = Deferred()
@@ -145,6 +147,7 @@ class ReadyQueues:
             self._of_slot[waiting.slot.key] += 1
             self._of_host[waiting.host] += 1
         queue.slot = waiting.slot
+        waiting.ready_at = monotonic()
         heappush(queue.heap, (waiting.order, waiting))
         if queue.is_open and queue.first is waiting:
             self._offer(queue)

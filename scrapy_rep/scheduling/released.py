@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduling.places import Places
     from scrapy_rep.scheduling.queues import ReadyQueues, Slot, Waiting
     from scrapy_rep.scrapy_internals import ScrapyInternals
+    from scrapy_rep.stats import RepStats
 
 _MOMENT = 1.0
 """Seconds for which a request in transit has the turn of its host, at least."""
@@ -69,6 +70,7 @@ class Released:
         look: Callable[[], None],
         fail: Callable[[Exception], None],
         resumed: bool,
+        stats: RepStats,
     ):
         self._signals = crawler.signals
         self._inside = inside
@@ -77,6 +79,7 @@ class Released:
         self._places = places
         self._look = look
         self._fail = fail
+        self._stats = stats
         self._transit: dict[Request, _Transit] = {}
         self._leaving: dict[Request, str] = {}
         self._doubtful: dict[Request, _Doubt] = {}
@@ -84,6 +87,8 @@ class Released:
         self._turn = 0
         self._began = monotonic() if resumed else NEVER
         self.moved = 0.0
+        if hosts.shared is not None:
+            hosts.shared.attach(self.open_host, ready.has_host, fail)
 
     def __bool__(self) -> bool:
         return bool(self._transit or self._leaving or self._doubtful)
@@ -96,7 +101,7 @@ class Released:
     def add(self, waiting: Waiting, host: PacedHost | None) -> None:
         """Follow a request that goes now."""
         if host is not None:
-            host.busy.add(waiting.request)
+            self._stats.waited_for_pace(host.begin(waiting))
         self._transit[waiting.request] = _Transit(
             waiting.slot, waiting.host, monotonic(), self._turn
         )
@@ -141,6 +146,7 @@ class Released:
         ``held`` are requests that have yet to go.
         """
         host = self._hosts.add(name, least, self._ready.has_host)
+        self._stats.paced_host()
         host.ended = self._began
         slots = self._inside.download_slots.requests & self._inside.capacity.requests
         others = slots - held - self._transit.keys() - self._places.fetches
@@ -230,6 +236,8 @@ class Released:
         self._transit.clear()
         self._leaving.clear()
         self._doubtful.clear()
+        if self._hosts.shared is not None:
+            self._hosts.shared.close()
         self.rest()
 
     def _is_long_ago(self, transit: _Transit, now: float) -> bool:

@@ -6,7 +6,7 @@ A request that waits is in one of these states:
 - *ready*: its rules are known and allow it. :meth:`WaitingRoom.turn` begins this state. The request
   now lacks at most three things: a place among ``CONCURRENT_REQUESTS``, room in its downloader
   slot, and, if its host asks for a pace, the end of the interval with nothing of that host under
-  way. :class:`ReadyQueues` keeps it by what it lacks.
+  way in any worker that shares the store. :class:`ReadyQueues` keeps it by what it lacks.
 - *in transit*: it was let go, and has yet to reach its slot. Other middlewares may hold it up, or
   answer it from a cache, so that it never gets there. It has the turn of its host for one second at
   least. If it comes later, :meth:`WaitingRoom.arrive` sends it back to *ready*, at the last step
@@ -121,6 +121,7 @@ class WaitingRoom:
             self._look,
             self._distrust,
             resumed,
+            stats,
         )
         self._assignment = Assignment(inside, hosts, self._places, self._ready, self._released)
         self._held: set[Request] = set()
@@ -234,8 +235,8 @@ class WaitingRoom:
         host = self._hosts.get(name)
         if host is None:
             host = self._released.begin_pace(name, least, self._held | {request})
-            if not self._inside.passage.exists and self._fault is None:
-                self._distrust(UnknownScrapyError(_NO_PASSAGE))
+            if self._fault is not None or not self._inside.passage.exists:
+                self._distrust(self._fault or UnknownScrapyError(_NO_PASSAGE))
         before = host.asked_by(asker)
         host.ask(asker, pace, idle=not self._ready.has_host(name))
         self._hosts.touch(host)
@@ -269,9 +270,7 @@ class WaitingRoom:
     def _begin(self, request: Request) -> Waiting:
         self._released.take_back(request)
         download_slot = self._inside.download_slots.of(request)
-        slot = self._slots.get(download_slot.key)
-        if slot is None:
-            slot = self._slots[download_slot.key] = Slot(download_slot)
+        slot = self._slots.setdefault(download_slot.key, Slot(download_slot))
         slot.enter(request)
         self._held.add(request)
         self._places.waiting += 1
@@ -347,6 +346,8 @@ class WaitingRoom:
             if now > self._released.moved + _QUIET or not self._inside.download_slots.exist:
                 self._released.look_again()
             self._assignment.run(now, send)
+            if self._hosts.shared is not None:
+                self._hosts.shared.settle(now)
             self._lend()
             self._plan(now)
             self._rest()
@@ -390,6 +391,9 @@ class WaitingRoom:
 
     def _distrust(self, error: Exception) -> None:
         """From now on refuse requests to hosts that ask for a pace: it could not be kept."""
-        self._fault = error
-        self._fail(error)
-        self._stats.own_fault("The pace of a site", error)
+        if self._fault is None:
+            self._fault = error
+            self._stats.own_fault("The pace of a site", error)
+        for waiting in list(self._awaiting):
+            if self._hosts.get(waiting.host) is not None and not waiting.going.called:
+                waiting.going.errback(error)

@@ -1,4 +1,4 @@
-"""A circuit breaker: a server or a file that fails again and again is left alone for a while.
+"""A circuit breaker: a server or a file that keeps failing is left alone for a while.
 
 After a few failures in a row the breaker opens and refuses all attempts at once. After a pause it
 lets one attempt through. If that fails, the next pause begins; if it succeeds, the breaker closes.

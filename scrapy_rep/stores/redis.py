@@ -49,6 +49,7 @@ from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis_client import Client, Command, open_client
 from scrapy_rep.stores.redis_pool import RedisPool
 from scrapy_rep.stores.redis_scan import RedisScan
+from scrapy_rep.stores.redis_turns import RedisTurns
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
 from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry, useful_until
 
@@ -148,7 +149,7 @@ return 0
 _DELETE = "return redis.call('DEL', KEYS[1])"
 
 
-class RedisStore(Store):
+class RedisStore(RedisTurns, Store):
     """The entries on the server that ``uri`` names (:class:`scrapy_rep.stores.redis_uri.RedisUri`).
 
     ``keep`` is how many seconds a last good copy is of use. All keys begin with ``prefix``.
@@ -251,7 +252,7 @@ class RedisStore(Store):
             yield from scan.leases(start)
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it. Raises ``StoreError``."""
+        """End the lease on ``authority``, whichever worker holds it. Raises ``StoreError``."""
         self._run(_DELETE, authority, self._lease_key(authority))
 
     @contextmanager

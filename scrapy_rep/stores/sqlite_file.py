@@ -300,7 +300,8 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 def _is_prepared(writer: sqlite3.Connection) -> bool:
     names = {name for (name,) in writer.execute("SELECT name FROM sqlite_master")}
-    return {b"parts", b"parts_until", b"fetch_leases", b"entries", b"entries_dated"} <= names
+    ours = {b"parts", b"parts_until", b"fetch_leases", b"entries", b"entries_dated"}
+    return ours | {b"host_turns", b"host_turns_until", b"turn_memory"} <= names
 
 
 def _switch_to_wal(writer: sqlite3.Connection, patience: float) -> None:

@@ -13,4 +13,10 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS entries (authority TEXT PRIMARY KEY, dated REAL NOT NULL,"
     " octets BLOB NOT NULL) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS entries_dated ON entries (dated)",
+    "CREATE TABLE IF NOT EXISTS host_turns (prefix TEXT NOT NULL, host TEXT NOT NULL,"
+    " token TEXT NOT NULL, since REAL NOT NULL, interval REAL NOT NULL, until REAL NOT NULL,"
+    " PRIMARY KEY (prefix, host)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS host_turns_until ON host_turns (until)",
+    "CREATE TABLE IF NOT EXISTS turn_memory (prefix TEXT PRIMARY KEY, since REAL NOT NULL)"
+    " WITHOUT ROWID",
 )

@@ -219,7 +219,7 @@ class Tables:
                 yield Lease(authority, _text(token), float(seconds))
 
     def break_lease(self, write: Transaction, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it."""
+        """End the lease on ``authority``, even if another worker holds it."""
         write.run(_BREAK, self._prefix, str(authority))
 
     def expire(self, write: Transaction, now: float) -> int:

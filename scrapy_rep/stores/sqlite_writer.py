@@ -25,6 +25,7 @@ from scrapy_rep.stores.sqlite_file import Database
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_tidying import Tidier
 from scrapy_rep.stores.sqlite_transaction import DamagedError
+from scrapy_rep.stores.sqlite_turns import TurnStep
 
 logger = logging.getLogger(__name__)
 
@@ -125,8 +126,16 @@ class Writer:
             self._note()
             self._queue.released.append((authority, token))
 
+    def turn(self, step: TurnStep) -> None:
+        """Take, renew or end a turn, soon. Raises ``StoreError`` while nothing can be written."""
+        with self._wake:
+            if self._breaker.open:
+                raise StoreError(str(self._trouble))
+            self._note(hurry=True)
+            self._queue.turns.append(step)
+
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it."""
+        """End the lease on ``authority``, even if another worker holds it."""
         with self._wake:
             self._note()
             self._queue.broken.add(authority)

@@ -1,7 +1,7 @@
 """What a store holds, as its operator sees it: entries with the refusals of all crawlers, leases.
 
-A crawl asks a store for one entry at a time, and sees its own refusal alone. Whoever looks after a
-store wants to see everything: :class:`StoredEntry` and :class:`Lease` are what
+A crawl asks a store for one entry at a time, and sees its own refusal alone. An operator
+wants to see everything: :class:`StoredEntry` and :class:`Lease` are what
 :meth:`scrapy_rep.stores.base.Store.scan` and :meth:`~scrapy_rep.stores.base.Store.leases` yield.
 """
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import doctest
+import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from scrapy.settings import Settings
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.stores import open_store
 from tests.crawl.harness import settings_of, within
 from tests.crawl.logtap import LogTap
 from tests.docs.pages import DOCS, PAGES, block_with, blocks, executed, name_of
@@ -182,3 +185,21 @@ def test_store_example_keeps_an_entry(tmp_path: Path, monkeypatch: pytest.Monkey
     assert again.get(authority) == entry
     assert again.get(authority_of("http://example.org/")) is None
     again.close()
+
+
+def test_programs_for_a_store_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is kept is counted, listed and written as lines of JSON."""
+    names = executed(block_with("def save(uri, path)"))
+    uri = f"sqlite://{tmp_path / 'robots.db'}"
+    store = open_store(uri)
+    answer = Answer(status=200, body=b"User-agent: *\n", fetched_at=time.time())
+    store.put(authority_of("https://example.org/"), Entry(answer))
+    store.put(authority_of("https://shop.test/"), Entry(answer))
+    store.close()
+    names["report"](uri)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "2 authorities, 1 of them on example.*"
+    assert second in ("https://example.org 0 s old", "https://example.org 1 s old")
+    names["save"](uri, tmp_path / "saved.jsonl")
+    saved = [json.loads(line) for line in (tmp_path / "saved.jsonl").read_text().splitlines()]
+    assert {entry["authority"] for entry in saved} == {"https://example.org", "https://shop.test"}

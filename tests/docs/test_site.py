@@ -55,7 +55,7 @@ def test_tables_are_those_by_which_is_decided(site: Path) -> None:
     """RFC 9309 section 2.3.1: each row is there."""
     page = (site / "explanation" / "verdict.html").read_text("utf-8")
     words = [meaning.value for _, _, meaning, _ in STATUS_MEANINGS]
-    words += [transition.effect for transition in TRANSITIONS.values()]
+    words += [row.effect for row in TRANSITIONS.values()]
     words += [state.value for state in DECISIONS]
     assert [word for word in words if f"<p>{word}</p>" not in page] == []
 

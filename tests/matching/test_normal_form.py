@@ -31,11 +31,28 @@ FORM = form_of(PROFILES["rfc9309"])
         ("https://e.org/\ud800", "/\xed\xa0\x80"),
         ("https://e.org/a b%20c", "/a b c"),
         ("https://e.org;a", "/;a"),
+        ("https://e.org", "/"),
+        ("?a/b", "/?a/b"),
+        (";a/b", "/;a/b"),
+        ("://e.org/a", "/a"),
+        ("e.org/a://b/c", "/a://b/c"),
+        ("e.org?u=http://e.org/a", "/?u=http://e.org/a"),
+        ("e.org", "/"),
+        ("/a#b", "/a"),
+        ("/a?#b", "/a?"),
     ],
 )
 def test_uris_have_one_normal_form(uri: str, path: str) -> None:
     """RFC 9309 section 2.2.2: what the standard holds equal is the same text."""
     assert match_path(uri, FORM) == path
+
+
+def test_a_uri_that_is_taken_as_it_is_may_lack_its_scheme() -> None:
+    """Profile google: ``//e.org/a`` names an authority; elsewhere it is a path."""
+    as_it_is = form_of(PROFILES["google"])
+    assert match_path("//e.org/a", as_it_is) == "/a"
+    assert match_path("//e.org/a", FORM) == "//e.org/a"
+    assert match_path("/%61", as_it_is) == "/%61"
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,7 @@ def test_more_than_a_few_patterns_are_worth_an_index(pattern: str) -> None:
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
+        (["\t/a", "/b"], (["/a", "/b"], [], True)),
         (["/a", "/b "], (["/a", "/b"], [], True)),
         (["\t/a # x", "#", "", "  "], (["/a"], [], True)),
         (["/a*", "/b$", "/c", "/a*"], (["/a*", "/b$", "/c", "/a*"], ["/a*", "/b$"], True)),
