@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.gate import LookUp
     from scrapy_rep.protocol.robotstxt import Verdict
 
 
@@ -123,7 +124,14 @@ class RepDownloaderMiddleware:
         not an absolute URL, for an http or https URL without a usable host, and for an agent
         without a name.
         """
-        return await self._gate.explain(url, None if agent is None else product_tokens(agent))
+        return (await self.look_up(url, agent)).verdict
+
+    async def look_up(self, url: str, agent: str | Sequence[str] | None = None) -> LookUp:
+        """Return the verdict on ``url`` with the agent, the authority, and what is known of it.
+
+        Fetches and raises as :meth:`explain` does.
+        """
+        return await self._gate.look_up(url, None if agent is None else product_tokens(agent))
 
     def cache_info(self) -> dict[str, int]:
         """Return what is known and under way: authorities, octets, fetches, waiting requests."""

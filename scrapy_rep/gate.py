@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from scrapy.exceptions import IgnoreRequest
 
@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 """What an absolute URL begins with (RFC 3986 section 3.1)."""
+
+
+class LookUp(NamedTuple):
+    """A verdict, the agent it is for, and what is known of the authority that governs the URL."""
+
+    verdict: Verdict
+    agent: tuple[str, ...]
+    authority: Authority | None
+    known: Known | None
 
 
 class Gate:
@@ -155,16 +164,21 @@ class Gate:
         Raises ``ValueError`` for text that is not an absolute URL, and for an http or https URL
         without a usable host.
         """
+        return (await self.look_up(url, agent)).verdict
+
+    async def look_up(self, url: str, agent: tuple[str, ...] | None = None) -> LookUp:
+        """Return the verdict on a URL, and what it rests on; raises what :meth:`explain` does."""
         authority = authority_of(url)
+        agent = agent or self._identity.default
         if authority is None:
             if not _SCHEME.match(url):
                 raise ValueError("not an absolute URL: it has no scheme")
-            return Verdict(allowed=True, reason="no robots.txt governs this scheme")
-        agent = agent or self._identity.default
+            verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
+            return LookUp(verdict, agent, None, None)
         known = await self._cache.lookup(authority, None)
         verdict = known.verdict(authority, url, agent)
         refusal = self._politeness.refusal(authority, known, agent) if verdict.allowed else None
-        return verdict if refusal is None else refusal.verdict
+        return LookUp(refusal.verdict if refusal else verdict, agent, authority, known)
 
     def refuse(
         self,

@@ -29,7 +29,7 @@ RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
 PREFERENCES: Final = frozenset({CONTENT_USAGE, CONTENT_SIGNAL})
 
 _KNOWN: Final = {
-    **{written: key for written, key in syntax.KEYS.items()},
+    **syntax.KEYS,
     **dict.fromkeys(RFC9309.misspelt_disallow, syntax.DISALLOW),
     **{key: key for key in (*PREFERENCES, LICENSE)},
 }
@@ -92,7 +92,7 @@ def _read(lines: list[str]) -> Iterator[Line]:
     for number, line in enumerate(lines, 1):
         name, colon, value = line.partition(":")
         key = _SPELLINGS.get(name)
-        if key is not None and "#" not in value:
+        if key is not None and colon and "#" not in value:
             start = len(name) + 2
             stripped = value.lstrip(" \t")
             start += len(value) - len(stripped)
