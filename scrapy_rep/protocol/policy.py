@@ -42,6 +42,12 @@ MIN_LIFETIME = 60.0
 RETRY_AFTER_BOUNDS = (1.0, 86_400.0)
 """Seconds within which a server's ``Retry-After`` is honoured."""
 
+EXPIRED_NOW = -1.0
+"""The lifetime of an answer, and the ``Retry-After`` of a failure, that an operator has ended.
+
+No response has a negative one (:mod:`scrapy_rep.protocol.freshness`).
+"""
+
 REFUSALS = frozenset({401, 403})
 """The statuses by which a server refuses one crawler what it may serve to another."""
 
@@ -198,7 +204,9 @@ def expires_at(answer: Answer, policy: Policy) -> float:
     Seconds since the epoch (RFC 9309 section 2.4).
     """
     life = policy.max_ttl
-    if answer.lifetime is not None:
+    if answer.lifetime is not None and answer.lifetime < 0:
+        life = 0.0
+    elif answer.lifetime is not None:
         life = min(life, max(MIN_LIFETIME, answer.lifetime))
     return answer.fetched_at + life
 
@@ -214,6 +222,8 @@ def retry_at(failure: Failure, policy: Policy) -> float:
 
     The back-off doubles with each failed attempt, and ``Retry-After`` lengthens it.
     """
+    if failure.retry_after is not None and failure.retry_after < 0:
+        return failure.failed_at
     first, longest = policy.unreachable_ttl
     # The exponent is bounded so that a long outage does not overflow the float.
     delay = min(longest, first * 2.0 ** min(failure.count - 1, 30))

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError
+from scrapy_rep.stores.base import PREFIX, Store, StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import check_file
 from scrapy_rep.stores.sqlite_header import ForeignError
+from scrapy_rep.stores.stored import MONTH
 from scrapy_rep.stores.uri import REDIS_SCHEMES, is_ambiguous, shown
 
 __all__ = ["Store", "StoreError", "check_store", "open_store"]

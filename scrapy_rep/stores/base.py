@@ -12,25 +12,29 @@ puts after that never costs what was kept, because a ``put`` merges.
 
 from __future__ import annotations
 
+import heapq
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from concurrent.futures import Future
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from itertools import islice
+from typing import Any, ClassVar
 
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.stores.plain import from_plain, to_plain
+from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry
 
-MONTH = 30 * 86_400.0
-"""Seconds for which a last good copy is worth keeping (RFC 9309 section 2.4 leaves it open)."""
+GET_PATIENCE = 10.0
+"""Seconds for which the methods of an operator wait for a ``get``."""
+
+FLUSH_AFTER = 500
+"""Entries that are changed before an operator's method waits until they are written: fewer than any
+store queues."""
 
 PREFIX = "scrapy_rep"
 """What the keys of a shared store begin with, unless ``REP_STORE_PREFIX`` says otherwise."""
-
-KEEP_CONCLUSIONS = 7 * 86_400.0
-"""Seconds for which an answer without rules is kept: the longest life that any profile gives it."""
-
-KEEP_FAILURES = 86_400.0
-"""Seconds after its last attempt for which the failure streak of an authority is kept."""
 
 
 class StoreError(Exception):
@@ -52,6 +56,8 @@ class Store(ABC):
     """
 
     merges: ClassVar[bool] = False
+    _clock: Callable[[], float] = time.time
+    _keep: float = MONTH
 
     @abstractmethod
     def get(self, authority: Authority, crawler: str = "") -> Entry | Future[Entry | None] | None:
@@ -71,14 +77,6 @@ class Store(ABC):
     def evicted(self) -> int:
         """How many entries this store has dropped to stay within a limit."""
         return 0
-
-    def forget(self, authority: Authority) -> None:
-        """Drop what is kept of ``authority``. Raises :class:`StoreError` if it cannot."""
-        raise StoreError(f"{type(self).__name__} does not forget")
-
-    def __iter__(self) -> Iterator[tuple[Authority, Entry]]:
-        """Yield all that is kept but refusals, in no order; may block. Raises ``StoreError``."""
-        raise StoreError(f"{type(self).__name__} does not list its entries")
 
     def flush(self) -> None:  # noqa: B027 (a default)
         """Return once all puts are written. Raises :class:`StoreError` if one was not."""
@@ -114,14 +112,122 @@ class Store(ABC):
         Raises :class:`StoreError`.
         """
 
+    # For the operator of a store. These may block, and no crawl calls them.
 
-def useful_until(part: Answer | Failure, keep: float = MONTH) -> float:
-    """Return until when a part of an entry is worth keeping, in seconds since the epoch.
+    def scan(self, start: str = "") -> Iterator[StoredEntry]:
+        """Yield each authority whose name or host begins with ``start``, in no order.
 
-    ``keep`` is how many seconds the last good copy is used while robots.txt is unreachable.
-    """
-    if isinstance(part, Failure):
-        return part.failed_at + KEEP_FAILURES
-    if part.body is None:
-        return part.fetched_at + KEEP_CONCLUSIONS
-    return part.fetched_at + max(keep, KEEP_CONCLUSIONS)
+        ``https://example.`` is the beginning of a name, ``example.`` that of a host.
+        Raises :class:`StoreError`.
+        """
+        raise self._cannot("scan")
+
+    def forget(self, authority: Authority) -> None:
+        """Drop what is kept of ``authority``. Raises :class:`StoreError` if it cannot."""
+        raise self._cannot("forget")
+
+    def leases(self, start: str = "") -> Iterator[Lease]:
+        """Yield the leases that are held now, selected as by :meth:`scan`.
+
+        Raises :class:`StoreError`.
+        """
+        if type(self).lease is Store.lease:
+            return iter(())
+        raise self._cannot("leases")
+
+    def break_lease(self, authority: Authority) -> None:
+        """End the lease on ``authority``, whoever holds it. Raises :class:`StoreError`."""
+        if type(self).lease is not Store.lease:
+            raise self._cannot("break_lease")
+
+    def count(self, start: str = "") -> int:
+        """Return how many authorities :meth:`scan` would yield. Raises :class:`StoreError`."""
+        return sum(1 for _ in self.scan(start))
+
+    def find(self, authority: Authority) -> StoredEntry | None:
+        """Return all that is kept of ``authority``, ``None`` if nothing is.
+
+        By default without refusals. Raises :class:`StoreError`.
+        """
+        entry = self.get(authority)
+        if isinstance(entry, Future):
+            try:
+                entry = entry.result(GET_PATIENCE)
+            except (FutureTimeoutError, CancelledError) as error:
+                raise StoreError(f"get did not end: {type(error).__name__}") from None
+        return None if entry is None else StoredEntry(authority, entry)
+
+    def expire(self, authority: Authority) -> bool:
+        """Have the robots.txt of ``authority`` fetched at its next use; keep copy and validators.
+
+        Return False if nothing is kept of it. What another process puts meanwhile is not touched.
+        Raises :class:`StoreError`.
+        """
+        stored = self.find(authority)
+        if stored is None:
+            return False
+        self._put_all(stored.expired())
+        self.flush()
+        return True
+
+    def prune(self, most: int | None = None) -> int:
+        """Forget what is of no more use, then the oldest until at most ``most`` authorities stay.
+
+        Return how many were forgotten. Raises :class:`StoreError`.
+        """
+        now, dropped = self._clock(), list[Authority]()
+        newest: list[tuple[float, Authority]] = []
+        for stored in self.scan():
+            if stored.useful_until(self._keep) <= now:
+                dropped.append(stored.authority)
+            elif most is not None:
+                heapq.heappush(newest, (stored.updated_at, stored.authority))
+                if len(newest) > most:
+                    dropped.append(heapq.heappop(newest)[1])
+        for number, authority in enumerate(dropped, 1):
+            self.forget(authority)
+            if number % FLUSH_AFTER == 0:
+                self.flush()
+        self.flush()
+        return len(dropped)
+
+    def export(self, start: str = "") -> Iterator[dict[str, Any]]:
+        """Yield what :meth:`scan` yields as plain values, each of which fits a line of JSON.
+
+        :mod:`scrapy_rep.stores.plain` describes them. Raises :class:`StoreError`.
+        """
+        return map(to_plain, self.scan(start))
+
+    def import_(self, exported: Iterable[object]) -> int:
+        """Merge what :meth:`export` yielded into what is kept; return how many entries that were.
+
+        What is kept and newer stays. Raises ``ValueError``, one line that names the number of the
+        entry, if one is malformed; those before it are kept. Raises :class:`StoreError`.
+        """
+        numbered = enumerate(exported, 1)
+        number = 0
+        try:
+            while batch := list(islice(numbered, FLUSH_AFTER)):
+                for number, plain in batch:  # noqa: B007 (it is told after the loop)
+                    self._put_all(from_plain(plain))
+                self.flush()
+        except ValueError as error:
+            self.flush()
+            raise ValueError(f"entry {number}: {error}") from None
+        return number
+
+    def _put_all(self, stored: StoredEntry) -> None:
+        authority, entry = stored.authority, stored.entry
+        if not self.merges:
+            kept = self.find(authority)
+            merged = merge(kept.entry if kept else None, entry, self._clock())
+            if merged != Entry():
+                self.put(authority, merged)
+            return
+        if entry != Entry():
+            self.put(authority, entry)
+        for crawler, refusal in stored.refusals.items():
+            self.put(authority, Entry(refusal=refusal), crawler)
+
+    def _cannot(self, method: str) -> StoreError:
+        return StoreError(f"{type(self).__name__} has no method {method}")

@@ -33,6 +33,7 @@ from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.protocol.policy import REFUSALS
 from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.stored import StoredEntry
 
 MAGIC = b"REP\x02"
 """The first octets of each part; the last of them is the version."""
@@ -42,6 +43,9 @@ MAX_INFLATED = 16 * 1024 * 1024
 
 ANSWER, FAILURE = "answer", "failure"
 """The names of the parts that all crawlers share."""
+
+_REFUSAL = "refusal "
+"""What the name of the part begins with that holds the refusal of one crawler."""
 
 _MAGIC_1 = b"REP\x01"
 _HEAD = Struct(">4sdI8s")
@@ -80,7 +84,7 @@ _WORDS = (
 
 def refusal_of(crawler: str) -> str:
     """Return the name of the part that holds the refusal of one crawler."""
-    return f"refusal {crawler}"
+    return f"{_REFUSAL}{crawler}"
 
 
 def part_key(authority: Authority, part: str) -> str:
@@ -164,6 +168,20 @@ def decode_parts(
         decode_failure(part_key(authority, FAILURE), parts.get(FAILURE, b"")),
     )
     return entry if entry != Entry() else None
+
+
+def decode_all(authority: Authority, parts: Mapping[str, bytes]) -> StoredEntry | None:
+    """Return the entry and the refusals of all crawlers, ``None`` if no part is readable."""
+    refusals = {}
+    for name, octets in parts.items():
+        if name.startswith(_REFUSAL):
+            refusal = decode_answer(part_key(authority, name), octets)
+            if refusal is not None:
+                refusals[name.removeprefix(_REFUSAL)] = refusal
+    entry = decode_parts(authority, parts)
+    if entry is None and not refusals:
+        return None
+    return StoredEntry(authority, entry or Entry(), refusals)
 
 
 def decode_v1(authority: Authority, octets: bytes) -> Entry | None:

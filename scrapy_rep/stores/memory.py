@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry, merge
 from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.codec import decode_parts, encode_parts
+from scrapy_rep.stores.codec import decode_all, decode_parts, encode_parts
+from scrapy_rep.stores.stored import StoredEntry, beginnings
 
 OVERHEAD = 500
 """Octets that an entry takes besides its own: the authority, its objects, a place in the table."""
@@ -82,21 +83,29 @@ class MemoryStore(Store):
         with self._lock:
             self._drop(authority)
 
-    def __iter__(self) -> Iterator[tuple[Authority, Entry]]:
+    def scan(self, start: str = "") -> Iterator[StoredEntry]:
         """Yield what is kept now, the least recently used first."""
+        names = beginnings(start)
         with self._lock:
-            kept = [(authority, dict(parts)) for authority, parts in self._kept.items()]
+            kept = [
+                (authority, dict(parts))
+                for authority, parts in self._kept.items()
+                if str(authority).startswith(names)
+            ]
         for authority, parts in kept:
-            entry = decode_parts(authority, parts)
-            if entry is not None:
-                yield authority, entry
+            stored = decode_all(authority, parts)
+            if stored is not None:
+                yield stored
+
+    def find(self, authority: Authority) -> StoredEntry | None:
+        """Return all that is kept of ``authority``, ``None`` if nothing is."""
+        with self._lock:
+            parts = dict(self._kept.get(authority, {}))
+        return decode_all(authority, parts)
 
     def __contains__(self, authority: Authority) -> bool:
         """Return whether anything is kept of ``authority``."""
         return authority in self._kept
-
-    def __len__(self) -> int:
-        return len(self._kept)
 
     def _drop(self, authority: Authority) -> dict[str, bytes]:
         parts = self._kept.pop(authority, {})

@@ -21,22 +21,20 @@ No look-up takes longer than :data:`PATIENCE`, whatever the server or the name s
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from threading import Lock
 from typing import Any
 
 import redis
 
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
-from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError, useful_until
+from scrapy_rep.stores.base import PREFIX, Store, StoreError
 from scrapy_rep.stores.circuit_breaker import Breaker
 from scrapy_rep.stores.codec import (
     ANSWER,
@@ -47,9 +45,11 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     refusal_of,
 )
-from scrapy_rep.stores.redis_client import Client, Command, open_client, values
+from scrapy_rep.stores.redis_client import Client, Command, open_client
 from scrapy_rep.stores.redis_pool import RedisPool
+from scrapy_rep.stores.redis_scan import RedisScan
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
+from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry, useful_until
 
 PATIENCE = 1.0
 """Seconds within which a look-up is answered or has failed.
@@ -65,7 +65,7 @@ PUT_PATIENCE = 5.0
 """Seconds within which a put, a renewal or a release is done or has failed, queueing included."""
 
 LIST_PATIENCE = 10.0
-"""Seconds for each step of an iteration, and for a flush."""
+"""Seconds for each step of a scan, and for a flush."""
 
 CLOSE_PATIENCE = 1.0
 """Seconds for which ``close`` waits for the server, and again for its threads."""
@@ -78,7 +78,6 @@ MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
 
 _PREFIX_1 = f"{PREFIX}:1:"
 _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
-_LIST_BATCH = 500
 
 _ClusterError = redis.exceptions.RedisClusterException
 _log = logging.getLogger(__name__)
@@ -230,13 +229,39 @@ class RedisStore(Store):
         """End the lease that ``token`` stands for, if it still does."""
         self._run(_RELEASE, authority, self._lease_key(authority), token)
 
-    def __iter__(self) -> Iterator[tuple[Authority, Entry]]:
-        """Yield what is on the server, over separate connections. Raises ``StoreError``."""
+    def scan(self, start: str = "") -> Iterator[StoredEntry]:
+        """Flush, and yield what is on the servers. Raises ``StoreError``."""
+        with self._scanning() as scan:
+            yield from scan.entries(start)
+
+    def count(self, start: str = "") -> int:
+        """Flush, and count the keys on the servers. Raises ``StoreError``."""
+        with self._scanning() as scan:
+            return scan.count(start)
+
+    def find(self, authority: Authority) -> StoredEntry | None:
+        """Flush, and return all that the server holds of ``authority``. Raises ``StoreError``."""
+        with self._scanning() as scan:
+            return scan.find(self._key(authority), authority)
+
+    def leases(self, start: str = "") -> Iterator[Lease]:
+        """Flush, and yield the leases on the servers. Raises ``StoreError``."""
+        with self._scanning() as scan:
+            yield from scan.leases(start)
+
+    def break_lease(self, authority: Authority) -> None:
+        """End the lease on ``authority``, whoever holds it. Raises ``StoreError``."""
+        self._run(_DELETE, authority, self._lease_key(authority))
+
+    @contextmanager
+    def _scanning(self) -> Iterator[RedisScan]:
+        """Open separate connections, so that a long pass delays no look-up."""
         self.flush()
         client: Client | None = None
+        entries_v1 = _PREFIX_1 if self._reads_v1 else ""
         try:
             client = open_client(self._uri.parts, LIST_PATIENCE)
-            yield from self._list(client)
+            yield RedisScan(client, f"{self._prefix}:2:", f"{self._prefix}:lease:", entries_v1)
         # The last two: redis-py checks the options of TLS only when it connects.
         except (redis.RedisError, _ClusterError, OSError, TypeError, ValueError) as error:
             raise StoreError(self._uri.describe(error)) from None
@@ -308,29 +333,6 @@ class RedisStore(Store):
             with self._noting():  # if it fails, the lease expires
                 self.release(authority, token)
 
-    def _list(self, client: Client) -> Iterator[tuple[Authority, Entry]]:
-        fields = [ANSWER, FAILURE]
-        start, seen = f"{self._prefix}:2:", set[Authority]()
-        for keys in _batches(client, start):
-            replies = values(client, [("HMGET", key, *fields) for key in keys])
-            for key, reply in zip(keys, replies, strict=True):
-                authority = _authority(key[len(start) :])
-                if authority is not None and authority not in seen:
-                    seen.add(authority)
-                    entry = decode_parts(authority, _parts(fields, reply))
-                    if entry is not None:
-                        yield authority, entry
-        for keys in _batches(client, _PREFIX_1) if self._reads_v1 else ():
-            for key, reply in zip(
-                keys, values(client, [("GET", key) for key in keys]), strict=True
-            ):
-                authority = _authority(key[len(_PREFIX_1) :])
-                if authority is not None and authority not in seen and isinstance(reply, bytes):
-                    seen.add(authority)
-                    entry = decode_v1(authority, reply)
-                    if entry is not None:
-                        yield authority, entry
-
     def _note(self, future: Future[Any]) -> None:
         with self._noting():
             future.result()
@@ -377,16 +379,3 @@ def _number(reply: Any) -> int:
     if not isinstance(reply, int):
         raise StoreError(_WRONG_TYPE)
     return reply
-
-
-def _batches(client: Client, start: str) -> Iterator[list[bytes]]:
-    """Yield the keys that begin with ``start``, some hundred at a time."""
-    keys = client.keys(re.sub(r"([*?\[\]^\\])", r"\\\1", start) + "*")
-    while batch := list(islice(keys, _LIST_BATCH)):
-        yield batch
-
-
-def _authority(text: bytes) -> Authority | None:
-    """Return the authority that a key ends in, in a cluster in braces."""
-    name = text.decode("utf-8", "replace")
-    return authority_of(name[1:-1] if name.startswith("{") else name)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import MONTH, PREFIX, Store, StoreError
+from scrapy_rep.stores.base import PREFIX, Store, StoreError
 from scrapy_rep.stores.sqlite_batch import Batch
 from scrapy_rep.stores.sqlite_file import START_PATIENCE, Database
 from scrapy_rep.stores.sqlite_header import ForeignError
@@ -31,6 +31,7 @@ from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_tidying import Tidier
 from scrapy_rep.stores.sqlite_transaction import DamagedError
 from scrapy_rep.stores.sqlite_writer import Writer
+from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry
 
 SLOW_READ = 0.0005
 """Seconds after which a look-up counts as slow: it read from the disk, not from a cache."""
@@ -63,6 +64,8 @@ class SqliteStore(Store):
         machine_clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
+        self._machine_clock = machine_clock
+        self._keep = keep
         # Its log, and damaged files, lie beside the file itself, not beside a link to it.
         self._database = Database(Path(os.path.realpath(path)))
         self._tables = Tables(prefix, keep)
@@ -146,10 +149,30 @@ class SqliteStore(Store):
         self._check()
         self._writer.release(authority, token)
 
-    def __iter__(self) -> Iterator[tuple[Authority, Entry]]:
+    def scan(self, start: str = "") -> Iterator[StoredEntry]:
         """Flush, and yield what is in the file. Raises ``StoreError``."""
         self.flush()
-        return self._tables.list(self._database.rows)
+        return self._tables.scan(self._database.rows, start)
+
+    def count(self, start: str = "") -> int:
+        """Flush, and count what is in the file. Raises ``StoreError``."""
+        self.flush()
+        return self._tables.count(self._database.rows, start)
+
+    def find(self, authority: Authority) -> StoredEntry | None:
+        """Flush, and return all that the file holds of ``authority``. Raises ``StoreError``."""
+        self.flush()
+        return next(self._tables.between(self._database.rows, str(authority), str(authority)), None)
+
+    def leases(self, start: str = "") -> Iterator[Lease]:
+        """Flush, and yield the leases in the file. Raises ``StoreError``."""
+        self.flush()
+        return self._tables.leases(self._database.rows, start, self._machine_clock())
+
+    def break_lease(self, authority: Authority) -> None:
+        """End the lease on ``authority``, whoever holds it. Raises ``StoreError``."""
+        self._check()
+        self._writer.break_lease(authority)
 
     def flush(self) -> None:
         """Return once the file holds all that was put. Raises ``StoreError`` if it does not."""

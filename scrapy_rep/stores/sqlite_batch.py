@@ -19,7 +19,7 @@ PUTS_AT_ONCE = 256
 
 @dataclass
 class Batch:
-    """What the writer is to do: forget, then put, then renew and release, then lease.
+    """What the writer is to do: forget, put, renew, release and break leases, then grant them.
 
     In that order a lease is seen to end only after what its holder put is seen. ``entries`` are
     those of each crawler by authority, merged as they come, so that each authority takes one place.
@@ -29,11 +29,19 @@ class Batch:
     entries: dict[Authority, dict[str, Entry]] = field(default_factory=dict)
     renewed: list[tuple[Authority, str, float]] = field(default_factory=list)
     released: list[tuple[Authority, str]] = field(default_factory=list)
+    broken: set[Authority] = field(default_factory=set)
     leases: list[tuple[Authority, float, Future[str | None]]] = field(default_factory=list)
     octets: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.forgotten or self.entries or self.renewed or self.released or self.leases)
+        return bool(
+            self.forgotten
+            or self.entries
+            or self.renewed
+            or self.released
+            or self.broken
+            or self.leases
+        )
 
     def put(self, authority: Authority, entry: Entry, crawler: str, now: float) -> None:
         """Merge ``entry`` with what is already queued."""
@@ -80,6 +88,7 @@ class Batch:
                 self.put(authority, entry, crawler, now)
         self.renewed += newer.renewed
         self.released += newer.released
+        self.broken |= newer.broken
         self.leases += newer.leases
 
     def copy_of(self, authority: Authority) -> Batch:
@@ -113,6 +122,8 @@ class Batch:
                     tables.renew(transaction, authority, token, seconds, clock)
                 for authority, token in self.released:
                     tables.release(transaction, authority, token)
+                for authority in self.broken:
+                    tables.break_lease(transaction, authority)
             tokens = self._lease(transaction, tables, clock)
         self._written(chunk, tokens, last)
         return fault
@@ -130,6 +141,7 @@ class Batch:
         if last:
             self.renewed.clear()
             self.released.clear()
+            self.broken.clear()
         for (_, _, future), token in zip(self.leases, tokens, strict=True):
             with suppress(InvalidStateError):  # cancelled meanwhile
                 future.set_result(token)

@@ -21,16 +21,24 @@ from typing import Any
 
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import Entry, merge
-from scrapy_rep.stores.base import KEEP_CONCLUSIONS, PREFIX, StoreError, useful_until
+from scrapy_rep.stores.base import PREFIX, StoreError
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,
+    decode_all,
     decode_parts,
     decode_v1,
     encode_parts,
     refusal_of,
 )
 from scrapy_rep.stores.sqlite_transaction import Transaction
+from scrapy_rep.stores.stored import (
+    KEEP_CONCLUSIONS,
+    Lease,
+    StoredEntry,
+    beginnings,
+    useful_until,
+)
 
 LONGEST_LEASE = 3_600.0
 """Seconds for which a lease may be granted; one that claims to last longer is void."""
@@ -59,14 +67,21 @@ _READ = (
     " WHERE prefix = ? AND authority = ? AND part IN ('answer', 'failure', ?)"
 )
 _READ_V1 = "SELECT octets FROM entries WHERE authority = ?"
-_LIST = (
+_SCAN = (
     "SELECT authority, part, octets FROM parts"
-    " WHERE prefix = ? AND part IN ('answer', 'failure') ORDER BY authority"
+    " WHERE prefix = ? AND authority >= ? AND authority <= ? ORDER BY authority"
 )
-_LIST_V1 = (
-    "SELECT authority, octets FROM entries"
-    " WHERE authority NOT IN (SELECT authority FROM parts WHERE prefix = ?)"
+_SCAN_V1 = (
+    "SELECT authority, octets FROM entries WHERE authority >= ? AND authority <= ?"
+    " AND authority NOT IN (SELECT authority FROM parts WHERE prefix = ?)"
 )
+_COUNT = (
+    "SELECT COUNT(DISTINCT authority) FROM parts"
+    " WHERE prefix = ? AND authority >= ? AND authority <= ?"
+)
+_COUNT_V1 = _SCAN_V1.replace("authority, octets", "COUNT(*)", 1)
+_LAST = "\U0010ffff"
+"""Sorts behind every character of an authority."""
 _PUT = (
     "INSERT INTO parts VALUES (?, ?, ?, ?, ?) ON CONFLICT (prefix, authority, part)"
     " DO UPDATE SET until = excluded.until, octets = excluded.octets"
@@ -81,6 +96,11 @@ _LEASE = "INSERT INTO fetch_leases VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 _RENEW = (
     "UPDATE fetch_leases SET since = ?, until = ? WHERE prefix = ? AND authority = ? AND token = ?"
 )
+_LEASES = (
+    "SELECT authority, token, until - ? FROM fetch_leases"
+    " WHERE prefix = ? AND since <= ? AND until > ? AND until <= since + ?"
+)
+_BREAK = "DELETE FROM fetch_leases WHERE prefix = ? AND authority = ?"
 _RELEASE = "DELETE FROM fetch_leases WHERE prefix = ? AND authority = ? AND token = ?"
 
 _EXPIRE = (
@@ -117,20 +137,35 @@ class Tables:
         readable = sum(part is not None for part in parts)
         return (entry if readable == len(found) else None), False
 
-    def list(self, ask: Ask) -> Iterator[tuple[Authority, Entry]]:
-        """Yield all that is kept but refusals."""
-        for name, rows in groupby(ask(_LIST, self._prefix), lambda row: row[0]):
+    def scan(self, ask: Ask, start: str) -> Iterator[StoredEntry]:
+        """Yield what is kept of the authorities that ``start`` selects, with all refusals."""
+        for first in beginnings(start):
+            yield from self.between(ask, first, first + _LAST)
+
+    def between(self, ask: Ask, first: str, last: str) -> Iterator[StoredEntry]:
+        """Yield what is kept of the authorities from ``first`` to ``last``, in that order."""
+        for name, rows in groupby(ask(_SCAN, self._prefix, first, last), lambda row: row[0]):
             authority = _authority(name)
             if authority is not None:
                 found = {_text(part): octets for _, part, octets in rows if _is_bytes(octets)}
-                entry = decode_parts(authority, found)
-                if entry is not None:
-                    yield authority, entry
-        for name, octets in ask(_LIST_V1, self._prefix) if self._inherits else ():
+                stored = decode_all(authority, found)
+                if stored is not None:
+                    yield stored
+        for name, octets in ask(_SCAN_V1, first, last, self._prefix) if self._inherits else ():
             authority = _authority(name)
             entry = decode_v1(authority, octets) if authority and _is_bytes(octets) else None
             if authority is not None and entry is not None:
-                yield authority, entry
+                yield StoredEntry(authority, entry)
+
+    def count(self, ask: Ask, start: str) -> int:
+        """Return how many authorities ``start`` selects, without reading their rows."""
+        found = 0
+        for first in beginnings(start):
+            last = first + _LAST
+            found += sum(number for (number,) in ask(_COUNT, self._prefix, first, last))
+            if self._inherits:
+                found += sum(number for (number,) in ask(_COUNT_V1, first, last, self._prefix))
+        return found
 
     def put(
         self, write: Transaction, authority: Authority, entry: Entry, crawler: str, now: float
@@ -186,6 +221,18 @@ class Tables:
     def release(self, write: Transaction, authority: Authority, token: str) -> None:
         """End a lease, if ``token`` still holds it."""
         write.run(_RELEASE, self._prefix, str(authority), token)
+
+    def leases(self, ask: Ask, start: str, now: float) -> Iterator[Lease]:
+        """Yield the leases that are held, of the authorities that ``start`` selects."""
+        valid = (now + CLOCK_STEP, now, LONGEST_LEASE)
+        for name, token, seconds in ask(_LEASES, now, self._prefix, *valid):
+            authority = _authority(name)
+            if authority is not None and str(authority).startswith(beginnings(start)):
+                yield Lease(authority, _text(token), float(seconds))
+
+    def break_lease(self, write: Transaction, authority: Authority) -> None:
+        """End the lease on ``authority``, whoever holds it."""
+        write.run(_BREAK, self._prefix, str(authority))
 
     def expire(self, write: Transaction, now: float) -> int:
         """Delete up to :data:`TIDY_STEP` rows that are no longer useful; return how many."""

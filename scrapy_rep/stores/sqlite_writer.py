@@ -125,6 +125,12 @@ class Writer:
             self._note()
             self._queue.released.append((authority, token))
 
+    def break_lease(self, authority: Authority) -> None:
+        """End the lease on ``authority``, whoever holds it."""
+        with self._wake:
+            self._note()
+            self._queue.broken.add(authority)
+
     def damaged(self, damage: DamagedError) -> None:
         """Have the writer mend the file."""
         with self._wake:

@@ -8,9 +8,18 @@ from typing import Any
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.stores.base import Store
 
 NOW = 1_790_000_000.0
 """A moment of the tests' own, seconds since the epoch."""
+
+
+def listed(store: Store) -> dict[Authority, Entry]:
+    """What every crawler may read in a store, by authority; each comes once."""
+    stored = list(store.scan())
+    entries = {kept.authority: kept.entry for kept in stored}
+    assert len(entries) == len(stored)
+    return entries
 
 
 def told(answer: Any) -> Any:

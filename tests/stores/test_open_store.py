@@ -103,10 +103,10 @@ def test_a_store_of_ones_own_needs_nothing_but_get_and_put() -> None:
     store.release(authority(), "")
     store.flush()
     store.close()
-    with pytest.raises(StoreError, match="OwnStore does not forget"):
+    with pytest.raises(StoreError, match="OwnStore has no method forget"):
         store.forget(authority())
-    with pytest.raises(StoreError, match="OwnStore does not list"):
-        iter(store)
+    with pytest.raises(StoreError, match="OwnStore has no method scan"):
+        store.scan()
 
 
 @pytest.mark.parametrize(

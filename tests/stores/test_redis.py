@@ -14,10 +14,11 @@ import pytest
 import redis
 
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH, StoreError
+from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.codec import decode_v1
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_uri import RedisUri
+from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
 from tests.stores.samples import (
@@ -27,6 +28,7 @@ from tests.stores.samples import (
     failure,
     full_entry,
     gone,
+    listed,
     refused,
     told,
 )
@@ -161,7 +163,7 @@ def test_a_prefix_parts_what_two_projects_know(redis_server: RedisServer, client
         store.flush()
     for number, store in enumerate(stores):
         assert told(store.get(authority())) == entry(number)
-        assert list(store) == [(authority(), entry(number))]
+        assert listed(store) == {authority(): entry(number)}
         assert told(store.lease(authority(), 5.0))
         store.close()
 
@@ -172,7 +174,7 @@ def test_what_version_1_stored_is_read_once(store: RedisStore, client: Any) -> N
     means = decode_v1(authority(), V1_FULL)
     assert means is not None
     client.set(key, V1_FULL, px=60_000)
-    assert list(store) == [(authority(), means)]
+    assert listed(store) == {authority(): means}
     assert told(store.get(authority(), "crawler")) == means
     store.flush()
     assert client.get(key) == V1_FULL
@@ -207,7 +209,7 @@ def test_what_version_1_stored_is_of_the_default_prefix(
     client.set(f"scrapy_rep:1:{authority()}", V1_FULL, px=60_000)
     store = RedisStore(redis_server.uri, clock=now, prefix="mine")
     assert told(store.get(authority())) is None
-    assert list(store) == []
+    assert listed(store) == {}
     store.close()
 
 
@@ -344,7 +346,7 @@ def test_sentinels_and_their_master_may_speak_tls_and_want_passwords(tmp_path: P
         store.put(authority(), entry())
         store.flush()
         assert told(store.get(authority())) == entry()
-        assert list(store) == [(authority(), entry())]
+        assert listed(store) == {authority(): entry()}
         store.close()
         with redis.Redis(port=server.port, db=2, password="master's") as client:
             assert client.dbsize() == 1
@@ -372,7 +374,7 @@ def test_a_server_that_quotes_a_password_is_not_repeated(tmp_path: Path, passwor
     server = RedisServer(tmp_path, "--rename-command", "AUTH", "").start()
     store = RedisStore(server.uri.replace("//", f"//:{password}@"), clock=now)
     try:
-        for ask in (lambda: told(store.get(authority())), lambda: list(store)):
+        for ask in (lambda: told(store.get(authority())), lambda: listed(store)):
             with pytest.raises(StoreError, match="unknown command") as caught:
                 ask()
             assert "s3cret" not in "".join(traceback.format_exception(caught.value))
@@ -400,7 +402,7 @@ def test_an_iteration_raises_nothing_but_store_errors() -> None:
     """What redis-py makes of an option that it does not know is said without its name."""
     store = RedisStore("rediss://127.0.0.1:1/0?ssl_s3cret=1", clock=now)
     with pytest.raises(StoreError) as caught:
-        list(store)
+        listed(store)
     assert "s3cret" not in "".join(traceback.format_exception(caught.value))
     store.close()
 

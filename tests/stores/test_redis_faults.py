@@ -19,7 +19,7 @@ from scrapy_rep.stores.redis_pool import THREADS
 from tests.stores.contract import now
 from tests.stores.faults import FAULTS, faulty, saying, silent, stored, wait
 from tests.stores.lateness import Lateness
-from tests.stores.samples import authority, entry, told
+from tests.stores.samples import authority, entry, listed, told
 from tests.stores.servers import DistantServer, RedisServer, ScriptedServer, commands, free_port
 from tests.timed import timed
 
@@ -257,7 +257,7 @@ def test_iteration_and_flush_of_a_dead_server_are_store_errors() -> None:
     """Listing says that there is no server; a flush says that a put did not get there."""
     store = RedisStore(f"redis://127.0.0.1:{free_port()}/0", clock=now)
     with pytest.raises(StoreError, match="ConnectionError"):
-        list(store)
+        listed(store)
     store.put(authority(), entry())
     with pytest.raises(StoreError, match="ConnectionError"):
         store.flush()

@@ -16,7 +16,7 @@ from scrapy_rep.stores.sqlite import QUICK_READS, SqliteStore
 from scrapy_rep.stores.sqlite_transaction import DamagedError
 from scrapy_rep.stores.sqlite_writer import QUEUE_LIMIT
 from tests.stores.contract import SharedStoreContract, now
-from tests.stores.samples import authority, entry, told
+from tests.stores.samples import authority, entry, listed, told
 
 
 class TestSqliteStore(SharedStoreContract):
@@ -113,6 +113,6 @@ def test_a_fault_of_ours_ends_no_thread(tmp_path: Path) -> None:
         told(store.lease(authority(), 5.0))
     store.put(authority(1), entry(1))
     store.flush()
-    assert dict(store) == {authority(1): entry(1)}
+    assert listed(store) == {authority(1): entry(1)}
     assert told(store.lease(authority(), 5.0))
     store.close()

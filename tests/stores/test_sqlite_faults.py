@@ -15,7 +15,7 @@ from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
 from tests.stores.obstacles import no_file_beyond, read_only_directory
-from tests.stores.samples import authority, entry, full_entry, gone, rules, told
+from tests.stores.samples import authority, entry, full_entry, gone, listed, rules, told
 
 ENTRIES: dict[int, Entry] = {
     **{number: entry(number) for number in range(40)},
@@ -48,7 +48,7 @@ def survey(path: Path) -> tuple[int, int]:
         return 0, len(ENTRIES)
     try:
         brought = {number: told(store.get(authority(number))) for number in ENTRIES}
-        dict(store)
+        listed(store)
     except StoreError:
         return 0, len(ENTRIES)
     else:

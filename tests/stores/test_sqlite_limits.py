@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import MONTH
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import SPARE_PAGES
+from scrapy_rep.stores.stored import MONTH
 from tests.stores.contract import now
-from tests.stores.samples import NOW, authority, entry, failure, gone, told
+from tests.stores.samples import NOW, authority, entry, failure, gone, listed, told
 from tests.stores.test_codec import V1_GONE
 from tests.stores.test_sqlite_files import version_1
 
@@ -55,10 +55,10 @@ def test_what_is_of_no_use_any_more_goes_and_the_file_shrinks(
     assert told(store.get(authority(801))) == gone()
     moment[0] = NOW + 8 * DAY
     until(lambda: told(store.get(authority(801))) is None)
-    assert len(dict(store)) == 801
+    assert len(listed(store)) == 801
     store.put(authority(802), entry(802, at=moment[0]))
     moment[0] = NOW + MONTH + 1
-    until(lambda: len(dict(store)) == 1)
+    until(lambda: len(listed(store)) == 1)
     until(lambda: store._database._number("freelist_count") <= SPARE_PAGES)
     assert store.evicted == 0
     store.close()
@@ -81,7 +81,7 @@ def test_a_good_copy_is_kept_for_as_long_as_it_may_be_used(
     time.sleep(0.5)
     assert told(store.get(authority(0))) == entry(0)
     moment[0] = NOW + 366 * DAY
-    until(lambda: dict(store) == {})
+    until(lambda: listed(store) == {})
     store.close()
 
 
@@ -96,7 +96,7 @@ def test_at_its_limit_the_file_keeps_what_is_of_use_for_longest(
         if number % 500 == 499:
             store.flush()
     until(lambda: store.evicted > 2_000 and store._database.size <= 200_000)
-    kept = {a for a, _ in store}
+    kept = set(listed(store))
     assert store.evicted == 3_000 - len(kept)
     store.close()
     assert 200 < len(kept) < 1_500

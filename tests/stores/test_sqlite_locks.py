@@ -15,7 +15,7 @@ from scrapy_rep.stores.base import PREFIX, StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_tables import LONGEST_LEASE
 from tests.stores.contract import now
-from tests.stores.samples import NOW, authority, entry, failure, told
+from tests.stores.samples import NOW, authority, entry, failure, listed, told
 from tests.timed import timed
 
 
@@ -145,7 +145,7 @@ def test_of_what_waits_the_newest_of_each_authority_is_kept(
         store.put(authority(3), entry(3, at=NOW, body=body))  # one that waits may be renewed
     assert refused == ["too many entries wait to be written: SQLite: database is locked"] * 30
     flush_in_the_end(store)
-    assert len(dict(store)) == 50
+    assert len(listed(store)) == 50
     assert told(store.get(authority(3))) == entry(3, at=NOW, body=body)
     store.close()
     assert "30 entries were dropped" in caplog.records[-1].getMessage()

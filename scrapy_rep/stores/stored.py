@@ -1,0 +1,111 @@
+"""What a store holds, as its operator sees it: entries with the refusals of all crawlers, leases.
+
+A crawl asks a store for one entry at a time, and sees its own refusal alone. Whoever looks after a
+store wants to see everything: :class:`StoredEntry` and :class:`Lease` are what
+:meth:`scrapy_rep.stores.base.Store.scan` and :meth:`~scrapy_rep.stores.base.Store.leases` yield.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
+from scrapy_rep.protocol.entry import Answer, Entry, Failure, date_of
+from scrapy_rep.protocol.policy import EXPIRED_NOW, Policy, State, state_of
+
+MONTH = 30 * 86_400.0
+"""Seconds for which a last good copy is worth keeping (RFC 9309 section 2.4 leaves it open)."""
+
+KEEP_CONCLUSIONS = 7 * 86_400.0
+"""Seconds for which an answer without rules is kept: the longest life that any profile gives it."""
+
+KEEP_FAILURES = 86_400.0
+"""Seconds after its last attempt for which the failure streak of an authority is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEntry:
+    """All that a store holds of one authority.
+
+    ``entry`` is what every crawler may read; it has no refusal. ``refusals`` are the newest 401 or
+    403 of each crawler, by the digest of the User-Agent that it sent.
+    """
+
+    authority: Authority
+    entry: Entry = field(default_factory=Entry)
+    refusals: Mapping[str, Answer] = field(default_factory=dict)
+
+    def seen_by(self, crawler: str) -> Entry:
+        """Return the entry as the crawler of that digest reads it."""
+        return replace(self.entry, refusal=self.refusals.get(crawler))
+
+    def state(self, now: float, policy: Policy, crawler: str = "") -> State:
+        """Return what the entry is worth to a crawler with ``policy`` at ``now``."""
+        return state_of(self.seen_by(crawler), now, policy)
+
+    @property
+    def updated_at(self) -> float:
+        """When the newest part came to be, in seconds since the epoch."""
+        return max(map(date_of, self._parts), default=0.0)
+
+    def age(self, now: float) -> float:
+        """Return for how many seconds no part has changed."""
+        return max(0.0, now - self.updated_at)
+
+    def useful_until(self, keep: float = MONTH) -> float:
+        """Return until when any part is worth keeping; see :func:`useful_until`."""
+        return max((useful_until(part, keep) for part in self._parts), default=0.0)
+
+    def expired(self) -> StoredEntry:
+        """Return the same, due for a fetch now. Bodies, validators and dates stay."""
+        answer, failure = self.entry.answer, self.entry.failure
+        return replace(
+            self,
+            entry=Entry(
+                answer and replace(answer, lifetime=EXPIRED_NOW),
+                failure=failure and replace(failure, retry_after=EXPIRED_NOW),
+            ),
+            refusals={
+                crawler: replace(refusal, lifetime=EXPIRED_NOW)
+                for crawler, refusal in self.refusals.items()
+            },
+        )
+
+    @property
+    def _parts(self) -> list[Answer | Failure]:
+        parts = (self.entry.answer, self.entry.failure, *self.refusals.values())
+        return [part for part in parts if part is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to fetch one robots.txt, which a worker holds for ``seconds`` more."""
+
+    authority: Authority
+    token: str
+    seconds: float
+
+
+def useful_until(part: Answer | Failure, keep: float = MONTH) -> float:
+    """Return until when a part of an entry is worth keeping, in seconds since the epoch.
+
+    ``keep`` is how many seconds the last good copy is used while robots.txt is unreachable.
+    """
+    if isinstance(part, Failure):
+        return part.failed_at + KEEP_FAILURES
+    if part.body is None:
+        return part.fetched_at + KEEP_CONCLUSIONS
+    return part.fetched_at + max(keep, KEEP_CONCLUSIONS)
+
+
+def beginnings(start: str) -> tuple[str, ...]:
+    """Return how the names of the authorities begin that ``start`` selects.
+
+    With ``://`` it is the beginning of an authority, otherwise of a host, whatever the scheme.
+    Upper case is folded, and an empty ``start`` selects all.
+    """
+    start = start.lower()
+    if not start or "://" in start:
+        return (start,)
+    return tuple(f"{scheme}://{start}" for scheme in sorted(DEFAULT_PORTS))

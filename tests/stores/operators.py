@@ -1,0 +1,231 @@
+"""What every store must offer to its operator: look, count, forget, expire, prune, carry over."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.protocol.policy import Fetch, Policy, State, confirmable, decide
+from scrapy_rep.stores.base import FLUSH_AFTER, Store
+from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH, StoredEntry
+from tests.stores.samples import (
+    NOW,
+    authority,
+    entry,
+    failure,
+    full_entry,
+    gone,
+    listed,
+    refused,
+    told,
+)
+
+POLICY = Policy()
+
+NAMES = [
+    Authority("https", "a.example", 443),
+    Authority("http", "a.example", 80),
+    Authority("https", "a.example", 8443),
+    Authority("https", "a.example.org", 443),
+    Authority("https", "ab*^.example", 443),
+    Authority("https", "www.a.example", 443),
+    Authority("http", "::1", 8080),
+]
+
+
+class OperatorsContract:
+    """The part of the contract that no crawl needs; :class:`StoreContract` inherits it."""
+
+    def fill(self, store: Store) -> None:
+        """One entry of each kind, of which the last two hold nothing but refusals and failures."""
+        store.put(authority(0), entry(0, at=NOW - 500))
+        store.put(authority(1), full_entry(1, at=NOW - 400))
+        store.put(authority(2), gone(at=NOW - 300))
+        store.put(authority(2), refused(at=NOW - 200), "aa")
+        store.put(authority(2), refused(at=NOW - 100), "bb")
+        store.put(authority(3), refused(at=NOW - 50), "aa")
+        store.put(authority(4), failure(at=NOW - 10, count=2))
+
+    @pytest.mark.parametrize(
+        ("start", "found"),
+        [
+            ("", range(7)),
+            ("a", range(5)),
+            ("a.example", range(4)),
+            ("A.Example", range(4)),
+            ("https://a.example", [0, 2, 3]),
+            ("https://a.example:", [2]),
+            ("http://", [1, 6]),
+            ("ab*^.", [4]),
+            ("a*", []),
+            ("?", []),
+            ("[::1]", [6]),
+            ("example", []),
+            ("a.example\U0010ffff", []),
+            ("ftp://", []),
+        ],
+    )
+    def test_a_beginning_selects_authorities(self, store: Store, start: str, found: Any) -> None:
+        """With a scheme it begins an authority, without one a host; no character is special."""
+        for number, name in enumerate(NAMES):
+            store.put(name, entry(number))
+        expected = {NAMES[number]: entry(number) for number in found}
+        assert {kept.authority: kept.entry for kept in store.scan(start)} == expected
+        assert store.count(start) == len(expected)
+
+    def test_a_scan_shows_the_refusals_of_all_crawlers(self, store: Store) -> None:
+        """RFC 9309 section 2.3.1.3: a refusal was for one crawler; an operator sees whose."""
+        self.fill(store)
+        kept = {stored.authority: stored for stored in store.scan()}
+        assert set(kept) == {authority(number) for number in range(5)}
+        both = {"aa": refused(at=NOW - 200).refusal, "bb": refused(at=NOW - 100).refusal}
+        assert kept[authority(2)] == StoredEntry(authority(2), gone(at=NOW - 300), both)
+        only = {"aa": refused(at=NOW - 50).refusal}
+        assert kept[authority(3)] == StoredEntry(authority(3), Entry(), only)
+        assert store.count() == 5
+
+    def test_one_authority_is_found_with_all_its_parts(self, store: Store) -> None:
+        """What `find` returns is what a scan yields, and of another authority nothing."""
+        self.fill(store)
+        for stored in store.scan():
+            assert store.find(stored.authority) == stored
+        assert store.find(authority(9)) is None
+        assert store.find(authority(1)._replace(port=8443)) is None
+
+    def test_age_and_state_are_told(self, store: Store) -> None:
+        """The age is that of the newest part; the state is what it is worth to a crawler."""
+        self.fill(store)
+        kept = {stored.authority: stored for stored in store.scan()}
+        ages = [kept[authority(number)].age(NOW) for number in range(5)]
+        assert ages == [500, 400, 100, 50, 10]
+        states = [kept[authority(number)].state(NOW, POLICY) for number in range(5)]
+        assert states == [
+            State.RULES_FRESH,
+            State.FAILING_WITH_COPY,
+            State.UNAVAILABLE_FRESH,
+            State.UNKNOWN,
+            State.FAILING,
+        ]
+        denied = replace(POLICY, access_denied="disallow")
+        assert kept[authority(3)].state(NOW, denied, "aa") is State.DENIED_FRESH
+
+    def test_an_expired_entry_is_fetched_at_its_next_use(self, store: Store) -> None:
+        """RFC 9309 section 2.4: body, validators and dates stay, for a conditional request."""
+        self.fill(store)
+        before = {stored.authority: stored for stored in store.scan()}
+        for number in range(5):
+            assert store.expire(authority(number))
+        for number in range(5):
+            kept, was = store.find(authority(number)), before[authority(number)]
+            assert kept is not None
+            assert kept.updated_at == was.updated_at
+            assert set(kept.refusals) == set(was.refusals)
+            for crawler in ("", "aa", "bb"):
+                seen = told(store.get(authority(number), crawler))
+                assert decide(seen, NOW, POLICY).fetch is not Fetch.NO
+        copy = confirmable(told(store.get(authority(1))), replace(POLICY, max_size=1))
+        assert copy is not None
+        assert (copy.body, copy.etag) == (b"User-agent: \xff\x00\r\nDisallow: /\n", b'W/"\xe9"')
+
+    def test_what_is_put_after_an_expiry_is_fresh(self, store: Store) -> None:
+        """A fetch ends it, also one that is dated as the copy was."""
+        store.put(authority(), entry(at=NOW - 5))
+        assert store.expire(authority())
+        store.put(authority(), entry(at=NOW - 5))
+        store.flush()
+        assert decide(told(store.get(authority())), NOW, POLICY).fetch is Fetch.NO
+
+    def test_of_an_unknown_authority_nothing_expires(self, store: Store) -> None:
+        """It says so, and puts nothing."""
+        assert store.expire(authority()) is False
+        assert store.count() == 0
+
+    def test_pruning_forgets_what_is_of_no_more_use(self, store: Store) -> None:
+        """A copy is of use for a month, a conclusion for a week, a failure for a day."""
+        ends = [(entry, MONTH), (gone, KEEP_CONCLUSIONS), (failure, KEEP_FAILURES)]
+        for number, (kind, life) in enumerate(ends):
+            store.put(authority(number), kind(at=NOW - life + 1))
+            store.put(authority(number + 10), kind(at=NOW - life - 1))
+        store.put(authority(20), failure(at=NOW - KEEP_FAILURES - 1))
+        store.put(authority(20), refused(at=NOW - 1), "aa")
+        assert store.prune() <= 3  # some stores drop them themselves
+        assert set(listed(store)) == {authority(number) for number in (0, 1, 2, 20)}
+
+    def test_pruning_to_a_number_forgets_the_oldest(self, store: Store) -> None:
+        """By the newest part of each; none is forgotten that there is room for."""
+        for number in range(FLUSH_AFTER + 100):
+            store.put(authority(number), entry(number, at=NOW - number))
+        store.put(authority(99), failure(at=NOW, count=1))
+        assert store.prune(FLUSH_AFTER + 100) == 0
+        assert store.prune(50) == FLUSH_AFTER + 50
+        assert set(listed(store)) == {authority(number) for number in (*range(49), 99)}
+        assert store.prune(0) == 50
+        assert store.count() == 0
+
+    def test_an_export_is_lines_of_json_that_an_import_reads(
+        self, store: Store, place: Any
+    ) -> None:
+        """Every octet, date and refusal survives; half a selection is exported by a beginning."""
+        self.fill(store)
+        before = {stored.authority: stored for stored in store.scan()}
+        lines = [json.dumps(plain) for plain in store.export()]
+        assert [json.loads(line)["authority"] for line in lines] == [str(name) for name in before]
+        assert [plain["authority"] for plain in store.export("host-2")] == [str(authority(2))]
+        for number in range(5):
+            store.forget(authority(number))
+        store.flush()
+        assert store.count() == 0
+        assert store.import_(map(json.loads, lines)) == 5
+        assert {stored.authority: stored for stored in store.scan()} == before
+
+    def test_an_import_never_replaces_what_is_newer(self, store: Store) -> None:
+        """RFC 9309 section 2.3.1.4: what comes is merged with what is kept, part by part."""
+        store.put(authority(0), entry(0, at=NOW - 500))
+        store.put(authority(1), failure(at=NOW - 500, count=1))
+        store.put(authority(2), refused(at=NOW - 500), "aa")
+        exported = list(store.export())
+        store.put(authority(0), entry(7, at=NOW - 100))
+        store.put(authority(1), gone(at=NOW - 100))
+        store.put(authority(2), entry(2, at=NOW - 900))
+        store.put(authority(2), refused(at=NOW - 100), "aa")
+        store.flush()
+        assert store.import_(exported) == 3
+        assert told(store.get(authority(0))) == entry(7, at=NOW - 100)
+        assert told(store.get(authority(1))) == gone(at=NOW - 100)
+        both = Entry(entry(2, at=NOW - 900).answer, refused(at=NOW - 100).refusal)
+        assert told(store.get(authority(2), "aa")) == both
+
+    def test_an_import_tells_which_entry_is_malformed(self, store: Store) -> None:
+        """Those before it are kept; the error is one line with its number."""
+        good = [
+            {"authority": str(authority(n)), "answer": {"status": 404, "fetched_at": NOW}}
+            for n in range(3)
+        ]
+        with pytest.raises(ValueError, match=r"^entry 3: an entry is not an object$"):
+            store.import_([*good[:2], "nonsense", good[2]])
+        assert set(listed(store)) == {authority(0), authority(1)}
+
+    def test_leases_are_listed_and_broken(self, store: Store) -> None:
+        """A store that is not shared holds none; in a shared one a broken lease is free again."""
+        token = told(store.lease(authority(0), 30.0))
+        told(store.lease(authority(1), 30.0))
+        held = list(store.leases())
+        if token == "":
+            assert held == []
+            store.break_lease(authority(0))
+            return
+        assert {lease.authority for lease in held} == {authority(0), authority(1)}
+        (lease,) = store.leases("https://host-0")
+        assert lease.token == token
+        assert 0 < lease.seconds <= 30.0
+        store.break_lease(authority(0))
+        store.break_lease(authority(5))
+        store.flush()
+        assert [lease.authority for lease in store.leases()] == [authority(1)]
+        assert told(store.lease(authority(0), 30.0))
+        assert told(store.lease(authority(1), 30.0)) is None
