@@ -14,6 +14,8 @@ from scrapy.commands import ScrapyCommand
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from scrapy.settings import BaseSettings
+
 
 class RobotsCommand(ScrapyCommand):
     """Answers what a robots.txt allows, why, and what is wrong with it."""
@@ -24,6 +26,13 @@ class RobotsCommand(ScrapyCommand):
         "TELNETCONSOLE_ENABLED": False,
     }
     requires_crawler_process = False
+
+    @property
+    def project(self) -> BaseSettings:
+        """The settings of the project and the command line."""
+        if self.settings is None:
+            raise RuntimeError("Scrapy has given the command no settings")
+        return self.settings
 
     def syntax(self) -> str:
         """Return what follows ``scrapy robots``."""

@@ -255,5 +255,3 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds < float("inf"):
         raise argparse.ArgumentTypeError("must be a number of seconds, 0 or more")
     return seconds
-
-

@@ -70,7 +70,7 @@ def _check_urls(urls: Sequence[str]) -> None:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print a row for each URL."""
-    settings = settings_of(command.settings)
+    settings = settings_of(command.project)
     effective: list[Effective] = []
     if options.robots_txt is not None:
         rows = _by_file(command, options, settings, effective)
@@ -86,9 +86,10 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 def identity_of(command: RobotsCommand, options: Namespace, settings: RepSettings) -> Sequence[str]:
     """Return the tokens of the crawler outside a crawl: as given, or by the settings."""
-    if options.agent or settings.user_agent:
-        return tuple(options.agent or settings.user_agent)
-    sent = str(command.settings.get("USER_AGENT") or "")
+    chosen = options.agent or settings.user_agent
+    if chosen:
+        return tuple(chosen)
+    sent = str(command.project.get("USER_AGENT") or "")
     return (product_token(sent) or "*",)
 
 
@@ -134,7 +135,9 @@ def _by_crawl(
 def _looked_up(url: str, one: LookUp, profile: str, started: float) -> Row:
     known = one.known
     robots = known.robots if known is not None else None
-    return _row(url, one.verdict, one.agent, profile, robots, *_origin(one.authority, known, started))
+    return _row(
+        url, one.verdict, one.agent, profile, robots, *_origin(one.authority, known, started)
+    )
 
 
 def _origin(
@@ -188,9 +191,7 @@ def _row(
     )
 
 
-def _preferences(
-    robots: RobotsTxt | None, url: str, agent: Sequence[str]
-) -> dict[str, str] | None:
+def _preferences(robots: RobotsTxt | None, url: str, agent: Sequence[str]) -> dict[str, str] | None:
     """Return what the robots.txt says about the use of a page, by purpose; None if nothing."""
     return None
 

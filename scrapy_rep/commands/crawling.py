@@ -90,8 +90,14 @@ def _install(settings: BaseSettings) -> None:
 
 def _name(component: Any) -> str:
     """Return the name of a class of this package that a setting names, as a path or itself."""
-    path = component if isinstance(component, str) else (
-        f"{component.__module__}.{component.__qualname__}" if isinstance(component, type) else ""
+    path = (
+        component
+        if isinstance(component, str)
+        else (
+            f"{component.__module__}.{component.__qualname__}"
+            if isinstance(component, type)
+            else ""
+        )
     )
     return path.rpartition(".")[2] if path.startswith("scrapy_rep.") else ""
 
@@ -113,7 +119,8 @@ def run_in_crawl(command: RobotsCommand, options: Namespace, work: Work[T]) -> T
     Raises what ``work`` raises, and ``EndingError`` if there was no crawl.
     """
     process = command.crawler_process
-    assert process is not None
+    if process is None:
+        raise RuntimeError("Scrapy has made no crawler process")
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -125,8 +132,8 @@ def run_in_crawl(command: RobotsCommand, options: Namespace, work: Work[T]) -> T
             results.append(await work(middleware))
         except Exception as error:  # noqa: BLE001  # it is raised again below
             errors.append(error)
-        for nothing in ():
-            yield nothing
+        if errors is None:  # never: the yield makes this an asynchronous generator
+            yield
 
     spider = type("RobotsSpider", (_spider(process, options.spider),), {"start": start})
     crawling: Any = process.crawl(spider)

@@ -40,7 +40,7 @@ def needs_crawl(options: Namespace) -> bool:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
-    settings = settings_of(command.settings)
+    settings = settings_of(command.project)
     old, new = _bodies(command, options)
     profile = options.rep_profile or settings.profile
     found = difference(old, new, options.agent or (), profile)
@@ -67,7 +67,7 @@ def _bodies(command: RobotsCommand, options: Namespace) -> tuple[bytes, bytes]:
 
 def _read(command: RobotsCommand, source: str) -> bytes:
     if source.startswith(_STORE):
-        return stored_body(command.settings, authority_named(source.removeprefix(_STORE)))
+        return stored_body(command.project, authority_named(source.removeprefix(_STORE)))
     if source.startswith(_WARC):
         return body_at(parse_locator(source.removeprefix(_WARC)))
     return read(source)

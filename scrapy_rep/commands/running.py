@@ -26,7 +26,7 @@ def prepare(command: RobotsCommand, args: list[str], opts: Namespace) -> None:
         module = _module(opts.robots)
         if module.needs_crawl(opts.robots):
             setup = import_module("scrapy_rep.commands.crawling")
-            setup.configure(command.settings, opts.robots, quiet=_is_quiet(opts))
+            setup.configure(command.project, opts.robots, quiet=_is_quiet(opts))
             command.requires_crawler_process = True
     except EndingError as error:
         note(opts.robots.subcommand, error.reason)
@@ -67,7 +67,7 @@ def run(command: RobotsCommand, opts: Namespace) -> int:
         name = f"{error.filename}: " if error.filename else ""
         note(options.subcommand, f"{name}{why(error)}")
         status = Status.USAGE
-    except Exception as error:  # noqa: BLE001  # users get a line, and a log if they ask for one
+    except Exception as error:  # users get a line, and a log if they ask for one
         logger.debug("A fault of scrapy_rep", exc_info=True)
         note(options.subcommand, f"a fault of scrapy_rep: {type(error).__name__}: {error}")
         status = Status.USAGE

@@ -31,7 +31,9 @@ class Difference(NamedTuple):
             "agents": [*self.agents],
             "paths": [
                 {
-                    "path": change.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+                    "path": change.path.encode("utf-8", "surrogateescape").decode(
+                        "utf-8", "replace"
+                    ),
                     "old": _told(change.old),
                     "new": _told(change.new),
                 }

@@ -153,7 +153,7 @@ def _paths_of(pattern: str) -> Iterator[str]:
 
 def _paths_of_both(wild: str, other: str) -> Iterator[str]:
     """Yield paths that a pattern with wildcards may match together with another pattern."""
-    head, star, rest = wild.removesuffix("$").partition("*")
+    head, _star, rest = wild.removesuffix("$").partition("*")
     rest = rest.replace("*", "")
     base = other.removesuffix("$").replace("*", "")
     if base.startswith(head):
@@ -163,7 +163,7 @@ def _paths_of_both(wild: str, other: str) -> Iterator[str]:
     elif head.startswith(base):
         yield _rooted(head + rest)
     if "*" in other:
-        start, _, end = other.removesuffix("$").partition("*")
+        start, _star, end = other.removesuffix("$").partition("*")
         end = end.replace("*", "")
         if start.startswith(head):
             yield _rooted(start + rest + end)

@@ -1,4 +1,7 @@
-"""Findings about groups: who they are for, and where they begin and end (RFC 9309 section 2.2.1)."""
+"""Findings about groups: who they are for, and where they begin and end.
+
+RFC 9309 section 2.2.1.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,10 @@ def check_agents(document: Document) -> Iterator[Finding]:
             fix = "nothing, if the crawler calls itself so"
             yield document.at("agent-digit", line, message, fix)
         elif not name:
-            message = f'"{value}" names no crawler: the group is for none' if value else (
-                "the user-agent line names no crawler: the group is for none"
+            message = (
+                f'"{value}" names no crawler: the group is for none'
+                if value
+                else ("the user-agent line names no crawler: the group is for none")
             )
             fix = "write the product token of the crawler, or * for all"
             yield document.at("agent-not-a-token", line, message, fix)

@@ -183,8 +183,10 @@ def _all_of(rule: _Rule) -> str:
     if rule.wild.exact:
         return rule.head
     text = rule.line.value
-    return text[:-1].replace("*", _ANYTHING) if text.endswith("$") else (
-        text.replace("*", _ANYTHING) + _ANYTHING
+    return (
+        text[:-1].replace("*", _ANYTHING)
+        if text.endswith("$")
+        else (text.replace("*", _ANYTHING) + _ANYTHING)
     )
 
 
