@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
-
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+    from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
     from scrapy_rep.robotparser import RepRobotParser
 
 __all__ = [
@@ -24,13 +23,17 @@ __all__ = [
     "Verdict",
 ]
 
-# The matcher is of use without Scrapy, so these are imported when they are first asked for.
+# Imported when they are first asked for: the matcher is of use without Scrapy, and each call of
+# ``scrapy`` loads this module with the command ``scrapy robots``.
 _EDGE = {
     "Addon": "addon",
     "RepDownloaderMiddleware": "downloadermiddlewares",
     "RepRobotParser": "robotparser",
     "RobotsForbidden": "exceptions",
+    "RobotsTxt": "protocol.robotstxt",
     "RobotsUnreachable": "exceptions",
+    "Rule": "protocol.robotstxt",
+    "Verdict": "protocol.robotstxt",
 }
 
 

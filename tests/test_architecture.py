@@ -20,7 +20,7 @@ import scrapy_rep
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
 
 PACKAGE = Path(scrapy_rep.__file__).parent
-OPTIONAL = {"redis"}
+OPTIONAL = {"redis", "rich", "warcio"}
 """Dependencies of extras, imported where they are first needed."""
 
 REACTOR = "twisted.internet.reactor"
@@ -29,11 +29,12 @@ REACTOR = "twisted.internet.reactor"
 OUTSIDE = {
     "scrapy_rep.matching": set(),
     "scrapy_rep.protocol": set(),
-    "scrapy_rep.stores": OPTIONAL,
+    "scrapy_rep.linting": set(),
+    "scrapy_rep.stores": {"redis"},
 }
 """A room, and what it may import from outside the standard library."""
 
-PURE = {"matching", "protocol"}
+PURE = {"linting", "matching", "protocol"}
 """Packages without a clock, a network or a memory of their own."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
@@ -70,6 +71,7 @@ EVERYTHING = {"scrapy_rep"}
 MAY_IMPORT: dict[str, set[str]] = {
     "matching": set(),
     "protocol": {"matching"},
+    "linting": {"matching", "protocol"},
     "page_url": {"protocol"},
     "awaiting": set(),
     "stats": {"protocol"},
@@ -100,6 +102,17 @@ MAY_IMPORT: dict[str, set[str]] = {
         "protocol",
         "scheduling",
         "stats",
+    },
+    "commands": {
+        "awaiting",
+        "caching",
+        "downloadermiddlewares",
+        "gate",
+        "linting",
+        "matching",
+        "protocol",
+        "settings",
+        "stores",
     },
     "downloadermiddlewares": EVERYTHING,
     "addon": EVERYTHING,

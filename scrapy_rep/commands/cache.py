@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.crawling import settings_of
+from scrapy_rep.commands.configuration import settings_of
 from scrapy_rep.commands.endings import EndingError, Status, usage
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.stored import configured_store

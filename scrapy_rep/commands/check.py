@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.approval import Approval, Effective
-from scrapy_rep.commands.crawling import run_in_crawl, settings_of
+from scrapy_rep.commands.configuration import identity_of, profile_of, settings_of
+from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage
-from scrapy_rep.commands.sources import body_of, look_up_all, read
+from scrapy_rep.commands.lookups import body_of, look_up_all
+from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import duration, note, say, table
 from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.product_token import product_token
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 
@@ -84,21 +85,12 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     return _status(rows)
 
 
-def identity_of(command: RobotsCommand, options: Namespace, settings: RepSettings) -> Sequence[str]:
-    """Return the tokens of the crawler outside a crawl: as given, or by the settings."""
-    chosen = options.agent or settings.user_agent
-    if chosen:
-        return tuple(chosen)
-    sent = str(command.project.get("USER_AGENT") or "")
-    return (product_token(sent) or "*",)
-
-
 def _by_file(
     command: RobotsCommand, options: Namespace, settings: RepSettings, effective: list[Effective]
 ) -> list[Row]:
     body = read(options.robots_txt)
-    agent = identity_of(command, options, settings)
-    profile = options.rep_profile or settings.profile
+    agent = identity_of(command.project, options)
+    profile = profile_of(command.project, options)
     robots = RobotsTxt.parse(body, profile=profile, max_size=settings.max_size)
     rows = []
     for url in options.urls:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider
 from scrapy.utils.job import job_dir
 
+from scrapy_rep.commands.configuration import settings_of
 from scrapy_rep.commands.endings import EndingError, Status, usage
 from scrapy_rep.commands.terminal import note
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-from scrapy_rep.settings import RepSettings, obeys
+from scrapy_rep.settings import obeys
 from scrapy_rep.stores import check_store
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> Non
         settings.set("LOG_ENABLED", False, priority="cmdline")
     job = job_dir(settings)
     if job and not settings.get("REP_STORE"):
-        store = (Path(job) / "robots.db").resolve()
-        settings.set("REP_STORE", f"sqlite://{_quoted(store)}", priority="cmdline")
+        file = (Path(job) / "robots.db").resolve()
+        settings.set("REP_STORE", f"sqlite://{_quoted(file)}", priority="cmdline")
     settings.set("JOBDIR", None, priority="cmdline")
     if getattr(options, "no_store", False):
         settings.set("REP_STORE", "memory:", priority="cmdline")
@@ -67,7 +67,12 @@ def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> Non
     for name, value in _OFF.items():
         settings.set(name, value, priority="cmdline")
     _install(settings)
-    settings_of(settings)
+    store = settings_of(settings).store
+    try:
+        if store is not None:
+            check_store(store)
+    except ValueError as error:
+        raise usage(f"REP_STORE: {error}") from None
 
 
 def _is_project(settings: BaseSettings) -> bool:
@@ -100,17 +105,6 @@ def _name(component: Any) -> str:
         )
     )
     return path.rpartition(".")[2] if path.startswith("scrapy_rep.") else ""
-
-
-def settings_of(settings: BaseSettings) -> RepSettings:
-    """Return the settings of this package; raise ``EndingError`` for a bad one."""
-    try:
-        found = RepSettings.from_settings(settings)
-        if found.store is not None:
-            check_store(found.store)
-    except ValueError as error:
-        raise usage(str(error)) from None
-    return found
 
 
 def run_in_crawl(command: RobotsCommand, options: Namespace, work: Work[T]) -> T:
@@ -168,11 +162,3 @@ def _spider(process: Any, name: str | None) -> type[Spider]:
 
 class _Nothing(Spider):
     name = "robots"
-
-
-def version() -> str:
-    """Return the version of this package."""
-    try:
-        return metadata.version("scrapy_rep")
-    except metadata.PackageNotFoundError:
-        return "unknown"

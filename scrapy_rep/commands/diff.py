@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.archives import body_at, parse_locator
-from scrapy_rep.commands.crawling import settings_of
+from scrapy_rep.commands.configuration import profile_of
 from scrapy_rep.commands.endings import Status, usage
-from scrapy_rep.commands.sources import authority_named, fetched, is_url, read
+from scrapy_rep.commands.lookups import fetched
+from scrapy_rep.commands.sources import authority_named, is_url, read
 from scrapy_rep.commands.stored import stored_body
 from scrapy_rep.commands.terminal import escaped, note, painted, say
 from scrapy_rep.linting.difference import MOST_PATHS, Difference, difference
@@ -40,9 +41,8 @@ def needs_crawl(options: Namespace) -> bool:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
-    settings = settings_of(command.project)
     old, new = _bodies(command, options)
-    profile = options.rep_profile or settings.profile
+    profile = profile_of(command.project, options)
     found = difference(old, new, options.agent or (), profile)
     if options.format == "json":
         say(json.dumps({"differences": [one.as_dict() for one in found]}, indent=2))

@@ -7,11 +7,12 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.check import identity_of
-from scrapy_rep.commands.crawling import run_in_crawl, settings_of
+from scrapy_rep.commands.configuration import identity_of, profile_of
+from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import Status
 from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, explanation
-from scrapy_rep.commands.sources import authority_named, body_of, read
+from scrapy_rep.commands.lookups import body_of
+from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.terminal import escaped, note, painted, say
 from scrapy_rep.protocol.policy import Decision
 
@@ -32,10 +33,9 @@ def needs_crawl(options: Namespace) -> bool:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print why the verdict is what it is."""
-    settings = settings_of(command.project)
     if options.robots_txt is not None:
         body = read(options.robots_txt)
-        agent = identity_of(command, options, settings)
+        agent = identity_of(command.project, options)
         origin = options.robots_txt
     else:
         one = _looked_up(command, options)
@@ -46,7 +46,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
         origin = str(answer.uri or one.authority) if answer is not None else str(one.authority)
         if known is not None and known.decision is not Decision.FOLLOW and answer is not None:
             return _without_rules(options, one, answer.status)
-    profile = options.rep_profile or settings.profile
+    profile = profile_of(command.project, options)
     found = explanation(body, options.url, agent, profile, origin)
     if options.format == "json":
         say(json.dumps(found.as_dict(), indent=2))

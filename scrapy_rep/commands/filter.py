@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from scrapy_rep.awaiting import settled
-from scrapy_rep.commands.check import identity_of
-from scrapy_rep.commands.crawling import run_in_crawl, settings_of
+from scrapy_rep.commands.configuration import identity_of, profile_of, settings_of
 from scrapy_rep.commands.endings import EndingError, Status, usage, why
 from scrapy_rep.commands.progress import Progress
 from scrapy_rep.commands.rulings import FromArchive, FromFile, FromFolder, RulingOf, fetched_ruling
@@ -40,7 +40,6 @@ def needs_crawl(options: Namespace) -> bool:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Copy the URLs that may be fetched to stdout."""
-    settings = settings_of(command.project)
     with _input(options.source) as (descriptor, octets), _rejections(options) as rejected:
         progress = Progress(octets)
         with progress:
@@ -48,11 +47,10 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
             if needs_crawl(options):
                 sorter = UrlSorter(reasons=rejected is not None)
                 work = _crawling(Lines(descriptor), sorter, write, options)
-                run_in_crawl(command, options, work)
+                # Without a crawl, nothing of what a crawl needs is imported.
+                import_module("scrapy_rep.commands.crawling").run_in_crawl(command, options, work)
                 return Status.CLEAN
-            agent = identity_of(command, options, settings)
-            profile = options.rep_profile or settings.profile
-            find = _offline(options, agent, profile, settings.max_size)
+            find = _offline(command, options)
             sorter = UrlSorter(find, reasons=rejected is not None)
             return _offline_run(Lines(descriptor), sorter, write)
 
@@ -68,13 +66,15 @@ def _offline_run(lines: Lines, sorter: UrlSorter, write: Writer) -> Status:
     raise EndingError(Status.INTERRUPTED, "interrupted")
 
 
-def _offline(options: Namespace, agent: Sequence[str], profile: str, max_size: int) -> RulingOf:
+def _offline(command: RobotsCommand, options: Namespace) -> RulingOf:
     """Return what finds the rules of an authority without the network."""
+    max_size = settings_of(command.project).max_size
+    profile = profile_of(command.project, options)
 
     def parse(body: bytes) -> RobotsTxt:
         return RobotsTxt.parse(body, profile=profile, max_size=max_size)
 
-    tokens = tuple(agent)
+    tokens = tuple(identity_of(command.project, options))
     allow = options.missing == "allow"
     if options.robots_txt:
         return FromFile(parse(read(options.robots_txt)), tokens)

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scrapy_rep.commands.crawling import version
+from scrapy_rep.commands.configuration import version
 from scrapy_rep.commands.endings import Status, usage
-from scrapy_rep.commands.sources import Text, authority_named, fetched, is_url, read
+from scrapy_rep.commands.lookups import fetched
+from scrapy_rep.commands.sources import Text, authority_named, is_url, read
 from scrapy_rep.commands.terminal import escaped, note, painted, say
 from scrapy_rep.linting import reports
 from scrapy_rep.linting.codes import CODES

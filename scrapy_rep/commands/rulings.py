@@ -28,20 +28,34 @@ _MOST_OCTETS: Final = 8 << 20
 """Octets of a file that are read; rules stand in the first 500 KiB."""
 
 
+Rejects = Callable[[Sequence[str]], Sequence[str]]
+"""Returns those of some URLs that may not be fetched."""
+
+
+def all_allowed(urls: Sequence[str]) -> Sequence[str]:
+    """Reject nothing."""
+    return ()
+
+
+def none_allowed(urls: Sequence[str]) -> Sequence[str]:
+    """Reject everything."""
+    return urls
+
+
 class Ruling:
     """Says which URLs of an authority may be fetched: by rules, or all or none of them."""
 
-    __slots__ = ("_agent", "_reason", "_robots", "allows", "octets")
+    __slots__ = ("_agent", "_reason", "_robots", "octets", "rejects")
 
     def __init__(
         self,
-        allows: Callable[[str], bool] | None,
-        reason: str,
+        rejects: Rejects,
+        reason: str = "",
         robots: RobotsTxt | None = None,
         agent: Agent = (),
         octets: int = 0,
     ) -> None:
-        self.allows = allows if allows is not None else _never
+        self.rejects = rejects
         self.octets = octets
         self._reason = reason
         self._robots = robots
@@ -60,21 +74,9 @@ class Ruling:
 RulingOf = Callable[[Authority], Ruling]
 
 
-def _never(url: str) -> bool:
-    return False
-
-
-def _always(url: str) -> bool:
-    return True
-
-
 def by_rules(robots: RobotsTxt, agent: Agent, octets: int = 0) -> Ruling:
     """Return the ruling of a robots.txt."""
-
-    def allows(url: str, ask: Callable[[str, Agent], bool] = robots.allowed) -> bool:
-        return ask(url, agent)
-
-    return Ruling(allows, "", robots, agent, octets)
+    return Ruling(partial(robots.forbidden, agent=agent), "", robots, agent, octets)
 
 
 class FromFile:
@@ -100,7 +102,7 @@ class FromFolder:
         self._folder = folder
         self._parse = parse
         self._agent = agent
-        self._missing = Ruling(_always if missing_is_allowed else None, _NO_FILE)
+        self._missing = Ruling(all_allowed if missing_is_allowed else none_allowed, _NO_FILE)
         try:
             if not folder.is_dir():
                 raise usage(f"{folder} is not a folder")
@@ -118,7 +120,7 @@ class FromFolder:
             except OSError as error:
                 if error.errno == errno.ENAMETOOLONG:
                     continue
-                return Ruling(None, f"the file cannot be read: {why(error)}")
+                return Ruling(none_allowed, f"the file cannot be read: {why(error)}")
             return by_rules(self._parse(body), self._agent, len(body))
         return self._missing
 
@@ -136,7 +138,7 @@ class FromArchive:
         self._archive = Archive(file)
         self._parse = parse
         self._agent = agent
-        self._missing = Ruling(_always if missing_is_allowed else None, _NO_FILE)
+        self._missing = Ruling(all_allowed if missing_is_allowed else none_allowed, _NO_FILE)
 
     def __call__(self, authority: Authority) -> Ruling:
         """Return the ruling of an authority."""
@@ -148,8 +150,8 @@ class FromArchive:
         if meaning is Meaning.SUCCESS:
             return by_rules(self._parse(body), self._agent, len(body))
         if meaning is Meaning.UNAVAILABLE:
-            return Ruling(_always, "")
-        return Ruling(None, f"unreachable: status {status}")
+            return Ruling(all_allowed)
+        return Ruling(none_allowed, f"unreachable: status {status}")
 
 
 def fetched_ruling(
@@ -162,18 +164,18 @@ def fetched_ruling(
         one = await maybe_deferred_to_future(asked)
         known = one.known
         if known is None:  # which it is for other schemes than http and https alone
-            return Ruling(None, one.verdict.reason)
+            return Ruling(none_allowed, one.verdict.reason)
         if not one.verdict.allowed and one.verdict.rule is None and not known.unreachable:
-            return Ruling(None, one.verdict.reason)  # its pace keeps the crawler out
+            return Ruling(none_allowed, one.verdict.reason)  # its pace keeps the crawler out
         if known.robots is not None:
             size = len(known.answer.body or b"") if known.answer is not None else 0
             return by_rules(known.robots, one.agent, size)
         if known.unreachable:
             cause = known.failure.cause if known.failure is not None else "error"
-            return Ruling(None, escaped(f"unreachable: {cause}"))
+            return Ruling(none_allowed, escaped(f"unreachable: {cause}"))
         allows = partial(known.allows, authority, agent=one.agent)
         if allows(f"{authority}/"):
-            return Ruling(_always, "")
-        return Ruling(None, known.verdict(authority, f"{authority}/", one.agent).reason)
+            return Ruling(all_allowed)
+        return Ruling(none_allowed, known.verdict(authority, f"{authority}/", one.agent).reason)
 
     return ruling()

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_rep.caching.store_adapter import open_configured
-from scrapy_rep.commands.crawling import settings_of
+from scrapy_rep.commands.configuration import settings_of
 from scrapy_rep.commands.endings import EndingError, Status, usage
 from scrapy_rep.stores import Store, StoreError
 

