@@ -6,7 +6,7 @@ import json
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.approval import Approval, Effective
@@ -127,9 +127,10 @@ def _by_crawl(
 def _looked_up(url: str, one: LookUp, profile: str, started: float) -> Row:
     known = one.known
     robots = known.robots if known is not None else None
-    return _row(
-        url, one.verdict, one.agent, profile, robots, *_origin(one.authority, known, started)
-    )
+    verdict = one.verdict
+    if known is not None and known.unreachable and known.failure is not None:
+        verdict = replace(verdict, reason=f"unreachable: {known.failure.cause}")
+    return _row(url, verdict, one.agent, profile, robots, *_origin(one.authority, known, started))
 
 
 def _origin(
@@ -160,7 +161,7 @@ def _row(
     age: float | None = None,
 ) -> Row:
     word = "allowed" if verdict.allowed else "disallowed"
-    if verdict.reason == "unreachable":
+    if verdict.reason.startswith("unreachable"):
         word = "unreachable"
     delay = None
     if robots is not None:
@@ -226,7 +227,9 @@ def _status(rows: Sequence[Row]) -> Status:
     for word, status in (("unreachable", Status.UNKNOWN), ("disallowed", Status.FOUND)):
         if word in words:
             why = {row.reason for row in rows if row.verdict == word}
-            said = f"{words.count(word)} of {len(rows)} URLs {word}"
-            note("check", said if word == "disallowed" else f"{said}: {', '.join(sorted(why))}")
+            said = f"{words.count(word)} of {len(rows)} {'URL' if len(rows) == 1 else 'URLs'}"
+            verb = "is" if words.count(word) == 1 else "are"
+            reasons = word if word == "disallowed" else ", ".join(sorted(why))
+            note("check", f"{said} {verb} {reasons}")
             return status
     return Status.CLEAN

@@ -95,4 +95,5 @@ def _told(verdict: Verdict) -> str:
     word = painted("allowed", "green") if verdict.allowed else painted("disallowed", "red")
     if verdict.rule is None:
         return f"{word} ({escaped(verdict.reason)})"
-    return f"{word} by {escaped(str(verdict.rule))} (line {verdict.line}, group {verdict.group})"
+    group = escaped(verdict.group or "")
+    return f"{word} by {escaped(str(verdict.rule))} (line {verdict.line}, group {group})"

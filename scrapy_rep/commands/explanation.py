@@ -125,7 +125,7 @@ def explanation(
         matched=_matched(text, wanted, part, url, verdict),
         groups=[*_candidates(text, found, wanted, part)],
         others=others,
-        lines=text[1:].decode("utf-8", "backslashreplace").split("\n"),
+        lines=text[1:].removesuffix(b"\n").decode("utf-8", "backslashreplace").split("\n"),
     )
 
 

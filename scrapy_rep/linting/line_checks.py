@@ -56,17 +56,22 @@ _READERS: Final = {
     syntax.REQUEST_RATE: (extensions.request_rate, "requests/seconds: Request-rate: 1/10"),
     syntax.VISIT_TIME: (extensions.visit_time, "two times, UTC: Visit-time: 0600-0845"),
 }
+_MOST_JUNK: Final = 100
+"""Lines that are not understood and are named one by one; a binary file has thousands."""
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?[^/]*")
 
 
 def check_keys(document: Document) -> Iterator[Finding]:
     """Yield the lines whose key is missing, misspelt, unknown, or not of RFC 9309."""
     told: set[str] = set()
+    junk = 0
     for line in document.read:
         if line.key == UNKNOWN:
             yield from _unknown(document, line, told)
         elif line.key == JUNK:
-            yield _junk(document, line)
+            junk += 1
+            if junk <= _MOST_JUNK:
+                yield _junk(document, line)
         elif line.key in _WHO_READS and line.key not in told:
             told.add(line.key)
             name = _USUAL[line.key]

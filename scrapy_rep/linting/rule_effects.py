@@ -100,7 +100,7 @@ def _of_group(
         allow: [other for other in others if other.allow is not allow] for allow in (True, False)
     }
     seen: dict[tuple[bool, str], _Rule] = {}
-    heads = _heads(rules)
+    heads, here = _heads(rules), {rule.line.number for rule in rules}
     for rule in rules:
         if rule.head[:1] not in ("/", "") or not rule.text:
             continue  # it matches nothing, which is another finding
@@ -112,7 +112,9 @@ def _of_group(
         if not budget.takes(len(against)):
             return
         met = [other for other in against if _may_meet(rule, other)]
-        why = _overruled(rule, met) if not rule.allow else _lifts_nothing(rule, met)
+        # Only the rules of this group are sure to be there whenever the rule is.
+        own = [other for other in met if other.line.number in here]
+        why = _overruled(rule, own) if not rule.allow else _lifts_nothing(rule, met)
         if why:
             severity = "information" if rule.allow else "warning"
             yield _found(document, rule, why, severity=severity)
@@ -151,7 +153,7 @@ def _cover(rule: _Rule, heads: dict[str, _Rule]) -> _Rule | None:
 
 def _comes_first(other: _Rule, rule: _Rule, end: int) -> bool:
     """Return False if two rules match the same paths and the other one stands later."""
-    same = rule.plain and end == len(rule.head)
+    same = (rule.plain or rule.wild is None) and end == len(rule.head)
     return not same or other.line.number < rule.line.number
 
 
