@@ -70,7 +70,8 @@ def parse(args: Sequence[str], *, wants_help: bool) -> argparse.Namespace:
     """Return the options of a subcommand; end with status 2, or with 0 if help is wanted."""
     parser = _parser()
     if wants_help:
-        names = [name for name in args[:1] if not name.startswith("-")]
+        depth = 2 if args[:1] == ["cache"] else 1
+        names = [name for name in args[:depth] if not name.startswith("-")]
         parser.parse_args([*names, "--help"])
     if not args:
         parser.error("a subcommand is missing")
