@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from io import BytesIO
 from pathlib import Path
 
@@ -25,5 +26,7 @@ def write_archive(path: Path, *responses: Response, cut: bool = False) -> Path:
             record = writer.create_warc_record(
                 url, "response", payload=BytesIO(body), http_headers=http, warc_headers_dict=more
             )
-            writer.write_record(record)
+            with warnings.catch_warnings():  # warcio leaves a temporary file to be collected
+                warnings.simplefilter("ignore", ResourceWarning)
+                writer.write_record(record)
     return path
