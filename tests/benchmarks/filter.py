@@ -115,8 +115,10 @@ def main(arguments: list[str] | None = None) -> None:
         for contender, costs in best.items():
             cost = min(costs)
             rates[contender] = options.urls / cost.seconds
-            print(f"{contender:<22}{rates[contender]:>12,.0f} URLs/s{cost.seconds:>8.2f} s{cost.processor:>8.2f} s CPU"
-                  f"{cost.memory / 1e6:>7.0f} MB")  # fmt: skip
+            print(
+                f"{contender:<22}{rates[contender]:>12,.0f} URLs/s{cost.seconds:>8.2f} s"
+                f"{cost.processor:>8.2f} s CPU{cost.memory / 1e6:>7.0f} MB"
+            )
         print(f"ratio {rates['scrapy robots filter'] / rates['loop with Protego']:.1f}")
         thrice = folder / "thrice.txt"
         thrice.write_bytes(urls.read_bytes() * 3)
