@@ -1,4 +1,8 @@
-"""robots.txt for Scrapy, as the Robots Exclusion Protocol says (RFC 9309)."""
+"""robots.txt for Scrapy, as the Robots Exclusion Protocol says (RFC 9309).
+
+The public names are imported when they are first asked for. So the matcher can be used without
+Scrapy, and ``import scrapy_rep`` takes a few milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -9,32 +13,46 @@ if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+    from scrapy_rep.page_responses import page_directives
+    from scrapy_rep.pages.statements import PageDirectives
+    from scrapy_rep.preferences.statement import Preferences
     from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
     from scrapy_rep.robotparser import RepRobotParser
+    from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
+    from scrapy_rep.usage.of_response import usage_preferences
 
 __all__ = [
     "Addon",
+    "PageDirectives",
+    "Preferences",
     "RepDownloaderMiddleware",
     "RepRobotParser",
+    "RepSpiderMiddleware",
     "RobotsForbidden",
     "RobotsTxt",
     "RobotsUnreachable",
     "Rule",
     "Verdict",
+    "page_directives",
+    "usage_preferences",
 ]
 
-# Imported when they are first asked for: the matcher is of use without Scrapy, and each call of
-# ``scrapy`` loads this module with the command ``scrapy robots``.
-_EDGE = {
+_MODULES = {
     "Addon": "addon",
+    "PageDirectives": "pages.statements",
+    "Preferences": "preferences.statement",
     "RepDownloaderMiddleware": "downloadermiddlewares",
     "RepRobotParser": "robotparser",
+    "RepSpiderMiddleware": "spidermiddlewares",
     "RobotsForbidden": "exceptions",
     "RobotsTxt": "protocol.robotstxt",
     "RobotsUnreachable": "exceptions",
-    "Rule": "protocol.robotstxt",
-    "Verdict": "protocol.robotstxt",
+    "Rule": "protocol.verdict",
+    "Verdict": "protocol.verdict",
+    "page_directives": "page_responses",
+    "usage_preferences": "usage.of_response",
 }
+"""Each public name, and the module that it is imported from."""
 
 
 def __dir__() -> list[str]:
@@ -42,6 +60,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _EDGE:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_EDGE[name]}"), name)
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value

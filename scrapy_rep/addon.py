@@ -1,4 +1,4 @@
-"""The add-on: it puts this package's middleware in the place of Scrapy's own."""
+"""The add-on: it puts this package's middlewares where they belong."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 from scrapy_rep.settings import RepSettings, obeys
+from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 from scrapy_rep.stores import check_store
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ class Addon:
             raise BadSettingError(str(error)) from None
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Put :class:`RepDownloaderMiddleware` where Scrapy's ``RobotsTxtMiddleware`` stands."""
+        """Put :class:`RepDownloaderMiddleware` where Scrapy's ``RobotsTxtMiddleware`` stands.
+
+        Enable :class:`RepSpiderMiddleware`, too, unless the project places it itself.
+        """
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if not obeys(settings):
             return
@@ -63,6 +67,9 @@ class Addon:
         configured[f"{RobotsTxtMiddleware.__module__}.{RobotsTxtMiddleware.__qualname__}"] = None
         configured.setdefault(RepDownloaderMiddleware, order)
         settings.set(_SETTING, configured, priority=settings.getpriority(_SETTING) or 0)
+        settings.setdefault_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", RepSpiderMiddleware, _DEFAULT_ORDER
+        )
 
     def _place(self, configured: dict[Any, Any]) -> int:
         """Return the order of the middleware; warn of what is unusual in the project's settings."""

@@ -18,18 +18,19 @@ T = TypeVar("T")
 
 
 class DeadlineError(Exception):
-    """The time given is over."""
+    """The time limit has passed."""
 
 
-class AbandonedError(Exception):
+class CancelledElsewhereError(Exception):
     """Something else cancelled the work."""
 
 
-async def within(seconds: float, work: Coroutine[object, object, T]) -> T:
-    """Return what ``work`` returns; raise :class:`DeadlineError` when ``seconds`` are over.
+async def with_timeout(seconds: float, work: Coroutine[object, object, T]) -> T:
+    """Return what ``work`` returns; raise :class:`DeadlineError` after ``seconds``.
 
-    The work is then cancelled and, should it not heed that, left alone. A cancellation from
-    within it raises :class:`AbandonedError`, so that it is not taken for one of the caller.
+    The work is then cancelled. If it ignores that, it is left running. A cancellation from inside
+    the work raises :class:`CancelledElsewhereError`, so that it is not taken for one of the
+    caller.
     """
     done: Deferred[T] = Deferred()
     running = deferred_from_coro(work)
@@ -44,7 +45,7 @@ async def within(seconds: float, work: Coroutine[object, object, T]) -> T:
         if not isinstance(result, Failure):
             done.callback(result)
         elif isinstance(result.value, (asyncio.CancelledError, CancelledError)):
-            done.errback(AbandonedError("cancelled by another component"))
+            done.errback(CancelledElsewhereError("cancelled by another component"))
         else:
             done.errback(result)
 
@@ -57,7 +58,7 @@ async def within(seconds: float, work: Coroutine[object, object, T]) -> T:
         running.cancel()
 
 
-async def pause(seconds: float) -> None:
+async def sleep(seconds: float) -> None:
     """Return after ``seconds``."""
     done: Deferred[None] = Deferred()
     timer = call_later(seconds, done.callback, None)
@@ -84,7 +85,7 @@ def repeated(seconds: float, call: Callable[[], object]) -> Iterator[None]:
         timer.cancel()
 
 
-async def settled(future: Future[T]) -> T:
+async def from_thread(future: Future[T]) -> T:
     """Return the result of a future that another thread completes, or raise what it raises.
 
     A future that is cancelled raises :class:`concurrent.futures.CancelledError`.
@@ -112,65 +113,61 @@ async def settled(future: Future[T]) -> T:
     return await maybe_deferred_to_future(done)
 
 
-class Turns:
-    """Up to ``most`` turns at once. A turn that takes over ``patience`` seconds no longer counts.
+class FetchSemaphore:
+    """Lets up to ``limit`` fetches run at once, and no longer counts one after ``seconds``.
 
-    So a burst is spread out, and turns that hang do not hold up the others for long.
+    A burst of fetches is spread out this way, and fetches that hang do not hold up the others.
     """
 
-    def __init__(self, most: int, patience: float):
-        self._most = most
-        self._patience = patience
-        self._taken = 0
+    def __init__(self, limit: int, seconds: float):
+        self._limit = limit
+        self._seconds = seconds
+        self._acquired = 0
         self._queue: deque[Deferred[None]] = deque()
 
     @property
     def crowded(self) -> bool:
-        """Whether as many wait for a turn as may have one."""
-        return len(self._queue) >= self._most
+        """Whether as many fetches wait as may run at once."""
+        return len(self._queue) >= self._limit
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn, first come first served, and hold it."""
-        if self._taken < self._most:
-            self._taken += 1
+    async def acquired(self) -> AsyncIterator[None]:
+        """Wait until the fetch may run, first come, first served, and count it meanwhile."""
+        if self._acquired < self._limit:
+            self._acquired += 1
         else:
-            await self._handed_on()
-        free = _once(self._free)
-        timer = call_later(self._patience, free)
+            await self._wait()
+        counted = True
+
+        def release() -> None:
+            nonlocal counted
+            if counted:
+                counted = False
+                self._release()
+
+        timer = call_later(self._seconds, release)
         try:
             yield
         finally:
             timer.cancel()
-            free()
+            release()
 
-    async def _handed_on(self) -> None:
-        turn: Deferred[None] = Deferred()
-        self._queue.append(turn)
-        handed: list[bool] = []
-        turn.addCallback(lambda _: handed.append(True))
+    async def _wait(self) -> None:
+        granted: Deferred[None] = Deferred()
+        self._queue.append(granted)
+        received: list[bool] = []
+        granted.addCallback(lambda _: received.append(True))
         try:
-            await maybe_deferred_to_future(turn)
+            await maybe_deferred_to_future(granted)
         except BaseException:
-            if handed:  # cancelled after the turn came, and before it could be used
-                self._free()
+            if received:  # cancelled after it was granted, and before the fetch could begin
+                self._release()
             raise
 
-    def _free(self) -> None:
+    def _release(self) -> None:
         while self._queue:
-            turn = self._queue.popleft()
-            if not turn.called:
-                turn.callback(None)
+            granted = self._queue.popleft()
+            if not granted.called:
+                granted.callback(None)
                 return
-        self._taken -= 1
-
-
-def _once(call: Callable[[], None]) -> Callable[[], None]:
-    """Return what does ``call`` the first time, and nothing from then on."""
-    calls = [call]
-
-    def first() -> None:
-        if calls:
-            calls.pop()()
-
-    return first
+        self._acquired -= 1

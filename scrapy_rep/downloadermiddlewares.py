@@ -10,28 +10,35 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.awaiting import Turns
+from scrapy_rep.awaiting import FetchSemaphore
 from scrapy_rep.caching.cache import RobotsCache
-from scrapy_rep.caching.refresh import Inquiry
-from scrapy_rep.caching.store_adapter import Shelf, open_shelf
-from scrapy_rep.fetching.fetcher import RobotsFetcher
+from scrapy_rep.caching.context import AccessContext, RulesReader
+from scrapy_rep.caching.refresh import Attempts, Refresher
+from scrapy_rep.caching.store_adapter import open_store_adapter
+from scrapy_rep.exceptions import RobotsUnreachable
+from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
+from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.robotparser import announce, heard
+from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.scheduling import fetches
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
-from scrapy_rep.scheduling.shutdown import Shutdown
+from scrapy_rep.scheduling.shared_pace import SharedPace
+from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
+from scrapy_rep.stores.uri import shown
+from scrapy_rep.usage import tdmrep_files
+from scrapy_rep.usage.admission import UseOfPages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -61,21 +68,36 @@ class RepDownloaderMiddleware:
         self._starts = StartRequests(self._stats)
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
         at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._turns = Turns(at_once, fetches.COUNTED_FOR)
-        hosts = Hosts(settings.max_crawl_delay, time.time)
+        self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
+        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
+        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
         limit = settings.park_limit
-        self._room = WaitingRoom(crawler, inside, hosts, self._turns, limit, self._stats)
-        self._shelf = open_shelf(crawler, settings, self._stats, time.time)
+        self._room = WaitingRoom(
+            crawler,
+            inside,
+            hosts,
+            self._semaphore,
+            limit,
+            self._stats,
+            resumed=may_resume(crawler.settings),
+        )
+        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
-        self._cache = self._make_cache(crawler, settings, self._shelf)
+        limits = FetchLimits(self._semaphore, self._room)
+        self._fetcher = RobotsFetcher(crawler, inside, settings, self._stats, limits, time.time)
+        self._cache = self._make_cache(crawler, settings)
+        self._tdmrep = self._make_tdmrep_cache(crawler, settings)
+        self._identity = Identity(crawler, settings, self._stats)
         self._gate = Gate(
-            identity=Identity(crawler, settings, self._stats),
+            identity=self._identity,
             cache=self._cache,
-            politeness=Politeness(crawler, inside, settings, self._stats, self._room, time.time),
+            politeness=self._politeness,
             room=self._room,
             shutdown=self._shutdown,
             stats=self._stats,
             clock=time.time,
+            fetch_key=DOWNLOAD,
+            use=self._make_use(settings),
         )
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -99,9 +121,26 @@ class RepDownloaderMiddleware:
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
         self._starts.begin(request)
+        return await self._answer(request, self._check)
+
+    def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
+        """Let ``request`` be sent, the last step of all; hold it up if it has lost its turn."""
         try:
-            self._inside.check()
-            return await self._gate.check(request)
+            held = self._gate.arrive(request)
+        except Exception as error:
+            raise self._refuse(request, error) from error
+        return None if held is None else self._answer(request, lambda _: held)
+
+    async def _check(self, request: Request) -> Request | None:
+        self._prepare()
+        return await self._gate.check(request)
+
+    async def _answer(
+        self, request: Request, check: Callable[[Request], Awaitable[Request | None]]
+    ) -> Request | None:
+        """Return what a check returns; whatever goes wrong within it ends in a refusal."""
+        try:
+            return await check(request)
         except IgnoreRequest as error:
             self._starts.end(request, error)
             # The frames of the check hold the rules, which would live as long as the exception.
@@ -110,12 +149,18 @@ class RepDownloaderMiddleware:
             self._starts.end(request, error)
             raise
         except Exception as error:
-            # A failure here, or in what surrounds the gate, is not permission.
-            if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
-                self._stats.own_fault("The check of a request", error)
-            refusal = self._gate.refuse(request, Cause.ERROR, str(error))
-            self._starts.end(request, refusal)
-            raise refusal from error
+            raise self._refuse(request, error) from error
+
+    def _refuse(self, request: Request, error: Exception) -> RobotsUnreachable:
+        """Return what a request ends in after a failure here, or in what surrounds the gate.
+
+        Such a failure is not permission.
+        """
+        if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
+            self._stats.own_fault("The check of a request", error)
+        refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+        self._starts.end(request, refusal)
+        return refusal
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
         """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
@@ -133,6 +178,17 @@ class RepDownloaderMiddleware:
         """
         return await self._gate.look_up(url, None if agent is None else product_tokens(agent))
 
+    def agents(self, request: Request | None) -> tuple[str, ...]:
+        """Return the product tokens that ``request`` goes by, in order of preference.
+
+        Those of a request that names none itself, if there is no request or what it names is not
+        a token.
+        """
+        try:
+            return self._identity.default if request is None else self._identity.of(request)
+        except ValueError:
+            return self._identity.default
+
     def cache_info(self) -> dict[str, int]:
         """Return what is known and under way: authorities, octets, fetches, waiting requests."""
         return {
@@ -142,45 +198,83 @@ class RepDownloaderMiddleware:
             "waiting": self._room.waiting,
         }
 
-    def _make_cache(self, crawler: Crawler, settings: RepSettings, shelf: Shelf) -> RobotsCache:
-        fetcher = RobotsFetcher(
-            crawler, self._inside, settings, self._stats, self._room, self._turns, time.time
-        )
-        inquiry = Inquiry(
-            fetch=fetcher.fetch,
-            shelf=shelf,
-            clock=time.time,
-            policy=settings.policy,
-            stats=self._stats,
-            timeout=settings.timeout,
-            retry_delays=settings.retry_delays,
-        )
+    def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
+        """Return what keeps one pace for all workers, if they share a store.
+
+        The file in a job directory is for one crawl at a time.
+        """
+        if not settings.shared_pace or settings.store is None or not self._store.has_store:
+            return None
+        turns = self._store.turns
+        if turns is None:
+            self._stats.unshared = shown(settings.store)
+            return None
+        return SharedPace(turns, self._stats)
+
+    def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
+        context = AccessContext(self._store, settings.policy, self._stats, time.time)
+        attempts = Attempts(settings.timeout, settings.retry_delays)
+        parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
         return RobotsCache(
-            inquiry=inquiry,
-            shelf=shelf,
-            parse=partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size),
-            announce=partial(
-                announce, crawler, self._inside.listeners, self._stats, settings.timeout
-            ),
-            clock=time.time,
-            policy=settings.policy,
-            stats=self._stats,
-            watch=self._shutdown.watch,
-            heard=partial(heard, self._inside.listeners),
-            memory_limit=settings.memory_limit - shelf.memory_limit,
+            context,
+            Refresher(context, self._fetcher.fetch, attempts),
+            RulesReader(parse, self._politeness.read),
+            RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
+            started=self._shutdown.watch,
+            memory_limit=self._memory_for_rules(settings) - self._memory_for_tdmrep(settings),
         )
+
+    def _make_tdmrep_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache | None:
+        """Return what fetches and keeps the tdmrep.json files, if they are asked for."""
+        if not settings.fetches_tdmrep:
+            return None
+        stats = tdmrep_files.TdmrepStats(crawler.stats)
+        context = AccessContext(self._store, settings.policy, stats, time.time)
+        attempts = Attempts(settings.timeout, settings.retry_delays)
+        return RobotsCache(
+            context,
+            Refresher(context, self._fetcher.counted_by(stats).fetch, attempts),
+            tdmrep_files.READER,
+            tdmrep_files.Silence(),
+            started=self._shutdown.watch,
+            memory_limit=self._memory_for_tdmrep(settings),
+        )
+
+    def _memory_for_rules(self, settings: RepSettings) -> int:
+        return settings.memory_limit - self._store.memory_limit
+
+    def _memory_for_tdmrep(self, settings: RepSettings) -> int:
+        if not settings.fetches_tdmrep:
+            return 0
+        return self._memory_for_rules(settings) // tdmrep_files.MEMORY_SHARE
+
+    def _make_use(self, settings: RepSettings) -> UseOfPages | None:
+        if settings.preferences == "off":
+            return None
+        if settings.preferences != "report" and not settings.purposes:
+            self._stats.without_purpose(settings.preferences)
+        return UseOfPages(settings, self._stats, self._tdmrep)
+
+    def _caches(self) -> list[RobotsCache]:
+        return [self._cache] if self._tdmrep is None else [self._cache, self._tdmrep]
 
     def _busy(self) -> bool:
-        return bool(self._cache.flights or self._room.waiting)
+        return bool(self._room.waiting or any(cache.flights for cache in self._caches()))
 
     def _interrupt(self, started_before: float) -> None:
-        self._cache.interrupt(started_before)
+        for cache in self._caches():
+            cache.interrupt(started_before)
         self._room.give_up()
+
+    def _prepare(self) -> None:
+        """Look for what this package needs of Scrapy, the first time that this is called."""
+        self._inside.check()
+        self._inside.passage.watch(self._arrive, self._room.left)
 
     async def _engine_started(self) -> None:
         """End the crawl before its first request if Scrapy lacks what cannot be done without."""
         try:
-            self._inside.check()
+            self._prepare()
         except UnknownScrapyError as error:
             self._stats.unknown_scrapy(str(error))
             await self._inside.engine.end(_UNKNOWN_SCRAPY)
@@ -188,6 +282,7 @@ class RepDownloaderMiddleware:
     def _spider_closed(self) -> None:
         self._starts.close()
         self._shutdown.stop()
-        self._cache.interrupt()
+        for cache in self._caches():
+            cache.interrupt()
         self._room.close()
-        self._shelf.close()
+        self._store.close()

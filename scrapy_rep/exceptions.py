@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import IgnoreRequest
 
 if TYPE_CHECKING:
+    from scrapy_rep.preferences.statement import Statement
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.outcome import Cause
     from scrapy_rep.protocol.robotstxt import Verdict
@@ -17,16 +18,29 @@ class RobotsForbidden(IgnoreRequest):
 
     ``verdict`` says by which rule, ``retry_at`` (seconds since the epoch) from when on the
     request may be made, if it is a matter of time. Its text begins ``Forbidden by robots.txt``.
+
+    Under ``REP_PAGE_DIRECTIVES = "obey"`` it also ends a request that the page it was found on asks
+    not to follow; ``verdict.reason`` is then ``nofollow (meta)``, or names another source.
+    ``authority`` is ``None`` if no robots.txt governs the scheme of the URL. ``statement`` is what
+    disallows a purpose of ``REP_PURPOSES``, if that is the reason.
     """
 
-    def __init__(self, verdict: Verdict, authority: Authority, retry_at: float | None = None):
-        super().__init__(f"Forbidden by robots.txt: {verdict.reason} ({authority})")
+    def __init__(
+        self,
+        verdict: Verdict,
+        authority: Authority | None,
+        retry_at: float | None = None,
+        statement: Statement | None = None,
+    ):
+        whose = "" if authority is None else f" ({authority})"
+        super().__init__(f"Forbidden by robots.txt: {verdict.reason}{whose}")
         self.verdict = verdict
         self.authority = authority
         self.retry_at = retry_at
+        self.statement = statement
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verdict, self.authority, self.retry_at)
+        return type(self), (self.verdict, self.authority, self.retry_at, self.statement)
 
 
 class RobotsUnreachable(IgnoreRequest):

@@ -1,4 +1,8 @@
-"""Which product tokens a request goes by (RFC 9309 section 2.2.1)."""
+"""The product tokens by which a robots.txt addresses a request (RFC 9309 section 2.2.1).
+
+Four sources are asked, in this order: the meta of the request, the spider, the setting
+``ROBOTSTXT_USER_AGENT``, and the User-Agent that the request will carry.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,11 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 _MOST_REMEMBERED = 1_000
+"""Names whose tokens are remembered; past that all are forgotten."""
 
 
 class Identity:
-    """Names the crawler: by meta, spider, setting, or the User-Agent the request will carry."""
+    """Tells for each request of a crawl by which tokens it is addressed."""
 
     def __init__(self, crawler: Crawler, settings: RepSettings, stats: RepStats):
         self._crawler = crawler
@@ -32,17 +37,17 @@ class Identity:
     def of(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request`` in order of preference.
 
-        Raises ``ValueError`` if its meta or the spider names something that is not a token.
+        Raises ``ValueError`` if its meta or the spider names no product token.
         """
         chosen = request.meta.get("robotstxt_user_agent")
         if not chosen:
             chosen = getattr(self._crawler.spider, "robotstxt_user_agent", None)
         if chosen:
-            return self._recall(chosen, self._named)
+            return self._remembered_or(chosen, self._named)
         if self._setting is not None:
             return self._setting
         sent = request.headers.get("User-Agent") if request.headers else None
-        return self._recall(sent, self._derived) if sent else self._of_settings()
+        return self._remembered_or(sent, self._derived) if sent else self._of_settings()
 
     @property
     def default(self) -> tuple[str, ...]:
@@ -52,7 +57,9 @@ class Identity:
             return self._named(chosen)
         return self._setting or self._of_settings()
 
-    def _recall(self, chosen: Any, make: Callable[[Any], tuple[str, ...]]) -> tuple[str, ...]:
+    def _remembered_or(
+        self, chosen: Any, make: Callable[[Any], tuple[str, ...]]
+    ) -> tuple[str, ...]:
         key = tuple(chosen) if isinstance(chosen, list) else chosen
         tokens = self._remembered.get(key) if isinstance(key, (str, bytes, tuple)) else None
         if tokens is None:

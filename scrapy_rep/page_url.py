@@ -1,4 +1,4 @@
-"""The page that a request is for: its own URL, or the one that a service is asked to fetch.
+"""The page that a request asks for: its own URL, or one that a service is to fetch.
 
 A rendering service, a proxy or an API that is addressed by URL is asked for
 ``http://service/?url=https://example.org/page``, and fetches ``https://example.org/page``.

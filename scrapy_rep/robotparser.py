@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.robotstxt import RobotParser
 
-from scrapy_rep.awaiting import DeadlineError, within
+from scrapy_rep.awaiting import DeadlineError, with_timeout
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.settings import RepSettings
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy_rep.scrapy_internals.listeners import Listeners
     from scrapy_rep.stats import RepStats
 
-# Scrapy 2.15 and newer have this signal.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 
@@ -59,32 +58,37 @@ class RepRobotParser(RobotParser):
         yield from self.robots.sitemaps
 
 
-def heard(listeners: Listeners) -> bool:
-    """Return whether anything may listen to ``signals.robots_parsed``."""
-    return _ROBOTS_PARSED is not None and listeners.exist(_ROBOTS_PARSED)
+class RobotsParsed:
+    """``signals.robots_parsed``, which Scrapy 2.15 and newer have, for one crawl.
 
-
-async def announce(
-    crawler: Crawler,
-    listeners: Listeners,
-    stats: RepStats,
-    timeout: float,
-    robots: RobotsTxt,
-    page: Request | None,
-) -> None:
-    """Send ``signals.robots_parsed``, and return when its listeners are done, or too slow.
-
-    ``page`` is the request that asked for the rules; ``timeout`` is in seconds.
+    ``timeout`` is how many seconds its listeners may take.
     """
-    if not heard(listeners):
-        return
-    sent = crawler.signals.send_catch_log_async(
-        signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=page
-    )
-    try:
-        await within(timeout, sent)
-    except DeadlineError as error:  # a listener hangs; the requests that wait must not
-        stats.listener_late(error)
+
+    def __init__(self, crawler: Crawler, listeners: Listeners, stats: RepStats, timeout: float):
+        self._crawler = crawler
+        self._listeners = listeners
+        self._stats = stats
+        self._timeout = timeout
+
+    @property
+    def has_listeners(self) -> bool:
+        """Whether anything may listen."""
+        return _ROBOTS_PARSED is not None and self._listeners.exist(_ROBOTS_PARSED)
+
+    async def send(self, robots: RobotsTxt, page: Request | None) -> None:
+        """Send the signal, and return when its listeners are done, or too slow.
+
+        ``page`` is the request that asked for the rules.
+        """
+        if not self.has_listeners:
+            return
+        sent = self._crawler.signals.send_catch_log_async(
+            signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=page
+        )
+        try:
+            await with_timeout(self._timeout, sent)
+        except DeadlineError as error:  # a listener hangs; the requests that wait must not
+            self._stats.listener_late(error)
 
 
 def _text(value: str | bytes) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.preferences.vocabulary import CATEGORIES
 from scrapy_rep.protocol.policy import MIN_LIFETIME, Policy
 from scrapy_rep.protocol.profiles import PROFILES, Profile
 from scrapy_rep.stores.uri import shown
@@ -49,6 +51,14 @@ class RepSettings:
     max_crawl_delay: float = 60.0
     over_max_crawl_delay: str = "cap"
     visit_time: str = "ignore"
+    shared_pace: bool = True
+    page_directives: str = "report"
+    noindex: str = "keep"
+    link_nofollow: bool = False
+    preferences: str = "report"
+    purposes: tuple[str, ...] = ()
+    purpose_tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tdmrep: bool = False
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> RepSettings:
@@ -70,6 +80,11 @@ class RepSettings:
                 f"seconds in the profile {profile.name}"
             )
         return cls(**{**_access_defaults(profile), **chosen})
+
+    @property
+    def fetches_tdmrep(self) -> bool:
+        """Whether the tdmrep.json of each site is fetched."""
+        return self.tdmrep and self.preferences != "off"
 
     @property
     def policy(self) -> Policy:
@@ -213,6 +228,28 @@ def _key_prefix(value: Any) -> str:
     return value
 
 
+def _purposes(value: Any) -> tuple[str, ...]:
+    names = value.strip("[]() ").split(",") if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)):
+        raise ValueError(f"must be a list of {', '.join(CATEGORIES)}")
+    found = [name.strip(" '\"") if isinstance(name, str) else name for name in names]
+    if not all(name in CATEGORIES for name in filter(None, found)):
+        raise ValueError(f"must be a list of {', '.join(CATEGORIES)}")
+    return tuple(dict.fromkeys(filter(None, found)))
+
+
+def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
+    """A mapping; on the command line it is written in JSON."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value or "{}")
+        except (ValueError, RecursionError):
+            value = None
+    if not isinstance(value, Mapping) or not all(name in CATEGORIES for name in value):
+        raise ValueError(f"must map some of {', '.join(CATEGORIES)} to product tokens")
+    return {str(purpose): product_tokens(tokens) for purpose, tokens in value.items()}
+
+
 _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("ROBOTSTXT_USER_AGENT", "user_agent", product_tokens),
     ("REP_PROFILE", "profile", _one_of(*PROFILES)),
@@ -238,4 +275,12 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_MAX_CRAWL_DELAY", "max_crawl_delay", _number(0)),
     ("REP_OVER_MAX_CRAWL_DELAY", "over_max_crawl_delay", _one_of("cap", "forbid")),
     ("REP_VISIT_TIME", "visit_time", _one_of("ignore", "forbid")),
+    ("REP_SHARED_PACE", "shared_pace", _switch),
+    ("REP_PAGE_DIRECTIVES", "page_directives", _one_of("off", "report", "obey")),
+    ("REP_NOINDEX", "noindex", _one_of("keep", "drop")),
+    ("REP_LINK_NOFOLLOW", "link_nofollow", _switch),
+    ("REP_PREFERENCES", "preferences", _one_of("off", "report", "skip", "drop")),
+    ("REP_PURPOSES", "purposes", _purposes),
+    ("REP_PURPOSE_TOKENS", "purpose_tokens", _purpose_tokens),
+    ("REP_TDMREP", "tdmrep", _switch),
 )

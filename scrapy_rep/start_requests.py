@@ -1,9 +1,9 @@
-"""Whether a crawl could begin: what became of its start requests.
+"""A warning at the end of a crawl whose start requests were all refused.
 
-Scrapy marks them in ``meta["is_start_request"]``. Retries and redirects copy the meta of a start
-request; it is counted once, however many copies there are. A refusal of any copy ends it: a crawl
-whose only page redirects to a forbidden one was refused, too. If the spider makes the request once
-more, as an errback may do, its last end counts.
+Scrapy marks a start request in ``meta["is_start_request"]``. Retries and redirects copy that meta.
+A start request is counted once, however many copies there are, and a refusal of any copy refuses
+it: a crawl whose only page redirects to a forbidden one was refused, too. If the spider makes the
+request once more, as an errback may do, its last end counts.
 """
 
 from __future__ import annotations

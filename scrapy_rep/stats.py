@@ -1,4 +1,4 @@
-"""Every stat name and log line of the package, and how hostile text is made harmless in them."""
+"""The stats and the log lines of a crawl, and how hostile text is made harmless in them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from scrapy.statscollectors import StatsCollector
 
 if TYPE_CHECKING:
+    from scrapy_rep.pages.statements import PageDirectives
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.outcome import Unreachable
     from scrapy_rep.protocol.robotstxt import Verdict
@@ -40,7 +41,19 @@ STORE_ERROR = "robotstxt/store/error"
 STORE_EVICTED = "robotstxt/store/evicted"
 CRAWL_DELAY_APPLIED = "robotstxt/crawl_delay/applied"
 CRAWL_DELAY_CAPPED = "robotstxt/crawl_delay/capped"
+CRAWL_DELAY_HOSTS = "robotstxt/crawl_delay/hosts"
+CRAWL_DELAY_WAITED = "robotstxt/crawl_delay/waited"
+CRAWL_DELAY_ALONE = "robotstxt/crawl_delay/without_store"
+PAGES = "robotstxt/page/count"
+PAGES_SAYING = "robotstxt/page/{}"
+PAGE_REQUESTS_REFUSED = "robotstxt/page/requests_refused"
+PAGE_ITEMS_DROPPED = "robotstxt/page/items_dropped"
+PREFERENCES = "robotstxt/preferences/{}/{}"
+PREFERENCES_LICENSE = "robotstxt/preferences/license"
+PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
+PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
+_LIMITS_OF_PAGES = ("max_snippet", "max_video_preview", "max_image_preview", "unavailable_after")
 _LONGEST = 200
 _MOST_SAID = 20
 
@@ -90,6 +103,8 @@ class RepStats:
         self.inc = _plain_inc_value(collector)
         self.max = collector.max_value
         self._said: set[str] = set()
+        self._waited = 0.0
+        self.unshared = ""
 
     def forbidden(self, method: str, url: str, verdict: Verdict) -> None:
         """Count a forbidden request and say by which rule, line and group."""
@@ -164,6 +179,57 @@ class RepStats:
                 f"{most:,g}",
             )
 
+    def paced_host(self) -> None:
+        """Count a host that asks for a pace; say once if a store does not let workers share it.
+
+        ``unshared`` is the name of that store.
+        """
+        self.inc(CRAWL_DELAY_HOSTS)
+        if self.unshared:
+            logger.warning(
+                "%s grants no turns: each worker keeps the pace of a site by itself, so that "
+                "several make more requests together than the site asks for",
+                printable(self.unshared),
+            )
+            self.unshared = ""
+
+    def waited_for_pace(self, seconds: float) -> None:
+        """Count the seconds for which the next request of a host waited for its pace."""
+        self._waited += seconds
+        whole = int(self._waited)
+        if whole:
+            self._waited -= whole
+            self.inc(CRAWL_DELAY_WAITED, whole)
+
+    def paces_alone(self, why: str) -> None:
+        """Say that the store fails, so that no pace is shared."""
+        logger.warning(
+            "The robots.txt store grants no turns (%s): for now each worker keeps the pace of a "
+            "site by itself",
+            printable(why),
+        )
+
+    def paces_together(self) -> None:
+        """Say that the store grants turns again."""
+        logger.warning(
+            "The robots.txt store grants turns again: the pace of a site is shared again"
+        )
+
+    def disallowed_uses(self, pages: int, counts: dict[str, int], *, obeys: bool) -> None:
+        """Say how many pages disallow which use; ``counts`` is by category."""
+        logger.info(
+            "Of %s pages, so many disallow a use: %s.%s",
+            f"{pages:,}",
+            ", ".join(f"{number:,} {category}" for category, number in counts.items()),
+            "" if obeys else ' REP_PREFERENCES = "skip" or "drop" would obey it for REP_PURPOSES',
+        )
+
+    def without_purpose(self, mode: str) -> None:
+        """Say that a mode of ``REP_PREFERENCES`` has nothing to act on."""
+        logger.warning(
+            'REP_PREFERENCES = "%s" refuses nothing as long as REP_PURPOSES is empty', mode
+        )
+
     def stands_back(self) -> None:
         """Say that Scrapy itself keeps the pace."""
         logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")
@@ -200,6 +266,49 @@ class RepStats:
             "set ROBOTSTXT_USER_AGENT to the product token of your crawler",
             printable(user_agent),
         )
+
+
+class PageStats:
+    """Counts and says what pages ask of crawlers, for one crawl.
+
+    The names are those of :class:`PageDirectives`, a closed list: no text of a page becomes one.
+    """
+
+    def __init__(self, stats: RepStats, *, obeys: bool, drops: bool):
+        self._stats = stats
+        self._obeys = obeys
+        self._drops = drops
+        self._pages = 0
+        self._saying: Counter[str] = Counter()
+
+    def page(self, said: PageDirectives) -> None:
+        """Count a page and what it says."""
+        self._pages += 1
+        self._stats.inc(PAGES)
+        names = [*said.restrictions]
+        names += (name for name in _LIMITS_OF_PAGES if getattr(said, name) is not None)
+        for name in names:
+            self._saying[name] += 1
+            self._stats.inc(PAGES_SAYING.format(name))
+
+    def item_dropped(self, url: str, *, first: bool) -> None:
+        """Count an item that is dropped; log the first one of a page."""
+        self._stats.inc(PAGE_ITEMS_DROPPED)
+        if first:
+            logger.debug("The items of a noindex page are dropped: <%s>", without_credentials(url))
+
+    def close(self) -> None:
+        """Say how many pages said what, and which settings would obey."""
+        if not self._saying:
+            return
+        said = ", ".join(f"{number:,} {name}" for name, number in self._saying.most_common())
+        would = []
+        if self._saying["nofollow"] and not self._obeys:
+            would.append('REP_PAGE_DIRECTIVES = "obey" refuses the requests of nofollow pages')
+        if self._saying["noindex"] and not self._drops:
+            with_it = "" if self._obeys else ' and REP_PAGE_DIRECTIVES = "obey"'
+            would.append(f'REP_NOINDEX = "drop"{with_it} drops the items of noindex pages')
+        logger.info("Of %s pages read: %s", f"{self._pages:,}", "; ".join([said, *would]))
 
 
 def _plain_inc_value(collector: Collector) -> Callable[..., None]:

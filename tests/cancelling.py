@@ -14,7 +14,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from scrapy_rep.caching.cached_rules import Known
+from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.protocol.policy import Decision
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from tests.crawl.leftovers import turn
@@ -38,7 +38,7 @@ class Waiter:
             self.cancelled = True
             self._running.cancel()
 
-    def _ended(self, result: Known | Failure) -> None:
+    def _ended(self, result: CachedRules | Failure) -> None:
         assert self.end is None, "two ends"
         self.end = result.value if isinstance(result, Failure) else result
 
@@ -82,7 +82,7 @@ def _judge(bench: Bench, everyone: list[Waiter], waiters: int) -> None:
     assert len(everyone) == waiters
     assert [w for w in everyone if w.end is None] == [], "some wait for ever"
     for waiter in everyone:
-        if isinstance(waiter.end, Known):
+        if isinstance(waiter.end, CachedRules):
             assert waiter.end.decision is Decision.FOLLOW
         else:  # nobody pays for another's cancellation
             assert waiter.cancelled

@@ -10,13 +10,15 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.caching.cache import RobotsCache
-from scrapy_rep.caching.cached_rules import Known
-from scrapy_rep.caching.refresh import Inquiry
-from scrapy_rep.caching.store_adapter import Shelf
+from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.caching.context import AccessContext, RulesReader
+from scrapy_rep.caching.refresh import Attempts, Refresher
+from scrapy_rep.caching.store_adapter import StoreAdapter
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer
 from scrapy_rep.protocol.outcome import Cause, Outcome, Success, Unreachable
 from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
@@ -82,8 +84,23 @@ class Counts(dict[str, Any]):
         self[key] = max(self.get(key, value), value)
 
 
-async def _unheard(_robots: RobotsTxt, _page: Any) -> None:
-    """Nobody listens to what comes into force."""
+def _asked_for(robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
+    """The pace that an agent is asked for, if it is."""
+    pace = RequestedPace.read(robots, agent)
+    return pace if pace.longest else None
+
+
+class Announced:
+    """The signal that rules come into force, of which the test makes what it likes."""
+
+    def __init__(self, send: Callable[[RobotsTxt, Any], Any] | None, heard: bool) -> None:
+        self._send = send
+        self.has_listeners = heard
+
+    async def send(self, robots: RobotsTxt, page: Any) -> None:
+        """Hand it on, if there is anything to hand it to."""
+        if self._send is not None:
+            await self._send(robots, page)
 
 
 class Bench:
@@ -94,7 +111,7 @@ class Bench:
         *steps: Step,
         fetch: Callable[..., Any] | None = None,
         parse: Callable[[bytes], RobotsTxt] = RobotsTxt.parse,
-        announce: Callable[[RobotsTxt, Any], Any] = _unheard,
+        announce: Callable[[RobotsTxt, Any], Any] | None = None,
         policy: Policy | None = None,
         retry_delays: tuple[float, ...] = (),
         memory_limit: int = 64 << 20,
@@ -108,7 +125,7 @@ class Bench:
         self.parsed: list[bytes] = []
         self._parse = parse
         stats, policy = RepStats(self.counts), policy or Policy()
-        self.shelf = shelf = Shelf(
+        self.store = store_adapter = StoreAdapter(
             store,
             stats,
             crawler=lambda: "0123456789abcdef",
@@ -116,23 +133,12 @@ class Bench:
             disk_limit=evicted_limits[1],
             clock=self.clock,
         )
-        inquiry = Inquiry(
-            fetch=fetch or self.script,
-            shelf=shelf,
-            clock=self.clock,
-            policy=policy,
-            stats=stats,
-            retry_delays=retry_delays,
-        )
+        context = AccessContext(store_adapter, policy, stats, self.clock)
         self.cache = RobotsCache(
-            inquiry=inquiry,
-            shelf=shelf,
-            parse=self._counted,
-            announce=announce,
-            clock=self.clock,
-            policy=policy,
-            stats=stats,
-            heard=lambda: heard,
+            context,
+            Refresher(context, fetch or self.script, Attempts(15.0, retry_delays)),
+            RulesReader(self._counted, _asked_for),
+            Announced(announce, heard),
             memory_limit=memory_limit,
         )
 
@@ -151,7 +157,7 @@ def authority(number: int = 0) -> Authority:
     return Authority("https", f"host{number}.example", 443)
 
 
-def ask(bench: Bench, number: int = 0) -> Deferred[Known]:
+def ask(bench: Bench, number: int = 0) -> Deferred[CachedRules]:
     """What one more request is told."""
     return deferred_from_coro(bench.cache.lookup(authority(number), None))
 
@@ -162,6 +168,6 @@ async def settle(turns: int = 5) -> None:
         await turn()
 
 
-def allows(known: Known, path: str) -> bool:
+def allows(known: CachedRules, path: str) -> bool:
     """Whether a request for that path may be made."""
     return known.verdict(authority(), f"{authority()}{path}", ("mybot",)).allowed

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from itertools import pairwise, takewhile
 
 import pytest
 
@@ -16,12 +17,18 @@ from tests.site import Site
 
 FOLDER = ROOT / "example_project"
 COLUMN = re.compile(r"(?:^|(?<=\s\s))\S")
+HEADING = re.compile(r"(?:(\w+): )?(https?://\S+) \(robots\.txt: (.+)\)")
 
 
 def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One `scrapy` command in the project's folder, as the command line gives it."""
+    return python("-m", "scrapy", *arguments)
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """One Python process in the project's folder."""
     return subprocess.run(
-        [sys.executable, *WARNINGS, "-m", "scrapy", *arguments],
+        [sys.executable, *WARNINGS, *arguments],
         cwd=FOLDER,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -32,21 +39,41 @@ def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def table_of(output: str) -> dict[str, list[tuple[str, ...]]]:
-    """The table as the first word of each site's cell, and its rows: robots.txt, page, ..."""
+    """The rows of each site by its name, or its origin: robots.txt, page, result, by, ...
+
+    The status of a robots.txt is in the first row of its site. The times are left out.
+    """
+    assert max(len(line) for line in output.splitlines()) <= 100
     lines = iter(output.splitlines())
-    head = next(line for line in lines if line.startswith("site "))
+    head = next(line for line in lines if line.startswith("  page "))
     starts = [match.start() for match in COLUMN.finditer(head)]
     next(lines)
     table: dict[str, list[tuple[str, ...]]] = {}
     for line in lines:
         if not line:
             break
-        cells = tuple(line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True))
-        if cells[1]:  # a status stands in the first row of a site only
-            rows = table.setdefault(cells[0], [])
-        if cells[2]:
-            rows.append(cells[1:])
+        if heading := HEADING.fullmatch(line):
+            rows = table.setdefault(heading[1] or heading[2], [])
+            status = heading[3]
+        else:
+            ends = [*starts[1:], None]
+            page, result, at, *by = (line[a:b].strip() for a, b in zip(starts, ends, strict=True))
+            assert re.fullmatch(r"\d+\.\d s", at)
+            rows.append((status, page, result, *by))
+            status = ""
     return table
+
+
+def origins_of(output: str) -> dict[str, str]:
+    """The origin of each site by its name."""
+    return {match[1]: match[2] for match in map(HEADING.fullmatch, output.splitlines()) if match}
+
+
+def times_of(output: str, site: str) -> list[float]:
+    """When the pages of a site were fetched, in seconds, in order."""
+    own = output.partition(f"\n{site}: ")[2].partition(")\n")[2]
+    lines = takewhile(lambda line: line.startswith("  "), own.splitlines())
+    return sorted(float(line.split("fetched")[1].split()[0]) for line in lines)
 
 
 @cache
@@ -58,7 +85,9 @@ def demo() -> subprocess.CompletedProcess[str]:
 PAGES = ("/", "/private/", "/private/open", "/shop", "/shop?print=yes")
 
 
-@pytest.mark.parametrize(("site", "status"), [("allows", "200"), ("missing", "404")])
+@pytest.mark.parametrize(
+    ("site", "status"), [("allows", "200"), ("missing", "404"), ("paced", "200")]
+)
 def test_demo_fetches_all_where_nothing_forbids(site: str, status: str) -> None:
     """An empty Disallow, and a 404 whatever its body says (RFC 9309 2.2.2, 2.3.1.3)."""
     rows = table_of(demo().stdout)[site]
@@ -71,7 +100,7 @@ def test_demo_fetches_all_where_nothing_forbids(site: str, status: str) -> None:
     [
         ("forbids", ("200", "dropped", "Disallow: /", "2", "*")),
         ("moved", ("302 > 200", "dropped", "Disallow: /", "2", "*")),
-        ("fails", ("503", "dropped", "unreachable: status 503", "", "")),
+        ("fails", ("503, 503", "dropped", "unreachable: status 503", "", "")),
     ],
 )
 def test_demo_fetches_nothing_where_all_is_forbidden(site: str, row: tuple[str, ...]) -> None:
@@ -97,8 +126,36 @@ def test_demo_shows_which_group_and_line_decided() -> None:
     ]
 
 
+def test_demo_keeps_the_pace_of_a_site() -> None:
+    """Crawl-delay: 0.5 (RFC 9309 2.2.4), while the other sites are long done."""
+    times = times_of(demo().stdout, "paced")
+    assert len(times) == 5
+    assert all(b - a >= 0.4 for a, b in pairwise(times))  # the table rounds to tenths
+
+
+def test_demo_returns_to_a_site_that_recovers() -> None:
+    """RFC 9309 2.3.1.4: a 503 forbids everything; the rules of the next attempt are followed."""
+    rows = table_of(demo().stdout)["recovers"]
+    assert rows[0][0] == "503, 200"
+    assert [row[1] for row in rows if row[2] == "fetched"] == ["/", "/shop", "/shop?print=yes"]
+    assert {row[3] for row in rows if row[2] == "dropped"} == {"Disallow: /private/"}
+
+
+def test_second_run_fetches_no_robots_txt() -> None:
+    """RFC 9309 2.4: what is stored is used by a later crawl, a failure as well."""
+    done = python("-m", "example.twice")
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.split("The second run:")
+    assert "robots.txt files fetched: 10" in first
+    assert "robots.txt files fetched: 0" in second
+    assert {rows[0][0] for rows in table_of(second).values()} == {"stored"}
+    assert [(s, *r[1:]) for s, rows in table_of(first).items() for r in rows] == [
+        (s, *r[1:]) for s, rows in table_of(second).items() for r in rows
+    ]
+
+
 def test_demo_ends_well_and_says_little_more() -> None:
-    """Six sites; one warning, for the site whose robots.txt fails; exit code 0."""
+    """Eight sites; one warning, for the site whose robots.txt fails; exit code 0."""
     done = demo()
     assert done.returncode == 0
     assert list(table_of(done.stdout)) == [
@@ -108,7 +165,10 @@ def test_demo_ends_well_and_says_little_more() -> None:
         "fails",
         "moved",
         "missing",
+        "paced",
+        "recovers",
     ]
+    assert "robots.txt files fetched: 10" in done.stdout  # two sites take a second attempt
     [line] = done.stderr.splitlines()
     assert "is unreachable (status 503)" in line
 
@@ -136,7 +196,9 @@ def test_site_crawls_within_one_host(site: Site) -> None:
 def test_site_stops_at_its_page_limit(site: Site) -> None:
     """`pages` bounds the requests for pages."""
     shop = site.authority(pages=html("".join(f'<a href="/{n}">x</a>' for n in range(9))))
-    done = scrapy("crawl", "site", "-a", f"url={shop.url('/')}", "-a", "pages=3")
+    done = scrapy(
+        "crawl", "site", "-a", f"url={shop.url('/')}", "-a", "pages=3", "-s", "DOWNLOAD_DELAY=0.01"
+    )
     assert done.returncode == 0, done.stderr
     assert len(shop.page_hits) == 3
 

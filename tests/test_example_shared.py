@@ -36,7 +36,7 @@ def served_sites() -> Iterator[list[str]]:
     server = python("-m", "example.serve")
     assert server.stdout
     try:
-        yield [server.stdout.readline().strip() for _ in range(6)]
+        yield [server.stdout.readline().strip() for _ in range(8)]
     finally:
         server.terminate()
         _, said = server.communicate(timeout=10)
@@ -64,7 +64,7 @@ def test_workers_fetch_each_robots_txt_once(tables: list[dict[str, list[tuple[st
     """RFC 9309 section 2.4: of each site one worker has the status, the others have the entry."""
     seen = [(site, rows[0][0]) for table in tables for site, rows in table.items() if rows]
     fetched = [site for site, status in seen if status != "stored"]
-    assert len(fetched) == len(set(fetched)) == 6
+    assert len(fetched) == len(set(fetched)) == 8
     assert {site for site, _ in seen} == set(fetched)
 
 
@@ -73,6 +73,6 @@ def test_workers_fetch_each_page_once_and_drop_what_is_forbidden(
 ) -> None:
     """The pages of all workers together are those of the demo crawl, each once."""
     pages = [(s, *row[1:3]) for table in tables for s, rows in table.items() for row in rows]
-    assert len(pages) == len({page[:2] for page in pages}) == 3 * 5 + 3 * 3
+    assert len(pages) == len({page[:2] for page in pages}) == 4 * 5 + 4 * 3
     by_result = {result: sum(page[2] == result for page in pages) for _, _, result in pages}
-    assert by_result == {"fetched": 2 * 5 + 3, "dropped": 2 + 3 * 3}
+    assert by_result == {"fetched": 3 * 5 + 3, "dropped": 2 + 4 * 3}

@@ -37,6 +37,14 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "REP_DOWNLOAD_SLOT": ("download_slot", "own"),
     "REP_CRAWL_DELAY": ("crawl_delay", True),
     "REP_MAX_CRAWL_DELAY": ("max_crawl_delay", 60.0),
+    "REP_SHARED_PACE": ("shared_pace", True),
+    "REP_PAGE_DIRECTIVES": ("page_directives", "report"),
+    "REP_NOINDEX": ("noindex", "keep"),
+    "REP_LINK_NOFOLLOW": ("link_nofollow", False),
+    "REP_PREFERENCES": ("preferences", "report"),
+    "REP_PURPOSES": ("purposes", ()),
+    "REP_PURPOSE_TOKENS": ("purpose_tokens", {}),
+    "REP_TDMREP": ("tdmrep", False),
 }
 
 # setting: (as on the command line, what it comes to)
@@ -59,6 +67,14 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
     "REP_DOWNLOAD_SLOT": ("page", "page"),
     "REP_CRAWL_DELAY": ("False", False),
     "REP_MAX_CRAWL_DELAY": ("10", 10.0),
+    "REP_SHARED_PACE": ("False", False),
+    "REP_PAGE_DIRECTIVES": ("obey", "obey"),
+    "REP_NOINDEX": ("drop", "drop"),
+    "REP_LINK_NOFOLLOW": ("True", True),
+    "REP_PREFERENCES": ("drop", "drop"),
+    "REP_PURPOSES": ("train-ai, tdm", ("train-ai", "tdm")),
+    "REP_PURPOSE_TOKENS": ('{"train-ai": "Google-Extended"}', {"train-ai": ("Google-Extended",)}),
+    "REP_TDMREP": ("True", True),
 }
 
 BAD: dict[str, list[Any]] = {
@@ -102,6 +118,22 @@ BAD: dict[str, list[Any]] = {
     "REP_DOWNLOAD_SLOT": ["mine", "", 1],
     "REP_CRAWL_DELAY": ["perhaps", 2, ""],
     "REP_MAX_CRAWL_DELAY": [-1, "long", float("inf")],
+    "REP_SHARED_PACE": ["perhaps", 2, ""],
+    "REP_PAGE_DIRECTIVES": ["on", "", True, "OBEY"],
+    "REP_NOINDEX": ["forget", "", False],
+    "REP_LINK_NOFOLLOW": ["nofollow", 2, ""],
+    "REP_PREFERENCES": ["on", "", True, "SKIP"],
+    "REP_PURPOSES": [["ai-train"], "training", 5, {"tdm": 1}, [None, 7], [["tdm"]]],
+    "REP_PURPOSE_TOKENS": [
+        {"ai-train": "x"},
+        {"tdm": []},
+        {"tdm": 5},
+        {7: "x"},
+        ["tdm"],
+        "tdm",
+        "[" * 100_000,
+    ],
+    "REP_TDMREP": ["perhaps", 2, ""],
 }
 
 

@@ -27,6 +27,8 @@ ROBOTS_TXT = {
     "fails": (503, "Service Unavailable\n"),
     "moved": (302, "elsewhere"),
     "missing": (404, "<h1>Not found</h1>\nUser-agent: *\nDisallow: /\n"),
+    "paced": (200, "User-agent: *\nCrawl-delay: 0.5\n"),
+    "recovers": (200, "User-agent: *\nDisallow: /private/\n"),  # but for the first time: a 503
     "elsewhere": (200, "User-agent: *\nDisallow: /\n"),
 }
 
@@ -45,11 +47,16 @@ SITEMAP = """\
 
 
 class DemoWeb:
-    """Serves the sites, each at an address of its own, from when it is made until `stop()`."""
+    """Serves the sites, each at a separate address, from when it is made until `stop()`."""
 
     def __init__(self) -> None:
         self.origins: dict[str, str] = {}
+        self.recovered = False
         self._servers = [self._serve(name, number) for number, name in enumerate(ROBOTS_TXT, 1)]
+
+    def lines(self) -> list[str]:
+        """Return the name and the origin of each site."""
+        return [f"{name} {origin}" for name, origin in self.origins.items()]
 
     def stop(self) -> None:
         for server in self._servers:
@@ -86,6 +93,9 @@ class SiteHandler(BaseHTTPRequestHandler):
             self._answer(200, HOME if self.path == "/" else "<title>a page</title>")
             return
         status, text = ROBOTS_TXT[self.site]
+        if self.site == "recovers" and not self.web.recovered:
+            self.web.recovered = True
+            status, text = ROBOTS_TXT["fails"]
         if status == 302:
             self._answer(status, "", Location=f"{self.web.origins[text]}/robots.txt")
         else:

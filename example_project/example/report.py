@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from itertools import zip_longest
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -15,10 +15,14 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable
 
-HEAD = ("site", "robots.txt", "page", "result", "by", "line", "group")
+WIDTH = 100
+HEAD = ("page", "result", "at", "by", "line", "group")
+WIDEST = (32, 7, 6, 26, 4, 12)
 LEGEND = """\
-robots.txt: the status of the site's robots.txt; 302 > 200 is a redirect and where it ended.
-dropped: the page was never requested. line, group: where in the robots.txt the rule stands.
+robots.txt: the answers to its fetches. 302 > 200 is a redirect and where it led; 503, 200 are two
+attempts; stored: another run or worker fetched it.
+dropped: the page was never requested. at: when that, or its answer, was known, in seconds.
+by, line, group: the rule, its line, and the group that holds it.
 """
 
 
@@ -28,6 +32,7 @@ class Row(NamedTuple):
     origin: str
     page: str
     result: str
+    at: str
     by: str = ""
     line: str = ""
     group: str = ""
@@ -40,7 +45,8 @@ class ReportingSpider(scrapy.Spider):
         super().__init__(**arguments)
         self.rows: list[Row] = []
         self.names: dict[str, str] = {}  # what an origin is called in the table
-        self.answers: dict[str, tuple[int, str]] = {}  # of a robots.txt: its status and Location
+        self.answers: dict[str, list[tuple[int, str]]] = {}  # of a robots.txt: status, Location
+        self.began = time.monotonic()
 
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
@@ -75,44 +81,61 @@ class ReportingSpider(scrapy.Spider):
             how = "dropped" if isinstance(error, IgnoreRequest) else "failed"
             self.note(failure.request, how, str(error) or type(error).__name__)
 
-    def note(self, request: Request, *how: str) -> None:
+    def note(self, request: Request, result: str, *how: str) -> None:
         url = urlsplit(request.url)
         page = url._replace(scheme="", netloc="").geturl() or "/"
         if agent := request.meta.get("robotstxt_user_agent"):
             page += f" as {agent}"
-        self.rows.append(Row(f"{url.scheme}://{url.netloc}", page, *how))
+        at = f"{time.monotonic() - self.began:.1f} s"
+        self.rows.append(Row(f"{url.scheme}://{url.netloc}", page, result, at, *how))
 
     def received(self, response: Response) -> None:
         """Note the answer to each request for a robots.txt; the plugin makes those, not we."""
         if urlsplit(response.url).path == "/robots.txt":
             location = response.headers.get("Location", b"").decode("latin-1")
             target = urljoin(response.url, location) if location else ""
-            self.answers[response.url] = response.status, target
+            self.answers.setdefault(response.url, []).append((response.status, target))
 
     def closed(self, reason: str) -> None:
-        rows = [HEAD]
+        fetched = self.crawler.stats.get_value("robotstxt/request_count", 0)
+        print(f"\n{self.table()}\n\n{LEGEND}\nrobots.txt files fetched: {fetched}")
+
+    def table(self) -> str:
+        """Return the pages of each site under a line about the site."""
+        lines = [aligned(HEAD), "-" * WIDTH]
         for origin in dict.fromkeys([*self.names, *(row.origin for row in self.rows)]):
-            pages = [row[1:] for row in sorted(self.rows) if row.origin == origin]
-            # A site's name and address stand one above the other, beside its pages.
-            left = [(name,) for name in (self.names.get(origin), origin) if name and pages]
-            left[:1] = [(*name, self.status_of(origin)) for name in left[:1]]
-            for site, page in zip_longest(left, pages, fillvalue=()):
-                rows.append((*site, "", "")[:2] + page)
-        print(f"\n{aligned(rows)}\n\n{LEGEND}")
+            pages = sorted(row for row in self.rows if row.origin == origin)
+            if pages:
+                name = f"{self.names[origin]}: " if origin in self.names else ""
+                lines.append(shown(f"{name}{origin} (robots.txt: {self.status_of(origin)})", WIDTH))
+                lines += [aligned(row[1:]) for row in pages]
+        return "\n".join(lines)
 
     def status_of(self, origin: str) -> str:
-        """Return how the robots.txt of a site was answered, redirect by redirect."""
-        url, statuses = f"{origin}/robots.txt", []
+        """Return how the robots.txt of a site was answered, attempt by attempt."""
+        url = f"{origin}/robots.txt"
+        if url in self.answers:
+            return ", ".join(self.trail(*answer) for answer in self.answers[url])
+        causes = [row.by for row in self.rows if row.origin == origin]
+        unknown = any(by.startswith("unreachable") and "status" not in by for by in causes)
+        return "no answer" if unknown else "stored"
+
+    def trail(self, status: int, url: str) -> str:
+        """Return the statuses from a redirect to its end."""
+        statuses = [str(status)]
         while url in self.answers and len(statuses) <= 5:
-            status, url = self.answers[url]
+            status, url = self.answers[url][-1]
             statuses.append(str(status))
-        return " > ".join(statuses) or "no answer"
+        return " > ".join(statuses)
 
 
-def aligned(rows: list[tuple[str, ...]]) -> str:
-    """Return rows as text in columns; what a site wrote cannot steer the terminal."""
-    cells = [["".join(c if c.isprintable() else "?" for c in cell) for cell in r] for r in rows]
-    cells = [[cell if len(cell) <= 50 else cell[:47] + "..." for cell in row] for row in cells]
-    widths = [max(len(row[n]) for row in cells if n < len(row)) for n in range(len(HEAD))]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])
+def aligned(cells: Any) -> str:
+    """Return cells as one line in columns."""
+    columns = [shown(str(c), width).ljust(width) for c, width in zip(cells, WIDEST, strict=False)]
+    return ("  " + "  ".join(columns)).rstrip()
+
+
+def shown(text: str, width: int) -> str:
+    """Return text of at most that width; what a site wrote cannot steer the terminal."""
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= width else text[: width - 3] + "..."

@@ -1,4 +1,4 @@
-"""What is known of an authority, as requests see it."""
+"""The rules of one authority in memory: an entry, what it means now, and its rules parsed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import replace
 from sys import getsizeof
 from typing import TYPE_CHECKING
 
-from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
 from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.policy import Decision
+from scrapy_rep.protocol.policy import Decision, Standing
 from scrapy_rep.protocol.robotstxt import Verdict
 
 if TYPE_CHECKING:
@@ -20,17 +20,18 @@ _ENTRY_SIZE = 1_000
 """Octets that an authority costs besides its rules: measured, rounded up."""
 
 
-class Known:
-    """An entry, what policy makes of it, and its rules parsed; good from ``since`` to ``until``.
+class CachedRules:
+    """What requests to one authority are told while :meth:`holds` is true.
 
-    ``answer`` is the answer in force, ``failure`` what has failed since.
+    ``standing`` is what ``entry`` means at ``now``, in seconds since the epoch; ``robots`` are the
+    rules of its answer, ``None`` if it has none that are in force. Only the cache changes an
+    instance: it measures ``size``, and it notes ``pace`` and ``unpaced_agent``, the last agent that
+    was asked for a pace, and the last one that was not.
     """
 
     __slots__ = (
-        "__weakref__",
-        "_held",
+        "_fixed_size",
         "answer",
-        "at_will",
         "decision",
         "entry",
         "evicted",
@@ -39,31 +40,23 @@ class Known:
         "robots",
         "since",
         "size",
+        "unpaced_agent",
         "until",
     )
 
-    def __init__(
-        self,
-        entry: Entry,
-        in_force: tuple[Answer | None, Failure | None],
-        decision: Decision,
-        robots: RobotsTxt | None,
-        since: float,
-        until: float,
-    ):
+    def __init__(self, entry: Entry, standing: Standing, robots: RobotsTxt | None, now: float):
         self.entry = entry
-        self.answer, self.failure = in_force
-        self.decision = decision
+        self.decision, _, self.answer, self.failure, self.until = standing
         self.robots = robots
-        self.since = since - CLOCK_TOLERANCE
-        self.until = until
-        self.size = 0
+        in_force = [part for part in (self.answer, self.failure) if part is not None]
+        newest = max(map(date_of, in_force), default=now)
+        self.since = min(now, newest) - CLOCK_TOLERANCE
         self.evicted = False
         """Whether the entry came from ``Evicted``, which still has it."""
-        self._held = _size_of(entry, None if robots is None else self.answer)
+        self._fixed_size = _size_of(entry, None if robots is None else self.answer)
+        self.size = 0
         self.pace: RequestedPace | None = None
-        self.at_will: tuple[str, ...] | None = None
-        """The agent that was last found to be asked for no pace."""
+        self.unpaced_agent: tuple[str, ...] | None = None
 
     def holds(self, now: float) -> bool:
         """Return whether this may be told at ``now``, in seconds since the epoch."""
@@ -87,7 +80,7 @@ class Known:
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""
         before = self.size
-        self.size = self._held + (self.robots.size if self.robots is not None else 0)
+        self.size = self._fixed_size + (self.robots.size if self.robots is not None else 0)
         return self.size - before
 
     def allows(self, authority: Authority, url: str, agent: tuple[str, ...]) -> bool:

@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.codec import decode_parts
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.memory import OVERHEAD, MemoryStore
 
 _CRAWLER = "own"
@@ -38,7 +38,7 @@ CREATE TABLE parts (number INTEGER, part TEXT, octets BLOB, PRIMARY KEY (number,
 class Evicted:
     """Entries by authority, in ``memory_limit`` octets of memory and ``disk_limit`` of a file.
 
-    The oldest go first. ``failed(error)`` is called when the file cannot be used.
+    The oldest are dropped first. ``failed(error)`` is called when the file cannot be used.
     """
 
     def __init__(

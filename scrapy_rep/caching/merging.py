@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep.awaiting import DeadlineError, settled, within
+from scrapy_rep.awaiting import DeadlineError, from_thread, with_timeout
 from scrapy_rep.protocol.entry import Answer, Entry, Failure, merge
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority
@@ -35,7 +35,7 @@ _CLOSE_PATIENCE = 1.0
 
 
 class Merging:
-    """Reads, merges and writes; ``failed(error)`` is told what the store raises."""
+    """Reads, merges and writes; ``failed(error)`` is called with what the store raises."""
 
     def __init__(
         self, store: Store, *, clock: Callable[[], float], failed: Callable[[Exception], None]
@@ -106,7 +106,7 @@ async def in_time(answer: Future[T]) -> T:
     hangs costs no request.
     """
     try:
-        return await within(PATIENCE, settled(answer))
+        return await with_timeout(PATIENCE, from_thread(answer))
     except DeadlineError:
         answer.cancel()
         raise StoreError(f"it did not answer within {PATIENCE:g} s") from None

@@ -1,4 +1,4 @@
-"""One inquiry about an authority: the store first, then a round of one to a few fetches.
+"""One refresh of what is known of an authority: the store first, then a round of fetches.
 
 Where several workers share a store, one of them makes all attempts of a round, and the pauses
 between them, under one lease. The others read the outcome from the store, a failure as well as an
@@ -18,19 +18,18 @@ after a failed fetch the store is asked once more, and the last good copy that i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep import stats as names
-from scrapy_rep.awaiting import pause, repeated
-from scrapy_rep.caching.store_adapter import NOT_SHARED
+from scrapy_rep.awaiting import repeated, sleep
+from scrapy_rep.caching.context import NOT_SHARED, Miss
 from scrapy_rep.protocol.entry import Answer, Entry, merge
 from scrapy_rep.protocol.outcome import Cause, NotModified, Outcome, Unreachable
 from scrapy_rep.protocol.policy import (
     Decision,
     Fetch,
-    Policy,
     confirmable,
     decide,
     learn,
@@ -38,9 +37,8 @@ from scrapy_rep.protocol.policy import (
 )
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.store_adapter import Shelf
+    from scrapy_rep.caching.context import AccessContext
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.stats import RepStats
 
 LEASE_TERM = 10.0
 """Seconds after which a lease that is not renewed ends; it is renewed every third of that."""
@@ -54,72 +52,75 @@ _WORTH_RETRYING = frozenset(
 )
 
 
-class Inquiry:
+@dataclass(frozen=True)
+class Attempts:
+    """How often an authority is asked, in seconds.
+
+    ``timeout`` is for one fetch, ``delays`` are the pauses before further ones.
+    """
+
+    timeout: float = 15.0
+    delays: tuple[float, ...] = ()
+
+    @property
+    def longest(self) -> float:
+        """The seconds that all of them may take."""
+        return (1 + len(self.delays)) * self.timeout + sum(self.delays)
+
+
+class Refresher:
     """Finds out what is to be known of an authority from now on.
 
-    ``fetch(authority, page, copy)`` returns an outcome, ``clock()`` seconds since the epoch.
-    ``timeout`` is what one fetch may take, ``retry_delays`` the pauses before further attempts,
-    all in seconds.
+    ``fetch(authority, page, copy)`` returns an outcome.
     """
 
     def __init__(
         self,
-        *,
+        context: AccessContext,
         fetch: Callable[[Authority, Any, Answer | None], Awaitable[Outcome]],
-        shelf: Shelf,
-        clock: Callable[[], float],
-        policy: Policy,
-        stats: RepStats,
-        timeout: float = 15.0,
-        retry_delays: tuple[float, ...] = (),
+        attempts: Attempts,
     ):
+        self._store = context.store
+        self._policy = context.policy
+        self._stats = context.stats
+        self._clock = context.clock
         self._fetch = fetch
-        self._shelf = shelf
-        self._clock = clock
-        self._policy = policy
-        self._stats = stats
-        self._timeout = timeout
-        self._retry_delays = retry_delays
+        self._attempts = attempts
 
     @property
-    def patience(self) -> float:
-        """The seconds after which an inquiry must be over, with some to spare.
+    def longest(self) -> float:
+        """The seconds after which a refresh must be over, with some to spare.
 
         With a store, another worker may be killed in its round, and a second one may make a whole
         round, before this one does.
         """
-        term = LEASE_TERM if self._shelf.stores else 0.0
-        return 2.0 * self._longest_round + term + 1.0
+        term = LEASE_TERM if self._store.has_store else 0.0
+        return 2.0 * self._attempts.longest + term + 1.0
 
-    @property
-    def _longest_round(self) -> float:
-        attempts = 1 + len(self._retry_delays)
-        return attempts * self._timeout + sum(self._retry_delays)
-
-    async def ask(
+    async def refresh(
         self,
         authority: Authority,
         page: Any,
-        resident: Entry | None,
+        miss: Miss,
         waiting: Callable[[], Sequence[Any]],
     ) -> Entry:
         """Return the newest entry there is, after a round of fetches if one is due.
 
-        ``page`` is the request that asks, ``resident`` what memory holds. ``waiting()`` returns
-        the requests that wait; without any, no further attempt is made. Each attempt goes through
-        the proxy of another of them, because the proxy may be what failed.
+        ``page`` is the request that asks, ``miss`` what was found without waiting. ``waiting()``
+        returns the requests that wait; without any, no further attempt is made. Each attempt goes
+        through the proxy of another of them, because the proxy may be what failed.
         """
-        entry, lease = await self._turn(authority, resident)
+        entry, lease = await self._acquire(authority, miss)
         if lease is None and entry is not None:
             return entry
         if lease is None or lease == NOT_SHARED:
             return await self._round(authority, page, entry, waiting)
-        renew = partial(self._shelf.renew, authority, lease, LEASE_TERM)
+        renew = partial(self._store.renew, authority, lease, LEASE_TERM)
         try:
             with repeated(LEASE_TERM / 3, renew):
                 return await self._round(authority, page, entry, waiting)
         finally:
-            self._shelf.release(authority, lease)
+            self._store.release(authority, lease)
 
     async def _round(
         self,
@@ -129,7 +130,7 @@ class Inquiry:
         waiting: Callable[[], Sequence[Any]],
     ) -> Entry:
         """Fetch, again after each delay while that may help, and store what was learnt."""
-        delays = iter(self._retry_delays)
+        delays = iter(self._attempts.delays)
         attempt = 0
         while True:
             outcome = await self._fetch(authority, page, confirmable(entry, self._policy))
@@ -139,78 +140,75 @@ class Inquiry:
             delay = next(delays, None)
             if delay is None or not waiting() or not self._again(outcome, learnt, delay):
                 if not (isinstance(outcome, Unreachable) and outcome.ours):
-                    self._shelf.keep(authority, learnt)
+                    self._store.write_through(authority, learnt)
                 self._report(authority, outcome, learnt)
                 return learnt
-            await pause(delay)
+            await sleep(delay)
             attempt += 1
             pages = [other for other in waiting() if other is not None] or [page]
             page = pages[attempt % len(pages)]
 
-    async def _turn(
-        self, authority: Authority, resident: Entry | None
-    ) -> tuple[Entry | None, str | None]:
+    async def _acquire(self, authority: Authority, miss: Miss) -> tuple[Entry | None, str | None]:
         """Return what is known, and a lease if this worker is to fetch.
 
         The lease is ``None`` if what is known will do, and :data:`NOT_SHARED` if this worker is to
         fetch without one.
         """
-        refresh = resident is not None
-        known = self._shelf.evicted(authority) if resident is None else resident
-        first = entry = await self._newest(authority, known)
-        if self._will_do(entry, refresh):
+        known, refresh = miss.entry, miss.is_resident
+        first = entry = known if miss.is_complete else await self._newest(authority, known)
+        if self._suffices(entry, refresh):
             return entry, None
         wait, longest = _POLL
         waited = 0.0
         while True:
-            lease = await self._shelf.lease(authority, LEASE_TERM)
+            lease = await self._store.lease(authority, LEASE_TERM)
             if lease == NOT_SHARED:
                 return entry, lease
             if lease is None:
                 if self._decision(entry) is not Decision.WAIT:
                     return entry, None  # another worker refreshes what may still be used
-                if waited > LEASE_TERM + self._longest_round:
+                if waited > LEASE_TERM + self._attempts.longest:
                     return entry, NOT_SHARED
-                await pause(wait)
+                await sleep(wait)
                 waited += wait
                 wait = min(longest, 1.5 * wait)
             try:
                 entry = await self._newest(authority, known)
             except BaseException:
-                self._shelf.release(authority, lease or NOT_SHARED)
+                self._store.release(authority, lease or NOT_SHARED)
                 raise
-            entry = self._settled(entry, first)
-            if self._will_do(entry, refresh):  # another worker has put meanwhile
-                self._shelf.release(authority, lease or NOT_SHARED)
+            entry = self._redated(entry, first)
+            if self._suffices(entry, refresh):  # another worker has put meanwhile
+                self._store.release(authority, lease or NOT_SHARED)
                 return entry, None
             if lease is not None:
                 return entry, lease
 
     async def _newest(self, authority: Authority, known: Entry | None) -> Entry | None:
         """Return ``known`` merged with what the store keeps."""
-        stored = await self._shelf.recall(authority)
+        stored = await self._store.get(authority)
         if stored is None or known is None:
             return stored or known
         return merge(known, stored, self._clock())
 
-    def _settled(self, entry: Entry | None, first: Entry | None) -> Entry | None:
+    def _redated(self, entry: Entry | None, first: Entry | None) -> Entry | None:
         """Return ``entry`` with a failure that came after ``first`` dated by this worker's clock.
 
         Whatever the clock of the worker that failed says, its round has only just ended.
         """
-        if entry is None or entry.failure is None or self._will_do(entry, refresh=True):
+        if entry is None or entry.failure is None or self._suffices(entry, refresh=True):
             return entry
         if first is not None and first.failure == entry.failure:
             return entry
         return replace(entry, failure=replace(entry.failure, failed_at=self._clock()))
 
-    def _will_do(self, entry: Entry | None, refresh: bool) -> bool:
-        """Return whether ``entry`` is good enough to end the inquiry.
+    def _suffices(self, entry: Entry | None, refresh: bool) -> bool:
+        """Return whether ``entry`` is good enough without a fetch.
 
         It is if no fetch is due or, unless this is a ``refresh``, only one in the background.
         """
-        answer = decide(entry, self._clock(), self._policy)
-        return answer.fetch is Fetch.NO or (not refresh and answer.decision is not Decision.WAIT)
+        action = decide(entry, self._clock(), self._policy)
+        return action.fetch is Fetch.NO or (not refresh and action.decision is not Decision.WAIT)
 
     def _decision(self, entry: Entry | None) -> Decision:
         return decide(entry, self._clock(), self._policy).decision

@@ -1,4 +1,4 @@
-"""One inquiry under way, and the requests that wait for it."""
+"""One refresh under way, and the requests that wait for it."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.awaiting import DeadlineError
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import Known
+    from scrapy_rep.caching.cached_rules import CachedRules
 
 
-class Flight:
-    """Brings one answer to many requests. It belongs to none, so that cancelling one ends nothing.
+class SingleFlight:
+    """Brings one result to many requests. It belongs to none, so cancelling one ends nothing.
 
-    ``started`` is a time of the monotonic clock; ``waiters`` holds a Deferred for each request that
-    waits, and the request.
+    ``started`` is a time of the monotonic clock. ``waiters`` maps a Deferred for each request that
+    waits to that request. ``result`` is ``None`` until there is one.
     """
 
-    __slots__ = ("brought", "started", "task", "waiters")
+    __slots__ = ("result", "started", "task", "waiters")
 
     def __init__(self) -> None:
         self.started = monotonic()
-        self.waiters: dict[Deferred[Known], Any] = {}
-        self.brought: Known | None = None
+        self.waiters: dict[Deferred[CachedRules], Any] = {}
+        self.result: CachedRules | None = None
         self.task: Deferred[None] | None = None
 
-    async def wait(self, patience: float, page: Any) -> Known:
-        """Return what the flight brings for ``page``; if it is cancelled, the others wait on.
+    async def wait(self, seconds: float, page: Any) -> CachedRules:
+        """Return the result for the request ``page``.
 
-        Raises :class:`DeadlineError` after ``patience`` seconds, so that a flight that was lost,
-        by whatever fault, holds up no request for ever.
+        Raises :class:`DeadlineError` after ``seconds``, so that a flight that is lost by some fault
+        does not hold up a request for ever.
         """
-        if self.brought is not None:  # without asyncio a flight may land before it is joined
-            return self.brought
-        waiter: Deferred[Known] = Deferred()
-        timer = call_later(patience, _lose_patience, waiter)
+        if self.result is not None:  # without asyncio a flight may end before it is joined
+            return self.result
+        waiter: Deferred[CachedRules] = Deferred()
+        timer = call_later(seconds, _give_up, waiter)
         try:
             self.waiters[waiter] = page
             return await maybe_deferred_to_future(waiter)
@@ -47,15 +47,15 @@ class Flight:
             timer.cancel()
             self.waiters.pop(waiter, None)
 
-    def land(self, known: Known) -> None:
-        """Give every waiter its answer."""
-        self.brought = known
+    def resolve(self, result: CachedRules) -> None:
+        """Give every waiter the result."""
+        self.result = result
         waiters, self.waiters = self.waiters, {}
         for waiter in waiters:
             if not waiter.called:
-                waiter.callback(known)
+                waiter.callback(result)
 
 
-def _lose_patience(waiter: Deferred[Known]) -> None:
+def _give_up(waiter: Deferred[CachedRules]) -> None:
     if not waiter.called:
         waiter.errback(DeadlineError("no answer, although the time for all attempts is over"))

@@ -1,7 +1,7 @@
-"""The store as the cache sees it: awaited under any reactor, and never in the way.
+"""The store as the cache sees it: awaited under any reactor, with no error that reaches a request.
 
-A store that fails counts as empty: what it knew is fetched again. What this crawl itself has learnt
-and evicted from memory is kept apart from the store, by
+A store that fails counts as empty: what it kept is fetched again. What this crawl itself has
+learnt and evicted from memory is kept apart from the store, by
 :class:`~scrapy_rep.caching.evicted.Evicted`.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from functools import cache, partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from scrapy.http import Headers
 from scrapy.utils.job import job_dir
@@ -20,8 +20,10 @@ from scrapy.utils.python import without_none_values
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.caching.context import NOT_SHARED
 from scrapy_rep.caching.evicted import Evicted
 from scrapy_rep.caching.merging import Merging, checked, in_time
+from scrapy_rep.caching.shared_turns import StoreTurns
 from scrapy_rep.stores import Store, StoreError, open_store
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.entry import Entry
-    from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 
 T = TypeVar("T")
@@ -40,12 +41,33 @@ T = TypeVar("T")
 _KEPT_COMPRESSED = 4
 """One part in this many of ``REP_MEMORY_LIMIT`` is for evicted entries, compressed."""
 
-NOT_SHARED = ""
-"""Returned by a store that is not shared: the caller may always fetch."""
+
+class StoreSettings(Protocol):
+    """The settings that say which store a crawl uses, and how large it may grow, in octets."""
+
+    @property
+    def store(self) -> str | None:
+        """The URI, ``None`` for the job directory or memory."""
+
+    @property
+    def store_limit(self) -> int:
+        """For a store on disk, and for evicted entries on disk."""
+
+    @property
+    def store_prefix(self) -> str:
+        """What all keys begin with."""
+
+    @property
+    def stale_if_unreachable(self) -> float:
+        """Seconds for which a good copy is of use."""
+
+    @property
+    def memory_limit(self) -> int:
+        """For all that is in memory."""
 
 
 def open_configured(
-    project: BaseSettings, settings: RepSettings, build: Callable[[type[Any]], Any]
+    project: BaseSettings, settings: StoreSettings, build: Callable[[type[Any]], Any]
 ) -> Store | None:
     """Return the store of a crawl: ``REP_STORE``, or in its job directory; ``None`` for memory.
 
@@ -73,11 +95,11 @@ def open_configured(
         raise ValueError(f"REP_STORE: {error}") from None
 
 
-def open_shelf(
-    crawler: Crawler, settings: RepSettings, stats: RepStats, clock: Callable[[], float]
-) -> Shelf:
-    """Return the shelf of a crawl. Raises ``ValueError`` if a setting names no store."""
-    return Shelf(
+def open_store_adapter(
+    crawler: Crawler, settings: StoreSettings, stats: RepStats, clock: Callable[[], float]
+) -> StoreAdapter:
+    """Return the store of a crawl. Raises ``ValueError`` if a setting names no store."""
+    return StoreAdapter(
         open_configured(crawler.settings, settings, lambda cls: build_from_crawler(cls, crawler)),
         stats,
         crawler=cache(partial(crawler_digest, crawler)),
@@ -101,7 +123,7 @@ def crawler_digest(crawler: Crawler) -> str:
     return blake2b(sent or b"", digest_size=8).hexdigest()
 
 
-class Shelf:
+class StoreAdapter:
     """Entries kept beyond memory: by a :class:`Store`, or for this crawl alone if that is None.
 
     ``crawler()`` returns the name under which refusals to this crawl are stored; ``memory_limit``
@@ -130,9 +152,15 @@ class Shelf:
             self._merging = Merging(store, clock=clock, failed=self._failed)
 
     @property
-    def stores(self) -> bool:
+    def has_store(self) -> bool:
         """Whether there is a store, which other workers may share."""
         return self._store is not None
+
+    @property
+    def turns(self) -> StoreTurns | None:
+        """The turns that the store grants; ``None`` if it grants none."""
+        keeps_pace = self._store is not None and self._store.keeps_pace
+        return StoreTurns(self._store) if self._store is not None and keeps_pace else None
 
     @property
     def memory_limit(self) -> int:
@@ -148,26 +176,29 @@ class Shelf:
         if not again or authority not in self._evicted:
             self._evicted.put(authority, entry)
 
-    def at_once(self, authority: Authority) -> Entry | None:
-        """Return what the store keeps of ``authority``, if it answered the last look-up at once."""
-        if self._store is None or not self._immediate:
-            return None
+    def get_nowait(self, authority: Authority) -> tuple[Entry | None, bool]:
+        """Return what the store keeps of ``authority``, and whether it said so.
+
+        It is not asked if it did not answer the last look-up at once.
+        """
+        if self._store is None:
+            return None, True
+        if not self._immediate:
+            return None, False
         try:
             found = self._get(self._store, authority)
-            if isinstance(found, Future):
-                return None
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything
             self._failed(error)
-            return None
-        return self._checked(found)
+            return None, False
+        return (None, False) if isinstance(found, Future) else (self._checked(found), True)
 
-    async def recall(self, authority: Authority) -> Entry | None:
+    async def get(self, authority: Authority) -> Entry | None:
         """Return what the store keeps of ``authority``."""
         if self._store is None:
             return None
         return self._checked(await self._ask(None, self._get, self._store, authority))
 
-    def keep(self, authority: Authority, entry: Entry) -> None:
+    def write_through(self, authority: Authority, entry: Entry) -> None:
         """Have the store merge ``entry`` into what it keeps."""
         if self._merging is not None:
             self._merging.put(authority, entry)

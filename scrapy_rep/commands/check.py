@@ -16,12 +16,13 @@ from scrapy_rep.commands.endings import EndingError, Status, usage
 from scrapy_rep.commands.lookups import body_of, look_up_all
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import duration, note, say, table
+from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import Known
+    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.gate import LookUp
@@ -134,7 +135,7 @@ def _looked_up(url: str, one: LookUp, profile: str, started: float) -> Row:
 
 
 def _origin(
-    authority: Authority | None, known: Known | None, started: float
+    authority: Authority | None, known: CachedRules | None, started: float
 ) -> tuple[str, int | None, list[str], float | None]:
     """Return where the rules came from, the status, the redirects and the age in seconds."""
     if authority is None or known is None:
@@ -186,7 +187,10 @@ def _row(
 
 def _preferences(robots: RobotsTxt | None, url: str, agent: Sequence[str]) -> dict[str, str] | None:
     """Return what the robots.txt says about the use of a page, by purpose; None if nothing."""
-    return None
+    said = robots.preferences(url, agent) if robots is not None else None
+    if said is None:
+        return None
+    return {name: said[name] for name in CATEGORIES if said[name] != UNKNOWN} or None
 
 
 def _as_json(rows: Sequence[Row]) -> None:

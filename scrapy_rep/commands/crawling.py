@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider
 from scrapy.utils.job import job_dir
+from scrapy.utils.misc import load_object
 
 from scrapy_rep.commands.configuration import settings_of
 from scrapy_rep.commands.endings import EndingError, Status, usage
 from scrapy_rep.commands.terminal import note
-from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 from scrapy_rep.settings import obeys
 from scrapy_rep.stores import check_store
 
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.commands import RobotsCommand
+    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 
 T = TypeVar("T")
-Work = Callable[[RepDownloaderMiddleware], Awaitable[T]]
+Work = Callable[["RepDownloaderMiddleware"], Awaitable[T]]
 
 _OFF: dict[str, Any] = {
     "ROBOTSTXT_OBEY": True,
@@ -120,7 +121,7 @@ def run_in_crawl(command: RobotsCommand, options: Namespace, work: Work[T]) -> T
 
     async def start(self: Spider) -> AsyncIterator[Any]:
         try:
-            middleware = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+            middleware = self.crawler.get_downloader_middleware(load_object(_MIDDLEWARE))
             if middleware is None:
                 raise usage("the settings do not enable scrapy_rep")
             results.append(await work(middleware))

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from scrapy_rep.matching.first_match import FirstMatch
+from scrapy_rep.matching.first_match import FirstMatchRules
 from scrapy_rep.matching.normal_form import match_path
-from scrapy_rep.matching.rule_set import LongestMatch
+from scrapy_rep.matching.rule_set import LongestMatchRules
 from scrapy_rep.protocol import groups, syntax
 from scrapy_rep.protocol.groups import Group
 from scrapy_rep.protocol.normal_forms import form_of
@@ -168,13 +168,13 @@ def _matched(
 def _matches(allow: bool, pattern: str, url: str, profile: Profile) -> bool:
     """Return True if one rule alone would decide about the URL."""
     form = form_of(profile)
-    rules: LongestMatch | FirstMatch
+    rules: LongestMatchRules | FirstMatchRules
     if profile.most_octets_win:
         several = ([], [pattern]) if allow else ([pattern], [])
-        rules = LongestMatch(*several, form, robots_txt_is_free=False)
+        rules = LongestMatchRules(*several, form, robots_txt_is_free=False)
     else:
-        rules = FirstMatch([(allow, pattern)], form, robots_txt_is_free=False)
-    return rules.decisive(url).allow is not None
+        rules = FirstMatchRules([(allow, pattern)], form, robots_txt_is_free=False)
+    return rules.match(url).allow is not None
 
 
 def _is_it(rule: Rule, verdict: Verdict) -> bool:

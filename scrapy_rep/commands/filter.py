@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from scrapy_rep.awaiting import settled
+from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.configuration import identity_of, profile_of, settings_of
 from scrapy_rep.commands.endings import EndingError, Status, usage, why
 from scrapy_rep.commands.progress import Progress
@@ -88,7 +88,7 @@ def _crawling(
 ) -> Callable[[RepDownloaderMiddleware], Awaitable[bool]]:
     async def work(middleware: RepDownloaderMiddleware) -> bool:
         while True:
-            chunk = await settled(in_thread(lines.read))
+            chunk = await from_thread(in_thread(lines.read))
             if chunk is None:
                 return True
             unknown = sorter.unknown(chunk)

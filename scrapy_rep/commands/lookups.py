@@ -15,7 +15,7 @@ from scrapy_rep.commands.sources import authority_named
 from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import Known
+    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.gate import LookUp
@@ -46,7 +46,7 @@ def fetched(command: RobotsCommand, options: Namespace, urls: Sequence[str]) -> 
     return [body_of(url, one.known) for url, one in zip(urls, found, strict=True)]
 
 
-def body_of(url: str, known: Known | None) -> bytes:
+def body_of(url: str, known: CachedRules | None) -> bytes:
     """Return the octets that are followed; raise ``EndingError`` if the rules are not to be had."""
     if known is None or known.unreachable:
         cause = known.failure.cause if known is not None and known.failure is not None else "error"

@@ -1,6 +1,6 @@
 """The download of a robots.txt: it can be ended early, and it decodes the body itself.
 
-Scrapy's downloader keeps no handle of a transfer. So an abandoned one would go on until its own
+Scrapy's downloader keeps no handle of a download. So an abandoned one would go on until its own
 timeout, beyond the end of the crawl.
 
 The body is decoded between the download handler and the downloader middlewares, because
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
     Check = Callable[[Request], Coroutine[Any, Any, None]]
 
-TRANSFER = "scrapy_rep_transfer"
+DOWNLOAD = "scrapy_rep_download"
 """The meta key that marks a robots.txt request of this package."""
 
 
-class Transfer:
-    """One exchange of octets: what is done before it, what it brought, and a way to end it.
+class CancellableDownload:
+    """One download: a check before it, what it brought, and a way to end it.
 
     ``limit`` is how many octets of a body are read, before and after decoding. ``check`` is awaited
     when the request has passed all components and is about to be sent; what it raises ends the
-    exchange.
+    download.
     """
 
     __slots__ = ("_cancel", "_check", "_checksum", "_limit", "_was_run", "cut", "octets")
@@ -54,7 +54,7 @@ class Transfer:
         self._cancel: Callable[[], Any] | None = None
 
     def end(self) -> None:
-        """End the exchange if it is still under way: the connection is closed."""
+        """End the download if it is still under way: the connection is closed."""
         if self._cancel is not None:
             self._cancel()
 
@@ -67,7 +67,7 @@ class Transfer:
     def is_body(self, body: bytes) -> bool:
         """Return True if the body of a response is what came, as far as that can be told.
 
-        If the exchange was not run, as on a custom downloader, another component may have decoded
+        If :meth:`run` was not used, as on a custom downloader, another component may have decoded
         the body, perhaps only half of it.
         """
         return self._was_run or not self.octets or crc32(body) == self._checksum

@@ -1,25 +1,27 @@
-"""One authority's robots.txt, through Scrapy's own downloader, made tamper-proof.
+"""The fetch of one robots.txt, through Scrapy's own downloader (RFC 9309 section 2.3).
 
-RFC 9309 section 2.3. Whatever happens, :meth:`RobotsFetcher.fetch` returns an outcome: what it
-cannot name is Unreachable.
+Whatever happens, :meth:`RobotsFetcher.fetch` returns an outcome. A failure that has no name is
+Unreachable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
+from copy import copy as shallow_copy
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from scrapy import Request, signals
-from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
-from scrapy_rep.awaiting import AbandonedError, within
-from scrapy_rep.fetching.cancellable_downloads import TRANSFER, Transfer
+from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
+from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD, CancellableDownload
+from scrapy_rep.fetching.reception import FetchPlaces, Reception
 from scrapy_rep.fetching.redirects import (
     RefusedError,
     TooLongError,
@@ -46,9 +48,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.awaiting import Turns
+    from scrapy_rep.awaiting import FetchSemaphore
     from scrapy_rep.protocol.entry import Answer
-    from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
@@ -72,8 +73,19 @@ _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range")
 _LONGEST_DETAIL = 500
 
 
+@dataclass(frozen=True)
+class FetchLimits:
+    """What holds a fetch back: other fetches, and the places of the downloader."""
+
+    semaphore: FetchSemaphore
+    places: FetchPlaces
+
+
 class RobotsFetcher:
-    """Fetches robots.txt files for the crawl of ``crawler``."""
+    """Fetches robots.txt files for the crawl of ``crawler``.
+
+    ``clock()`` is in seconds since the epoch.
+    """
 
     def __init__(
         self,
@@ -81,35 +93,39 @@ class RobotsFetcher:
         inside: ScrapyInternals,
         settings: RepSettings,
         stats: RepStats,
-        room: WaitingRoom,
-        turns: Turns,
+        limits: FetchLimits,
         clock: Callable[[], float],
     ):
         self._crawler = crawler
         self._inside = inside
         self._settings = settings
         self._stats = stats
-        self._room = room
+        self._semaphore = limits.semaphore
+        self._places = limits.places
         self._clock = clock
-        self._in_flight = 0
-        self._exchanges = count()
-        self._turns = turns
+        self._reception = Reception(crawler, inside, limits.places)
+
+    def counted_by(self, stats: RepStats) -> RobotsFetcher:
+        """Return a fetcher that shares all with this one but the stats that it counts in."""
+        other = shallow_copy(self)
+        other._stats = stats  # noqa: SLF001  # of the same class
+        return other
 
     async def fetch(
-        self, authority: Authority, page: Request | None, known: Answer | None
+        self, authority: Authority, page: Request | None, copy: Answer | None
     ) -> Outcome:
-        """Return what one fetch of the robots.txt of ``authority`` came to; raises nothing else.
+        """Return what one fetch of the robots.txt of ``authority`` came to; raise nothing.
 
-        ``page`` is the request that asks, for its proxy; ``known`` the copy that a conditional
+        ``page`` is the request that asks, whose proxy is used. ``copy`` is what a conditional
         request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
         self._stats.inc(names.REQUESTS)
-        self._listen(+1)
         try:
-            async with self._turns.turn():
-                work = self._follow(authority, page, known)
-                return await within(self._settings.timeout, work)
-        except CancelledError:  # of the caller; any other comes as AbandonedError
+            with self._reception:
+                async with self._semaphore.acquired():
+                    work = self._follow(authority, page, copy)
+                    return await with_timeout(self._settings.timeout, work)
+        except CancelledError:  # of the caller; any other comes as CancelledElsewhereError
             raise
         except RefusedError as error:
             if isinstance(error, TooLongError):
@@ -122,21 +138,20 @@ class RobotsFetcher:
             ours = cause in (Cause.ERROR, Cause.DROPPED) or bool(page and page.meta.get("proxy"))
             detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
             return Unreachable(cause, detail=detail, ours=ours)
-        finally:
-            self._listen(-1)
 
     async def _follow(
-        self, authority: Authority, page: Request | None, known: Answer | None
+        self, authority: Authority, page: Request | None, copy: Answer | None
     ) -> Outcome:
         uri = authority.robots_uri
+        origin = f"{authority.origin}/"
         deadline = monotonic() + self._settings.timeout
         trail: list[str] = []
         public = True
         while True:
-            first = uri.startswith(f"{authority}/")
+            first = uri.startswith(origin)
             check = refuse_private if trail and public else None
-            transfer = Transfer(self._settings.max_size, check)
-            request = self._request(uri, page, known, first, transfer)
+            download = CancellableDownload(self._settings.max_size, check)
+            request = self._request(uri, page, copy, first, download)
             if check is not None and not self._inside.exchanges.can_be_run:
                 await check(request)  # the last chance, although a proxy may still be chosen for it
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
@@ -148,7 +163,7 @@ class RobotsFetcher:
                     raise RefusedError(f"redirect from a public to a local address: {uri}")
                 public = here
             if not redirect:
-                return self._outcome(request, response, uri, tuple(trail), known)
+                return self._outcome(request, response, uri, tuple(trail), copy)
             if len(trail) == self._settings.max_redirects:
                 self._count(response)
                 life = lifetime_of(response, self._clock())
@@ -159,24 +174,31 @@ class RobotsFetcher:
 
     async def _download(self, request: Request) -> Response:
         if self._inside.engine.is_over:
-            raise AbandonedError("the crawl is over")
+            raise CancelledElsewhereError("the crawl is over")
         try:
-            with self._room.fetching(request):
+            with self._places.fetching(request):
                 return await self._crawler.engine.download_async(request)
         except BaseException:  # too late, or the crawl closes
-            request.meta[TRANSFER].end()
+            request.meta[DOWNLOAD].end()
             raise
 
     def _request(
-        self, uri: str, page: Request | None, known: Answer | None, first: bool, transfer: Transfer
+        self,
+        uri: str,
+        page: Request | None,
+        copy: Answer | None,
+        first: bool,
+        download: CancellableDownload,
     ) -> Request:
         """Return the request of one hop; ``first`` if it is to the authority first asked."""
-        meta = {**_META, TRANSFER: transfer, "download_maxsize": self._settings.max_size}
+        meta = {**_META, DOWNLOAD: download, "download_maxsize": self._settings.max_size}
         transport = self._inside.exchanges.transport_of(urlsplit(uri).scheme)
         headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
             # A new one for each exchange: no delay holds up the next hop or attempt either.
-            meta["download_slot"] = f"robots.txt {next(self._exchanges)} {authority_of(uri)}"
+            meta["download_slot"] = (
+                f"robots.txt {next(self._reception.numbers)} {authority_of(uri)}"
+            )
         elif page is not None and "download_slot" in page.meta:
             meta["download_slot"] = page.meta["download_slot"]
         if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
@@ -185,9 +207,9 @@ class RobotsFetcher:
             meta.update(login[0])
             headers.update(login[1])
         # Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
-        if known is not None and known.uri == uri:
-            headers["If-None-Match"] = known.etag
-            headers["If-Modified-Since"] = known.last_modified
+        if copy is not None and copy.uri == uri:
+            headers["If-None-Match"] = copy.etag
+            headers["If-Modified-Since"] = copy.last_modified
         sent = {name: value for name, value in headers.items() if value is not None}
         kept_back = _KEPT_BACK if first else {**_KEPT_BACK, "Authorization": None}
         return Request(uri, callback=NO_CALLBACK, headers={**kept_back, **sent}, meta=meta)
@@ -198,7 +220,7 @@ class RobotsFetcher:
         response: Response,
         uri: str,
         trail: tuple[str, ...],
-        known: Answer | None,
+        copy: Answer | None,
     ) -> Outcome:
         self._count(response)
         now = self._clock()
@@ -206,14 +228,14 @@ class RobotsFetcher:
         meaning = meaning_of(status)
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
-            body, cut = body_of(response, request.meta[TRANSFER], limit)
+            body, cut = body_of(response, request.meta[DOWNLOAD], limit)
             etag, modified = validators_of(response, self._stats)
             if cut:
                 self._stats.inc(names.TRUNCATED)
             life = lifetime_of(response, now)
             cut_at = limit if cut else None
             return Success(body, status, uri, trail, life, etag, modified, cut_at)
-        if meaning is Meaning.NOT_MODIFIED and known is not None and known.uri == uri:
+        if meaning is Meaning.NOT_MODIFIED and copy is not None and copy.uri == uri:
             return NotModified(lifetime_of(response, now))
         # 407 comes from our proxy, not from the site: a failure of ours.
         ours = status == 407 and request.meta.get("proxy")
@@ -225,19 +247,3 @@ class RobotsFetcher:
     def _count(self, response: Response) -> None:
         self._stats.inc(names.RESPONSES)
         self._stats.inc(names.response_status(response.status))
-
-    def _listen(self, change: int) -> None:
-        # The signal is sent for every chunk of every download: listen only while a fetch is on.
-        before, self._in_flight = self._in_flight, self._in_flight + change
-        if before == 0:
-            self._inside.exchanges.run_by(TRANSFER)
-            self._crawler.signals.connect(self._received, signal=signals.bytes_received)
-            self._crawler.signals.connect(self._room.fetched, signals.request_left_downloader)
-        elif self._in_flight == 0:
-            self._crawler.signals.disconnect(self._received, signal=signals.bytes_received)
-            self._crawler.signals.disconnect(self._room.fetched, signals.request_left_downloader)
-
-    def _received(self, data: bytes, request: Request) -> None:
-        transfer = request.meta.get(TRANSFER)
-        if transfer is not None and transfer.receive(data):
-            raise StopDownload(fail=False)

@@ -20,7 +20,7 @@ from scrapy_rep.protocol.syntax import truncate
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from scrapy_rep.fetching.cancellable_downloads import Transfer
+    from scrapy_rep.fetching.cancellable_downloads import CancellableDownload
     from scrapy_rep.stats import RepStats
 
 _LONGEST_VALIDATOR = 1024
@@ -47,7 +47,7 @@ _CAUSES: dict[str, Cause] = {
     "DownloadCancelledError": Cause.CONNECTION,
     "ResponseDataLossError": Cause.CONNECTION,
     "BrokenBodyError": Cause.CONNECTION,
-    "AbandonedError": Cause.DROPPED,
+    "CancelledElsewhereError": Cause.DROPPED,
     "ConnectionError": Cause.CONNECTION,
     "IgnoreRequest": Cause.DROPPED,
 }
@@ -86,7 +86,7 @@ def decoded(response: Response, limit: int) -> tuple[Response, bool]:
     return response.replace(body=body), cut
 
 
-def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, bool]:
+def body_of(response: Response, download: CancellableDownload, limit: int) -> tuple[bytes, bool]:
     """Return the octets to parse, at most ``limit``, and whether they were cut.
 
     Raises ``ValueError`` for a body that is not whole or not readable, and ``IgnoreRequest`` for
@@ -95,18 +95,18 @@ def body_of(response: Response, transfer: Transfer, limit: int) -> tuple[bytes, 
     for name in b",".join(response.headers.getlist("Transfer-Encoding")).lower().split(b","):
         # Scrapy's handler for crawls without a reactor does not decode any other one.
         if name.strip(b" \t") not in (b"", b"chunked", b"identity"):
-            raise BrokenBodyError("the body has a transfer coding other than chunked")
+            raise BrokenBodyError("the body has a download coding other than chunked")
     if "dataloss" in response.flags:
         raise BrokenBodyError("the body stops before its end")
     stopped = "download_stopped" in response.flags
-    if stopped and transfer.octets <= limit:
+    if stopped and download.octets <= limit:
         raise IgnoreRequest("another component stopped the download")
-    if not transfer.is_body(response.body):
+    if not download.is_body(response.body):
         raise BrokenBodyError("another component decoded the body, perhaps only half of it")
     # A response that another component made may still have a coding. One octet more than the limit
     # shows that there is more.
     codings = response.headers.getlist("Content-Encoding")
-    body, cut = plain_octets(response.body, codings, limit + 1, stopped or transfer.cut)
+    body, cut = plain_octets(response.body, codings, limit + 1, stopped or download.cut)
     # A body cut on the wire may decode to less than the limit: its last line is partial, too.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
 

@@ -79,7 +79,7 @@ def dictionary(value: str) -> list[tuple[str, str]] | None:
 
     RFC 9651 section 4.2.2. A member without a value comes with an empty text.
     """
-    value = value.strip(" ")
+    value = value.lstrip(" ").rstrip(" \t")
     if not value or len(value) > _LONGEST:
         return None
     members, at = [], 0

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from scrapy_rep.linting.findings import Finding, quoted
 from scrapy_rep.linting.lines import Document, Group, Line
-from scrapy_rep.matching.normal_form import Form
-from scrapy_rep.matching.wildcard import Wildcard, wildcard
+from scrapy_rep.matching.normal_form import NormalForm
+from scrapy_rep.matching.wildcard import Wildcard, parse_wildcard
 from scrapy_rep.protocol import syntax
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import RFC9309
@@ -80,17 +80,17 @@ def _empty(document: Document, group: Group) -> Iterator[Finding]:
             yield document.at("rule-without-effect", line, message, "remove the line", 1)
 
 
-def _rule(line: Line, form: Form) -> _Rule:
+def _rule(line: Line, form: NormalForm) -> _Rule:
     path = line.value
     octets = form.octets(path)
     allow = line.key == syntax.ALLOW
     if "*" not in path and path[-1:] != "$":
         text = path if "%" not in path else form.path_text(path)
         return _Rule(line, allow, octets, text, text, "%" not in path, None)
-    wild = wildcard(path, form)
+    wild = parse_wildcard(path, form)
     text = path if "%" not in path else "\0" + path
     plain = path.find("*") == len(path) - 1 and "%" not in path
-    return _Rule(line, allow, octets, text, wild.head, plain, wild)
+    return _Rule(line, allow, octets, text, wild.prefix, plain, wild)
 
 
 def _of_group(
@@ -162,7 +162,7 @@ def _may_meet(rule: _Rule, other: _Rule) -> bool:
     if not (rule.head.startswith(other.head) or other.head.startswith(rule.head)):
         return False
     for exact, against in ((rule, other), (other, rule)):
-        if exact.wild is not None and exact.wild.exact:
+        if exact.wild is not None and exact.wild.is_exact:
             if against.wild is None:
                 return exact.head.startswith(against.head)
             return against.wild.matches(exact.head)
@@ -182,7 +182,7 @@ def _all_of(rule: _Rule) -> str:
     """Return one path that stands for all that a rule matches."""
     if rule.wild is None:
         return rule.head + _ANYTHING
-    if rule.wild.exact:
+    if rule.wild.is_exact:
         return rule.head
     text = rule.line.value
     return (

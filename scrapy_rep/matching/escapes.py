@@ -1,10 +1,10 @@
-"""Rules that match within an escape of a URI, as their authors wrote them.
+"""Rules that match within an escape of a URI.
 
-RFC 9309 sections 2.2.2 and 2.2.3. The normal form decodes most escapes, and with them goes their
-text: ``/*2Fb`` matches the octets of ``/?q=a%2Fb``, but not those of its normal form ``/?q=a/b``.
-And in ``/itm/*/%`` the ``%`` is not an octet of its own: it stands for the start of any escape. So
-the few rules that can match within an escape are also held against the URI as it is written, with
-all escapes kept. A rule matches if it matches one of the two readings.
+RFC 9309 sections 2.2.2 and 2.2.3. The normal form decodes most escapes, so their text is lost:
+``/*2Fb`` matches the octets of ``/?q=a%2Fb``, but not those of its normal form ``/?q=a/b``. And in
+``/itm/*/%`` the ``%`` is not an octet by itself: it stands for the start of any escape. So the few
+rules that can match within an escape are also compared with the URI as it is written, with all
+escapes kept. A rule matches if it matches either of the two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from scrapy_rep.matching.normal_form import NOT_OF_A_URI, UNRESERVED_ESCAPES, Form, escapes_but
+from scrapy_rep.matching.normal_form import (
+    NOT_OF_A_URI,
+    UNRESERVED_ESCAPES,
+    NormalForm,
+    escapes_but,
+)
 
 _OPEN_END: Final = re.compile("%[0-9A-Fa-f]?$")
 _MAY_MATCH_WITHIN: Final = re.compile(r"\*[0-9A-F]|%[0-9A-Fa-f]?(?:\*|\$?$)")
@@ -23,7 +28,7 @@ _ENCODED: Final = {
     octet: f"%{octet:02X}" for octet in (*range(0x21), *b'"<>\\^`{|}', *range(0x7F, 0x100))
 }
 _KEPT: Final = escapes_but(frozenset(range(256)))
-AS_WRITTEN: Final = Form(
+AS_WRITTEN: Final = NormalForm(
     in_path=_KEPT,
     in_query=_KEPT,
     stray_percent="%",
@@ -32,16 +37,18 @@ AS_WRITTEN: Final = Form(
     removes_dots=False,
     longer=NOT_OF_A_URI,
     shorter=UNRESERVED_ESCAPES,
-    is_given=True,
+    patterns_are_normal=True,
 )
-"""The form of the patterns that :func:`patterns_within` makes, for URIs as they are written."""
-_ALL_KEPT: Final = replace(AS_WRITTEN, stray_percent="%25", encodes=False, is_given=False)
+"""The form of the keys of :func:`patterns_within_escapes`, and of URIs as they are written."""
+_ALL_KEPT: Final = replace(
+    AS_WRITTEN, stray_percent="%25", encodes=False, patterns_are_normal=False
+)
 
 
-def as_written(path: str, form: Form) -> str:
-    """A path and query in octets with all escapes kept, their hex in upper case.
+def as_written(path: str, form: NormalForm) -> str:
+    """Return a path and query, in octets, with all escapes kept and their hex in upper case.
 
-    What must be encoded is. ``/%7ea?b=%2fc`` is ``/%7Ea?b=%2Fc``.
+    Octets that may not stand in a URI are encoded. ``/%7ea?b=%2fc`` becomes ``/%7Ea?b=%2Fc``.
     """
     if not form.with_query:
         path = path.partition("?")[0]
@@ -50,20 +57,20 @@ def as_written(path: str, form: Form) -> str:
     return path.translate(_ENCODED) if _NOT_OF_A_URI.search(path) else path
 
 
-def patterns_within(patterns: Iterable[str]) -> dict[str, str]:
-    """The patterns of some that may match within an escape, by what they are as written.
+def patterns_within_escapes(patterns: Iterable[str]) -> dict[str, str]:
+    """Return those patterns that may match within an escape, with their escapes kept as keys.
 
-    A piece does so that begins with a hex digit, as in ``/*2Fb``, or ends within an escape, as in
-    ``/%``. The keys are in the form of :func:`as_written`, but for such ends.
+    Such a pattern has a piece that begins with a hex digit, as in ``/*2Fb``, or ends within an
+    escape, as in ``/%``. The keys are in the form of :func:`as_written`, except for such ends.
     """
     return {
-        _within(pattern): pattern
+        _with_escapes(pattern): pattern
         for pattern in patterns
         if ("*" in pattern or "%" in pattern) and _MAY_MATCH_WITHIN.search(pattern)
     }
 
 
-def _within(pattern: str) -> str:
+def _with_escapes(pattern: str) -> str:
     if "%" not in pattern and not _NOT_OF_A_URI.search(pattern):
         return pattern
     end = "$" if pattern.endswith("$") else ""

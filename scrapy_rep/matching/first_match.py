@@ -1,46 +1,46 @@
 """The rules of one crawler where their order decides.
 
-Section 3.2.2 of the draft of 1996. It answers the same two questions as
-:class:`scrapy_rep.matching.rule_set.LongestMatch`.
+Section 3.2.2 of the draft of 1996. :class:`FirstMatchRules` answers the same two questions as
+:class:`scrapy_rep.matching.rule_set.LongestMatchRules`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from scrapy_rep.matching.decisive import Decisive, strictest
+from scrapy_rep.matching.match import Match, strictest
 from scrapy_rep.matching.memory import Measure, measured
 from scrapy_rep.matching.normal_form import (
     ROBOTS_TXT,
-    Form,
-    literal,
+    NormalForm,
     normal_path,
-    path_of,
+    normal_pattern,
     readings,
+    written_path,
 )
 
 
-class FirstMatch:
-    """The first rule that matches, in the order of the file, is used (1996 section 3.2.2)."""
+class FirstMatchRules:
+    """The first rule that matches, in the order of the file, decides (1996 section 3.2.2)."""
 
-    __slots__ = ("_allow", "_always", "_form", "_heads", "_measured", "_written")
+    __slots__ = ("_form", "_free_path", "_is_allow", "_measured", "_prefixes", "_written")
 
     def __init__(
-        self, rules: Iterable[tuple[bool, str]], form: Form, *, robots_txt_is_free: bool
+        self, rules: Iterable[tuple[bool, str]], form: NormalForm, *, robots_txt_is_free: bool
     ) -> None:
         first: dict[tuple[str, bool], str] = {}
-        for allow, pattern in rules:
+        for is_allow, pattern in rules:
             if pattern:
-                first.setdefault((literal(pattern, form), allow), pattern)
-        self._heads = tuple([text for text, _ in first])
-        self._allow = bytes([allow for _, allow in first])
+                first.setdefault((normal_pattern(pattern, form), is_allow), pattern)
+        self._prefixes = tuple([prefix for prefix, _ in first])
+        self._is_allow = bytes([is_allow for _, is_allow in first])
         self._written = {
             number: pattern
-            for number, ((text, _), pattern) in enumerate(first.items())
-            if text != pattern
+            for number, ((prefix, _), pattern) in enumerate(first.items())
+            if prefix != pattern
         }
         self._form = form
-        self._always = ROBOTS_TXT if robots_txt_is_free else None
+        self._free_path = ROBOTS_TXT if robots_txt_is_free else None
         self._measured: Measure | None = None
 
     @property
@@ -54,41 +54,41 @@ class FirstMatch:
         """Nothing is made on demand."""
         return ()
 
-    def matcher(self) -> Callable[[str], bool]:
-        """A function that says whether a URI may be fetched."""
+    def matcher(self, replace: object) -> Callable[[str], bool]:
+        """Return a function that tells whether a URI may be fetched; it never replaces itself."""
         return self._allows
 
     def _allows(self, uri: str) -> bool:
-        """A URI may be fetched unless the first rule that matches it is a disallow."""
-        paths = readings(path_of(uri, self._form), self._form)
-        return all(self._passes(normal_path(written, self._form)) for written in paths)
+        """Return True unless the first rule that matches a reading of a URI is a disallow rule."""
+        paths = readings(written_path(uri, self._form), self._form)
+        return all(self._allows_path(normal_path(written, self._form)) for written in paths)
 
-    def _passes(self, path: str) -> bool:
-        if not path.startswith(self._heads) or path == self._always:
+    def _allows_path(self, path: str) -> bool:
+        if not path.startswith(self._prefixes) or path == self._free_path:
             return True
-        return bool(self._allow[next(self._matching(path))])
+        return bool(self._is_allow[next(self._matching(path))])
 
     def _matching(self, path: str) -> Iterator[int]:
-        """The numbers of the rules that match, in their order."""
-        return (number for number, text in enumerate(self._heads) if path.startswith(text))
+        """Return the numbers of the rules that match a path, in their order."""
+        prefixes = enumerate(self._prefixes)
+        return (number for number, prefix in prefixes if path.startswith(prefix))
 
-    def decisive(self, uri: str) -> Decisive:
-        """The rule that decides, and the first of the other kind that it overrules."""
-        found = [
-            self._decisive(normal_path(written, self._form))
-            for written in readings(path_of(uri, self._form), self._form)
+    def match(self, uri: str) -> Match:
+        """Return the rule that decides, and the first rule of the other kind that it overrules."""
+        matches = [
+            self._match(normal_path(written, self._form))
+            for written in readings(written_path(uri, self._form), self._form)
         ]
-        return strictest(found, self._always)
+        return strictest(matches, self._free_path)
 
-    def _decisive(self, path: str) -> Decisive:
+    def _match(self, path: str) -> Match:
         matching = [*self._matching(path)]
         if not matching:
-            return Decisive(path)
+            return Match(path)
         first = matching[0]
-        allow = self._allow[first]
-        others = [number for number in matching if self._allow[number] != allow][:1]
-        return Decisive(path, bool(allow), self._shown([first]), self._shown(others))
+        is_allow = self._is_allow[first]
+        others = [number for number in matching if self._is_allow[number] != is_allow][:1]
+        return Match(path, bool(is_allow), self._as_written([first]), self._as_written(others))
 
-    def _shown(self, numbers: list[int]) -> list[str]:
-        """Rules as they are written."""
-        return [self._written.get(number, self._heads[number]) for number in numbers]
+    def _as_written(self, numbers: list[int]) -> list[str]:
+        return [self._written.get(number, self._prefixes[number]) for number in numbers]

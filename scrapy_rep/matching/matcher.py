@@ -1,98 +1,96 @@
-"""A matcher is the quickest function there is for the rules of one crawler.
+"""A matcher is a function that tells whether a crawler may fetch a URI.
 
-RFC 9309 section 2.2.2. It is asked with a URI whether it may be fetched, and is sure of it for most
-without looking at any rule. Each of the functions here begins with the same few lines, as a call
-would cost as much as they do: the beginning of a URI up to its path is mostly that of the URI
-before it, since one robots.txt is for one authority, and what follows is a match path already if it
-holds no ``%``, no ``#``, no dot segment and nothing outside ASCII. For all other URIs
-the :class:`Rules` find the match path, or ask back with each if there are several.
+RFC 9309 section 2.2.2. For most URIs the prefilter or the index knows the answer, and no rule is
+looked at. Each of the three functions made here begins with the same few lines, because a call
+would cost as much as they do: the part of a URI before its path is usually that of the URI before
+it, as a robots.txt is for one authority; and what follows is the match path already if it has no
+``%``, no ``#``, no dot segment and nothing outside ASCII. For any other URI, :class:`Rules` find
+the match path, or call the matcher with each if there are several.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, Protocol
 
 from scrapy_rep.matching.budget import uncounted
 from scrapy_rep.matching.index import PatternIndex
-from scrapy_rep.matching.normal_form import Form, origin_of, path_of
-from scrapy_rep.matching.prefilter import Sieve
+from scrapy_rep.matching.normal_form import NormalForm, origin_of, written_path
+from scrapy_rep.matching.prefilter import Prefilter
+from scrapy_rep.matching.tuning import INDEX_AFTER, LONG_URI
 
 
 class Matcher(Protocol):
-    """A matcher is asked with a URI whether it may pass, or with a match path alone."""
+    """Tells whether a URI, or a match path alone, may be fetched."""
 
     def __call__(self, uri: str, path: str | None = None, share: int = 1, /) -> bool:
-        """Return whether ``uri`` may pass; if there is a ``path``, whether that may.
+        """Return True if ``uri`` may be fetched; if a match ``path`` is given, whether that may.
 
-        ``share`` is the number of texts that have the budget together, if a URI has several.
+        ``share`` is the number of paths that share the budget, if a URI has several.
         """
 
 
 class Rules(Protocol):
-    """What a matcher asks in turn: the rules that it was made for."""
+    """The rules of a crawler: what a matcher asks where it does not know the answer."""
 
-    def decides(self, path: str, share: int = 1, /) -> bool:
-        """Return whether a match path may pass that a disallow rule may match."""
+    def allows_path(self, path: str, share: int = 1, /) -> bool:
+        """Return True if a match path may be fetched that a disallow rule may match."""
 
-    def reading(self, path: str, /) -> str | None:
-        """Return the match path of a path as it stands in a URI; None if it has several."""
+    def only_match_path(self, path: str, /) -> str | None:
+        """Return the match path of a path as written in a URI; None if it has several readings."""
 
-    def careful(self, path: str, allows: Matcher, /) -> bool:
-        """Return whether all match paths of a path as it stands in a URI may pass."""
+    def allows_all_readings(self, path: str, allows: Matcher, /) -> bool:
+        """Return True if every reading of a path as written in a URI may be fetched."""
 
 
-PATIENCE: Final = 30
-"""Questions after which an index of many patterns is cheaper than going on without."""
-LONG_URI: Final = 1000
-"""Octets of a URI in which many patterns should not be looked for one by one."""
-_Here = tuple[str | tuple[()], slice]
-"""An origin, and the slice of what follows it: one value, so that threads see both or none."""
-_NOWHERE: Final[_Here] = (), slice(0)
+_Position = tuple[str | tuple[()], slice]
+"""An origin, and the slice of a URI that follows it: one value, so that threads see both."""
+_NO_ORIGIN: Final[_Position] = (), slice(0)
 """No URI begins with one of no texts."""
 
 
-class OutgrownError(LookupError):
-    """So many questions were asked that another matcher, made from now on, is quicker."""
-
-
-def everything(_: str, path: str | None = None, share: int = 1) -> bool:
-    """Nothing is disallowed."""
+def allow_all(_: str, path: str | None = None, share: int = 1) -> bool:
+    """Return True: nothing is disallowed."""
     return True
 
 
 def matcher_for(
-    sieve: Sieve, rules: Rules, form: Form, put_in_order: Callable[[], None]
+    prefilter: Prefilter,
+    rules: Rules,
+    form: NormalForm,
+    with_index: Callable[[], Matcher],
+    replace: Callable[[Matcher], object],
 ) -> Matcher:
-    """A matcher asks ``rules`` only about a match path that a disallow rule may match.
+    """Return a matcher that asks ``rules`` only about paths that the prefilter does not let pass.
 
-    Many patterns are asked for one by one too, until it is clear that an index pays: then
-    ``put_in_order`` is called, and :class:`OutgrownError` raised, maybe by the first question.
+    Many patterns are searched one by one too, until it is clear that an index pays. Then the
+    matcher calls ``replace`` with the result of ``with_index``, which is to be asked from then on.
     """
-    if not sieve.number:
-        return everything
-    if sieve.is_many:
-        longest = min(LONG_URI, uncounted(sieve.wild))
-        return _of_many(_of_few(sieve, rules, form), longest, put_in_order)
-    if sieve.ends or sieve.guards or not form.with_query:
-        return _of_few(sieve, rules, form)
-    return _of_heads(sieve, rules, form)
+    if not prefilter.number:
+        return allow_all
+    if prefilter.is_large:
+        longest_path = min(LONG_URI, uncounted(prefilter.special))
+        few = _of_few(prefilter, rules, form)
+        return _until_indexed(few, longest_path, with_index, replace)
+    if prefilter.suffixes or prefilter.inner or not form.with_query:
+        return _of_few(prefilter, rules, form)
+    return _of_prefixes(prefilter, rules, form)
 
 
-def _origin_and_rest(uri: str) -> _Here:
-    """The origin of a URI and where its path is; for a URI without an origin, nowhere."""
+def _origin_and_rest(uri: str) -> _Position:
+    """Return the origin of a URI and where its path is."""
     origin = origin_of(uri)
-    return (origin, slice(len(origin) - 1, None)) if origin else _NOWHERE
+    return (origin, slice(len(origin) - 1, None)) if origin else _NO_ORIGIN
 
 
-def _of_heads(sieve: Sieve, rules: Rules, form: Form) -> Matcher:
-    """Few patterns that tell how a path begins are asked for at once.
+def _of_prefixes(prefilter: Prefilter, rules: Rules, form: NormalForm) -> Matcher:
+    """Return a matcher for few patterns that all have a required prefix.
 
-    None of them holds a ``#``, so that a fragment makes no difference to that; nor do octets
-    outside ASCII, if they are ``plain``.
+    None of the prefixes holds a ``#``, so a fragment makes no difference to them; nor do octets
+    outside ASCII, if the patterns are ``plain``.
     """
-    heads, plain = sieve.heads, sieve.plain
+    prefixes, plain = prefilter.prefixes, prefilter.are_plain
     here: tuple[str, int] = "", 0  # one value, so that threads see both parts or none
 
     def allows(uri: str, path: str | None = None, share: int = 1) -> bool:
@@ -103,41 +101,41 @@ def _of_heads(sieve: Sieve, rules: Rules, form: Form) -> Matcher:
             if rest == uri:
                 origin = origin_of(uri)
                 if not origin:
-                    return rules.careful(path_of(uri, form), allows)
+                    return rules.allows_all_readings(written_path(uri, form), allows)
                 here = origin, start = origin, len(origin) - 1
                 rest = uri[start + 1 :]
             if "%" not in rest and ("." not in rest or "/." not in uri):
-                if not uri.startswith(heads, start) and (plain or rest.isascii()):
+                if not uri.startswith(prefixes, start) and (plain or rest.isascii()):
                     return True
                 if rest.isascii():
-                    return rules.decides(uri[start:].partition("#")[0])
-            path = rules.reading("/" + rest)
+                    return rules.allows_path(uri[start:].partition("#")[0])
+            path = rules.only_match_path("/" + rest)
             if path is None:
-                return rules.careful("/" + rest, allows)
-        return not path.startswith(heads) or rules.decides(path, share)
+                return rules.allows_all_readings("/" + rest, allows)
+        return not path.startswith(prefixes) or rules.allows_path(path, share)
 
     return allows
 
 
-def _odd(form: Form) -> str:
-    """What a URI holds whose path is not just a part of it; any does where queries are cut off."""
+def _never_plain(form: NormalForm) -> str:
+    """Return what a URI holds whose path must be normalized; all do where queries are cut off."""
     return "%" if form.with_query else ""
 
 
-def _parted(guards: Collection[str]) -> tuple[list[str], list[str]]:
-    """The guards that a path without a query may hold, and all of them."""
-    few = [guard for guard in guards if "?" not in guard]
-    if len(few) == len(guards):
-        return few, few
-    return few, [*[guard for guard in guards if "?" in guard], *few]
+def _without_and_with_query(inner: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the inner literals that a path without a query may hold, and all of them."""
+    without = [literal for literal in inner if "?" not in literal]
+    if len(without) == len(inner):
+        return without, without
+    return without, [*[literal for literal in inner if "?" in literal], *without]
 
 
-def _of_few(sieve: Sieve, rules: Rules, form: Form) -> Matcher:
-    """Few patterns of all kinds are asked for one by one."""
-    heads, ends = sieve.heads, sieve.ends
-    guards, all_guards = _parted(sieve.guards)
-    odd = _odd(form)
-    here = _NOWHERE
+def _of_few(prefilter: Prefilter, rules: Rules, form: NormalForm) -> Matcher:
+    """Return a matcher that searches for few required literals one by one."""
+    prefixes, suffixes = prefilter.prefixes, prefilter.suffixes
+    inner, inner_with_query = _without_and_with_query(prefilter.inner)
+    odd = _never_plain(form)
+    here = _NO_ORIGIN
 
     def allows(uri: str, path: str | None = None, share: int = 1) -> bool:
         nonlocal here
@@ -146,47 +144,58 @@ def _of_few(sieve: Sieve, rules: Rules, form: Form) -> Matcher:
             if not uri.startswith(origin):
                 here = origin, rest = _origin_and_rest(uri)
                 if not origin:
-                    return rules.careful(path_of(uri, form), allows)
+                    return rules.allows_all_readings(written_path(uri, form), allows)
             path = uri[rest]
             if odd in path or "#" in path or ("." in path and "/." in path) or not path.isascii():
-                path = rules.reading(path)
+                path = rules.only_match_path(path)
                 if path is None:
-                    return rules.careful(uri[rest], allows)
-        if path.startswith(heads) or path.endswith(ends):
-            return rules.decides(path, share)
-        for guard in all_guards if "?" in path else guards:
-            if guard in path:
-                return rules.decides(path, share)
+                    return rules.allows_all_readings(uri[rest], allows)
+        if path.startswith(prefixes) or path.endswith(suffixes):
+            return rules.allows_path(path, share)
+        for literal in inner_with_query if "?" in path else inner:
+            if literal in path:
+                return rules.allows_path(path, share)
         return True
 
     return allows
 
 
-def _of_many(few: Matcher, longest: int, put_in_order: Callable[[], None]) -> Matcher:
-    """The first questions about URIs shorter than ``longest`` are answered without an index."""
+def _until_indexed(
+    without_index: Matcher,
+    longest_path: int,
+    with_index: Callable[[], Matcher],
+    replace: Callable[[Matcher], object],
+) -> Matcher:
+    """Return a matcher that is asked some questions, and then replaces itself.
+
+    A path of ``longest_path`` octets or more counts as all of these questions at once. In a race,
+    several threads may replace it, each with an equal matcher.
+    """
     asked = 0
 
     def allows(uri: str, path: str | None = None, share: int = 1) -> bool:
         nonlocal asked
-        asked += 1 if len(path or uri) * share < longest else PATIENCE
-        if asked < PATIENCE:
-            return few(uri, path, share)
-        put_in_order()
-        raise OutgrownError
+        asked += 1 if len(path or uri) * share < longest_path else INDEX_AFTER
+        if asked < INDEX_AFTER:
+            return without_index(uri, path, share)
+        matcher = with_index()
+        replace(matcher)
+        return matcher(uri, path, share)
 
     return allows
 
 
-def ordered(  # noqa: C901 (a call for each of its steps would take longer than they do)
-    index: PatternIndex, rules: Rules, form: Form
+def indexed_matcher(  # noqa: C901 (a call for each of its steps would take longer than they do)
+    index: PatternIndex, rules: Rules, form: NormalForm
 ) -> Matcher:
-    """Many heads are searched by bisection, and many guards by the grams of the path."""
-    prefixes, floats = index.prefixes, index.floats
+    """Return a matcher that bisects many prefixes and finds many inner literals by their grams."""
+    prefixes, substrings = index.prefixes, index.substrings
     keys, links, longest = prefixes.keys, prefixes.links, prefixes.longest
-    ends, always = tuple(index.ends), "" in index.heads
-    guards, all_guards = _parted(index.guards if floats is None else ())
-    odd = _odd(form)
-    here = _NOWHERE
+    suffixes, any_path = tuple(index.by_suffix), "" in index.by_prefix
+    few_inner = index.by_inner if substrings is None else ()
+    inner, inner_with_query = _without_and_with_query(few_inner)
+    odd = _never_plain(form)
+    here = _NO_ORIGIN
 
     def allows(uri: str, path: str | None = None, share: int = 1) -> bool:
         nonlocal here
@@ -195,20 +204,20 @@ def ordered(  # noqa: C901 (a call for each of its steps would take longer than 
             if not uri.startswith(origin):
                 here = origin, rest = _origin_and_rest(uri)
                 if not origin:
-                    return rules.careful(path_of(uri, form), allows)
+                    return rules.allows_all_readings(written_path(uri, form), allows)
             path = uri[rest]
             if odd in path or "#" in path or ("." in path and "/." in path) or not path.isascii():
-                path = rules.reading(path)
+                path = rules.only_match_path(path)
                 if path is None:
-                    return rules.careful(uri[rest], allows)
+                    return rules.allows_all_readings(uri[rest], allows)
         at = bisect_right(keys, path) - 1
         if at and (path.startswith(keys[at]) or (links[at] and longest(path))):
-            return rules.decides(path, share)
-        if path.endswith(ends) or always or (floats is not None and floats.holds(path)):
-            return rules.decides(path, share)
-        for guard in all_guards if "?" in path else guards:
-            if guard in path:
-                return rules.decides(path, share)
+            return rules.allows_path(path, share)
+        if path.endswith(suffixes) or any_path or (substrings and substrings.any_in(path)):
+            return rules.allows_path(path, share)
+        for literal in inner_with_query if "?" in path else inner:
+            if literal in path:
+                return rules.allows_path(path, share)
         return True
 
     return allows

@@ -1,9 +1,9 @@
-"""The memory that an object takes, by a walk over what it holds.
+"""The memory that an object takes is measured by walking over all that it refers to.
 
-A robots.txt of 500 KB may hold 0.1 or 20 MB once it is asked, depending on the shape of its rules.
-No formula of a few lines is true for all of them, and the limit on memory is only as good as the
-figure that it is compared with. The walk takes some 0.3 us for each object that it meets: 50 us for
-a file of the usual size, and 50 ms for the worst of 500 KB.
+A robots.txt of 500 KB may take 0.1 or 20 MB once it is asked, depending on the shape of its rules.
+No formula of a few lines is right for all of them, and a limit on memory is only as good as the
+figure that it is compared with. The walk takes about 0.3 us for each object: 50 us for a file of
+the usual size, and 50 ms for the worst file of 500 KB.
 """
 
 from __future__ import annotations
@@ -14,26 +14,25 @@ from sys import getsizeof
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, Protocol
 
-from scrapy_rep.matching.normal_form import Form
+from scrapy_rep.matching.normal_form import NormalForm
 
-_SHARED = (type, ModuleType, BuiltinFunctionType, CodeType, Enum, Form)
-"""What exists once however many objects refer to it."""
-
+_SHARED = (type, ModuleType, BuiltinFunctionType, CodeType, Enum, NormalForm)
+"""Types of objects that exist once, however many objects refer to them."""
 
 Measure = tuple[object, int]
 """The state of an object when it was measured, and its octets."""
 
 
 class Growing(Protocol):
-    """What makes much of what it holds on demand."""
+    """An object that makes much of what it holds on demand."""
 
     @property
     def state(self) -> object:
-        """What has been made; it is another when the object holds more than before."""
+        """What was made; it changes when the object holds more than before."""
 
 
 def measured(one: Growing, before: Measure | None, shared: tuple[type, ...] = ()) -> Measure:
-    """Measure an object, unless it was measured before in the state that it is in.
+    """Measure an object, unless its state is the same as when it was measured ``before``.
 
     Instances of the types in ``shared`` belong to several objects and are not counted.
     """
@@ -44,7 +43,7 @@ def measured(one: Growing, before: Measure | None, shared: tuple[type, ...] = ()
 
 
 def octets_held(root: object, shared: tuple[type, ...] = ()) -> int:
-    """Octets of an object and of all that it refers to, each object counted once."""
+    """Return the octets of an object and of all that it refers to, each object counted once."""
     shared = (*_SHARED, *shared)
     octets = 0
     seen = {id(())}

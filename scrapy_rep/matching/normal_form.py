@@ -1,23 +1,24 @@
-"""URIs become match paths, and patterns become what a match path is held against.
+"""URIs and patterns are put in one normal form, so that they can be compared as text.
 
-RFC 9309 sections 2.2.2 and 2.2.3. Both sides are put in one normal form, in which two texts that
-the standard holds equal are the same text. Of the two ways to write an octet, the form takes the
-shorter: an ordinary URI is in it already, so that it costs nothing to bring it there.
+RFC 9309 sections 2.2.2 and 2.2.3. Two texts that the standard treats as equal have the same normal
+form. The path and query of a URI in normal form are its *match path*. Of the two ways to write an
+octet, the normal form is the shorter one, so an ordinary URI is in normal form already and costs
+nothing.
 
 - A percent-encoded octet is decoded, unless it is ``%`` itself or a reserved character whose
   encoded form means something else: ``/ ? # ! & ' ( ) + , ; =``. Those stay, in upper-case hex.
 - ``: @ [ ] * $`` equal their encoded forms, and inside the query so do ``/ ?`` (figure 4, row 2).
 - A ``%`` without two hex digits is ``%25``.
 
-The octets that may not stand in a URI are held against each other as they are, and count as the
-three octets of their encoded form where lengths are compared.
+Octets that may not stand in a URI are compared as they are. Where lengths are compared, they count
+as the three octets of their encoded form.
 
-Two more readings of a URI are rare, and only a URI that needs them pays for them:
+Two more comparisons are rare, and only a URI that needs them pays for them:
 
-- A URI with escapes is also read as it is written, by the rules that may match within an escape
-  (:mod:`scrapy_rep.matching.escapes`).
-- A URI with dot segments is also read with them removed (:func:`without_dots`): ``/a/../b`` and
-  ``/b`` are the same resource, so both must be allowed.
+- A URI with escapes is also compared as it is written with the rules that may match within an
+  escape (:mod:`scrapy_rep.matching.escapes`).
+- A URI with dot segments has a second *reading*, without them (:func:`without_dot_segments`):
+  ``/a/../b`` and ``/b`` are the same resource, so both must be allowed.
 """
 
 from __future__ import annotations
@@ -44,30 +45,31 @@ _PATH_STARTS: Final = re.compile("[/?;]")
 
 
 @dataclass(frozen=True)
-class Form:
-    """A normal form: what becomes of ``%XX`` in a path and in a query, and of other octets."""
+class NormalForm:
+    """A normal form: what ``%XX`` becomes in a path and in a query, and how octets count."""
 
     in_path: dict[str, str]
+    """The pairs of hex digits, and what ``%`` with each becomes."""
     in_query: dict[str, str]
     stray_percent: str
     encodes: bool
     """Octets outside ASCII are encoded in patterns, and URIs are taken as they are."""
     with_query: bool
     removes_dots: bool
-    """A URI with dot segments is read with them and without."""
+    """A URI with dot segments has two readings, with them and without."""
     longer: re.Pattern[str]
-    """What counts as two octets more than are written, as it becomes an escape."""
+    """What counts as two more octets than are written, because it becomes an escape."""
     shorter: re.Pattern[str] | None
-    """What counts as two octets less than are written, as it is decoded."""
-    is_given: bool = False
-    """All patterns are in this form already: none has to be changed."""
+    """What counts as two octets fewer than are written, because it is decoded."""
+    patterns_are_normal: bool = False
+    """All patterns are in this form already."""
 
     def path_text(self, text: str) -> str:
-        """Octets of a path, before any ``?``, in normal form."""
+        """Return octets of a path, before any ``?``, in normal form."""
         return self._translated(text, self.in_path)
 
     def query_text(self, text: str) -> str:
-        """Octets after the first ``?`` in normal form."""
+        """Return octets after the first ``?`` in normal form."""
         return self._translated(text, self.in_query)
 
     def _translated(self, text: str, escapes: dict[str, str]) -> str:
@@ -85,34 +87,34 @@ class Form:
             text = text.translate(_ENCODED)
         return text
 
-    def changes(self, text: str) -> bool:
-        """A text may not be in normal form."""
-        if self.is_given:
+    def may_change(self, text: str) -> bool:
+        """Return True if a text of a pattern may not be in normal form."""
+        if self.patterns_are_normal:
             return False
         return "%" in text or (self.encodes and not text.isascii())
 
-    def changed(self, texts: Iterable[str]) -> list[str]:
-        """Those of some texts that may not be in normal form."""
-        if self.is_given:
+    def not_normal(self, texts: Iterable[str]) -> list[str]:
+        """Return those texts of patterns that may not be in normal form."""
+        if self.patterns_are_normal:
             return []
         if self.encodes:
             return [text for text in texts if "%" in text or not text.isascii()]
         return [text for text in texts if "%" in text]
 
-    def unchanged(self, text: str) -> str:
-        """What stands before the first octet of a text that the normal form may change."""
-        if self.is_given:
+    def normal_start(self, text: str) -> str:
+        """Return the start of a text, up to the first octet that the normal form may change."""
+        if self.patterns_are_normal:
             return text
         if self.encodes and not text.isascii():
             text = NOT_ASCII.split(text, maxsplit=1)[0]
         return text.partition("%")[0]
 
     def octets(self, pattern: str) -> int:
-        """Octets of a pattern as written, by which RFC 9309 section 2.2.2 compares rules.
+        """Return the octets of a pattern, by which RFC 9309 section 2.2.2 compares rules.
 
-        What must be encoded counts as the three octets of its escape, and an escape that only
-        hides an unreserved character as that character. All else counts as written: what two
-        patterns can say in two ways, as ``$`` and ``%24``, differs in length.
+        An octet that must be encoded counts as the three octets of its escape, and an escape of an
+        unreserved character as that character. Everything else counts as written: ``$`` and
+        ``%24`` mean the same and differ in length.
         """
         octets = len(pattern) + 2 * len(self.longer.findall(pattern))
         if self.shorter is not None and "%" in pattern:
@@ -122,7 +124,7 @@ class Form:
 
 @cache
 def escapes_but(kept: frozenset[int]) -> dict[str, str]:
-    """Each pair of hex digits, in any case, with what ``%`` and the pair become."""
+    """Return what ``%`` with each pair of hex digits becomes: an escape if its octet is kept."""
     table = {}
     for high in _HEX:
         for low in _HEX:
@@ -131,39 +133,39 @@ def escapes_but(kept: frozenset[int]) -> dict[str, str]:
     return table
 
 
-def match_path(uri: str, form: Form) -> str:
-    """The path and query of any URI in normal form; a bare path stands for itself.
+def match_path(uri: str, form: NormalForm) -> str:
+    """Return the path and query of any URI, or of a path without an origin, in normal form.
 
     RFC 9309 section 2.2.2. The fragment is dropped, a trailing ``?`` is kept, ``http://h?q`` is
     ``/?q``. Characters outside ASCII stand for their octets in UTF-8. Nothing is raised.
     """
-    return normal_path(readings(path_of(uri, form), form)[0], form)
+    return normal_path(readings(written_path(uri, form), form)[0], form)
 
 
-def path_of(uri: str, form: Form) -> str:
-    """The path and query of any URI as they are written there; a bare path stands for itself."""
+def written_path(uri: str, form: NormalForm) -> str:
+    """Return the path and query of any URI, or of a path without an origin, as written."""
     uri = uri.partition("#")[0]
     if form.encodes and uri.startswith("//"):
-        # A caller who has encoded the URI may have left out the scheme.
+        # A caller that has encoded the URI may have left out the scheme.
         uri = "http:" + uri
     return _path_of(uri)
 
 
-def readings(path: str, form: Form) -> list[str]:
-    """A path and query as written and, if it has dot segments, with those removed."""
+def readings(path: str, form: NormalForm) -> list[str]:
+    """Return a path and query in octets and, if it has dot segments, the same without them."""
     if "#" in path:
         path = path.partition("#")[0]
     if not path.isascii():
-        path = octets_of(path).decode("latin-1")
+        path = utf8_octets(path).decode("latin-1")
     if form.removes_dots and ("/." in path or "/%2" in path):
-        plain = without_dots(path)
+        plain = without_dot_segments(path)
         if plain != path:
             return [path, plain]
     return [path]
 
 
-def without_dots(path: str) -> str:
-    """A path and query without the segments ``.`` and ``..``, written in any way.
+def without_dot_segments(path: str) -> str:
+    """Return a path and query without the segments ``.`` and ``..``, however these are written.
 
     RFC 3986 sections 5.2.4 and 6.2.2.3: ``/a/./b/../c`` is ``/a/c``, ``/..`` is ``/``.
     """
@@ -181,8 +183,8 @@ def without_dots(path: str) -> str:
     return "/" + "/".join(kept) + mark + query
 
 
-def normal_path(path: str, form: Form) -> str:
-    """A path and query in octets, as they stand in a URI, in normal form."""
+def normal_path(path: str, form: NormalForm) -> str:
+    """Return a path and query, in octets as written in a URI, in normal form."""
     if form.encodes:
         return path
     if "?" not in path:
@@ -196,9 +198,9 @@ def normal_path(path: str, form: Form) -> str:
 
 
 def origin_of(uri: str) -> str:
-    """What stands before the path of an http or https URI, and the ``/`` that begins the path.
+    """Return the start of an http or https URI, up to the ``/`` that begins its path.
 
-    ``https://e.org/`` is the origin of ``https://e.org/a?b``. It is empty for all other URIs.
+    ``https://e.org/`` is the origin of ``https://e.org/a?b``. Any other URI has the empty origin.
     """
     found = _ORIGIN.match(uri)
     return found.group() if found else ""
@@ -219,15 +221,15 @@ def _path_of(uri: str) -> str:
     return path if found.group() == "/" else "/" + path
 
 
-def octets_of(text: str) -> bytes:
-    """Lone surrogates stand for the octets that they were made from, where they were."""
+def utf8_octets(text: str) -> bytes:
+    """Return text in UTF-8; a lone surrogate becomes the octet that it was decoded from."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass")
 
 
-def literal(pattern: str, form: Form) -> str:
-    """A pattern without wildcards in normal form."""
+def normal_pattern(pattern: str, form: NormalForm) -> str:
+    """Return a pattern without wildcards in normal form."""
     before, mark, query = pattern.partition("?")
     return form.path_text(before) + mark + form.query_text(query)

@@ -1,221 +1,181 @@
-"""A set of patterns tells whether one of them matches a path, and which of those is longest.
+"""A pattern set tells whether one of its patterns matches a path, and how long the longest is.
 
-RFC 9309 sections 2.2.2 and 2.2.3. Only what the sieve of :mod:`scrapy_rep.matching.prefilter` lets
-through comes here, and most paths never do: so a set is made when it is asked for the first time,
-and a pattern that is not a literal is taken apart when it is tried for the first time.
-What one question may cost is bounded by :mod:`scrapy_rep.matching.budget`.
+RFC 9309 sections 2.2.2 and 2.2.3. Only paths that the prefilter does not let pass come here, and
+most paths do not: so a set is made when it is first needed, and a pattern with wildcards is parsed
+when it is first tried. What one question may cost is limited by
+:mod:`scrapy_rep.matching.budget`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from scrapy_rep.matching import budget
-from scrapy_rep.matching.budget import FEW, TooCostlyError
+from scrapy_rep.matching.budget import TooCostlyError
 from scrapy_rep.matching.index import PatternIndex
-from scrapy_rep.matching.normal_form import Form
-from scrapy_rep.matching.prefilter import Place, Placed, each_placed
-from scrapy_rep.matching.wildcard import Wildcard, wildcard
-
-_FEW_SHOWN: Final = 16
-"""So many patterns that a path shows are tried one by one, whatever comes."""
-_MOST_APART: Final = 5_000_000
-"""Octets of patterns that are kept taken apart; past that it begins anew."""
+from scrapy_rep.matching.normal_form import NormalForm
+from scrapy_rep.matching.patterns import Patterns
+from scrapy_rep.matching.required_literals import Required, required_literals
+from scrapy_rep.matching.tuning import (
+    FEW,
+    MOST_PARSED,
+    STEPS,
+    STEPS_OF_A_PATTERN,
+    STEPS_OF_A_PIECE,
+)
+from scrapy_rep.matching.wildcard import Wildcard, parse_wildcard
 
 
 class PatternSet:
-    """All patterns of one kind, allow or disallow, that hold for one crawler.
+    """All patterns of one kind, allow or disallow, that apply to one crawler.
 
-    Some may be placed already. ``index`` is None until :meth:`put_in_order`. Each question about a
-    path raises TooCostlyError if the budget does not suffice. So many sets as ``share`` says have
-    it together, and so many paths as that of a question says.
+    ``share`` is the number of sets that share the budget of a question; the ``share`` of a method
+    is the number of paths that do. Each question may raise TooCostlyError. ``index`` is None until
+    :meth:`build_index`.
 
-    Several threads may ask. Where the patterns are placed is made on demand and given up for the
-    index: each step reads what there is once, and with nothing there it places them all.
+    Several threads may ask. The required literals are found on demand and dropped once there is an
+    index: each step reads them once, and finds them again if they are gone.
     """
 
     __slots__ = (
-        "_apart",
-        "_apart_size",
         "_form",
-        "_given",
         "_literals",
-        "_others",
-        "_placed",
+        "_parsed",
+        "_parsed_size",
+        "_required",
         "_steps",
-        "_tried",
         "_uncounted",
         "index",
+        "special",
     )
 
-    def __init__(
-        self, patterns: Sequence[str], form: Form, placed: Sequence[Placed] = (), *, share: int = 1
-    ) -> None:
-        changed = {*form.changed(patterns)}
-        plain = [p for p in patterns if "*" not in p and "$" not in p and p not in changed]
+    def __init__(self, patterns: Patterns, form: NormalForm, *, share: int = 1) -> None:
+        self.special = patterns.special
+        self._literals = (*patterns.written,)
+        if self.special:
+            special = {*self.special}
+            self._literals = tuple([p for p in patterns.written if p not in special])
         self._form = form
-        self._literals = tuple(plain)
-        self._others: Sequence[str] = ()
-        if len(plain) < len(patterns):
-            known = {*plain}
-            self._others = tuple([p for p in dict.fromkeys(patterns) if p not in known])
-        self._steps = budget.STEPS // share
-        self._uncounted = budget.uncounted(self._others)
-        self._given = placed
-        self._placed: list[Placed] | None = None
-        self._tried = False
-        self._apart: dict[str, Wildcard] = {}
-        self._apart_size = 0
+        self._required: Sequence[Required] | None = None
+        self._steps = STEPS // share
+        self._uncounted = budget.uncounted(self.special)
+        self._parsed: dict[str, Wildcard] = {}
+        self._parsed_size = 0
         self.index: PatternIndex | None = None
 
     @property
-    def is_many(self) -> bool:
-        """An index would be quicker in the long run."""
-        return len(self._literals) + len(self._others) > FEW
-
-    @property
-    def others(self) -> Sequence[str]:
-        """The patterns that are no literals in normal form: all that hold ``*``, ``$`` or ``%``."""
-        return self._others
+    def is_large(self) -> bool:
+        """Return True if an index would be faster in the long run."""
+        return len(self._literals) + len(self.special) > FEW
 
     @property
     def state(self) -> tuple[object, ...]:
-        """What has been made on demand; it is another when the set takes a quarter more memory."""
-        bits = self._apart_size.bit_length()
-        apart = bits, self._apart_size >> max(bits - 3, 0)
-        return self.index is None, self._placed is None, self._tried, apart
+        """What was made on demand; it changes when the set takes an eighth more memory."""
+        bits = self._parsed_size.bit_length()
+        parsed = bits, self._parsed_size >> max(bits - 3, 0)
+        return self.index is None, self._required is None, parsed
 
-    def put_in_order(self) -> PatternIndex:
-        """An index is made, once it is clear that this pays."""
-        if self.index is None:
-            self.index = PatternIndex(self._literals, self._places(), self._form)
-            self._given, self._placed = (), None
-        return self.index
+    def build_index(self) -> PatternIndex:
+        """Return the index of the patterns; it is built once."""
+        index = self.index
+        if index is None:
+            index = self.index = PatternIndex(self._literals, self._required_literals(), self._form)
+            self._required = None
+        return index
 
-    def match(self, path: str, share: int = 1) -> bool:
-        """Some pattern matches a path in normal form."""
+    def matches(self, path: str, share: int) -> bool:
+        """Return True if a pattern matches a path in normal form."""
         if self.index is None:
-            begun = path.startswith(self._literals)
+            is_prefix = path.startswith(self._literals)
         else:
-            begun = self.index.longest_literal(path) is not None
-        if begun or not self._others:
-            return begun
-        return any(wild.matches(path) for wild, _ in self._met(path, share))
+            is_prefix = self.index.longest_literal(path) is not None
+        if is_prefix or not self.special:
+            return is_prefix
+        return any(wildcard.matches(path) for wildcard, _ in self._candidates(path, share))
 
-    def longest(self, path: str, share: int = 1) -> int:
-        """Octets of the longest pattern that matches a path in normal form; 0 if none does."""
+    def longest(self, path: str, share: int) -> int:
+        """Return the octets of the longest pattern that matches a path; 0 if none does."""
         text = self._longest_literal(path) if self._literals else None
         octets = self._form.octets(text) if text is not None else 0
-        for wild, _ in self._met(path, share) if self._others else ():
-            if wild.octets > octets and wild.matches(path):
-                octets = wild.octets
+        for wildcard, _ in self._candidates(path, share) if self.special else ():
+            if wildcard.octets > octets and wildcard.matches(path):
+                octets = wildcard.octets
         return octets
 
-    def written(self, path: str, octets: int, share: int = 1) -> list[str]:
-        """The patterns as they were written that gave :meth:`longest` its answer."""
+    def patterns_of_length(self, path: str, octets: int, share: int) -> list[str]:
+        """Return the patterns with this many octets that match a path, as written."""
         text = self._longest_literal(path)
         found = [text] if text is not None and self._form.octets(text) == octets else []
-        for wild, pattern in self._met(path, share) if self._others else ():
-            if wild.octets == octets and wild.matches(path):
+        for wildcard, pattern in self._candidates(path, share) if self.special else ():
+            if wildcard.octets == octets and wildcard.matches(path):
                 found.append(pattern)
         return found
 
     def _longest_literal(self, path: str) -> str | None:
-        """The longest literal that begins a path has the most octets of those that do."""
+        """Return the longest literal that begins a path, which has the most octets of them."""
         if self.index is not None:
             return self.index.longest_literal(path)
         if not path.startswith(self._literals):
             return None
         return max(filter(path.startswith, self._literals), key=len)
 
-    def _met(self, path: str, share: int) -> Iterator[tuple[Wildcard, str]]:
-        """The patterns that are no literals and may match a path, taken apart and as written."""
+    def _candidates(self, path: str, share: int) -> Iterator[tuple[Wildcard, str]]:
+        """Yield the special patterns that may match a path, parsed and as written."""
         if len(path) * share > self._uncounted:
-            yield from self._met_within(self._steps // share, path)
+            yield from self._candidates_within(self._steps // share, path)
             return
-        for pattern in self._shown(path):
-            wild = self._apart.get(pattern)
-            if wild is None and self._may_match(pattern, path):
-                wild = self._take_apart(pattern)
-            if wild is not None:
-                yield wild, pattern
+        for pattern in self._with_required_literal(path):
+            wildcard = self._parsed.get(pattern)
+            if wildcard is None and self._may_match(pattern, path):
+                wildcard = self._parse(pattern)
+            if wildcard is not None:
+                yield wildcard, pattern
 
-    def _met_within(self, left: int, path: str) -> Iterator[tuple[Wildcard, str]]:
-        """The same within so many steps, as they might take too long; raises TooCostlyError."""
-        for pattern in self.put_in_order().shown(path):
-            left -= budget.STEPS_OF_A_PATTERN
+    def _candidates_within(self, budget_left: int, path: str) -> Iterator[tuple[Wildcard, str]]:
+        """Yield the same within a budget of steps; raises TooCostlyError."""
+        for pattern in self.build_index().candidates(path):
+            budget_left -= STEPS_OF_A_PATTERN
             if self._fits(pattern, path):
-                wild = self._apart.get(pattern) or self._take_apart(pattern)
-                left -= wild.steps(path) + budget.STEPS_OF_A_PIECE * len(wild.floats)
-                if left < 0:
+                wildcard = self._parsed.get(pattern) or self._parse(pattern)
+                budget_left -= wildcard.steps(path) + STEPS_OF_A_PIECE * len(wildcard.inner)
+                if budget_left < 0:
                     raise TooCostlyError
-                yield wild, pattern
-            elif left < 0:
+                yield wildcard, pattern
+            elif budget_left < 0:
                 raise TooCostlyError
 
-    def _shown(self, path: str) -> Iterable[str]:
-        """The patterns that are no literals and whose head, end or guard a path has.
+    def _with_required_literal(self, path: str) -> Iterable[str]:
+        """Return the special patterns whose required literal a path has."""
+        if self.index is not None:
+            return self.index.candidates(path)
+        has = {"prefix": path.startswith, "suffix": path.endswith, "inner": path.__contains__}
+        required = self._required_literals()
+        return [pattern for kind, literal, pattern in required if has[kind](literal)]
 
-        The first path is held against all of them, as it may be the last.
-        """
-        if self.index is None:
-            given = self._given
-            if self._placed is None and not self._tried:
-                self._tried = True
-                return [*_showing(given, path), *self._unplaced(given)]
-            found = _showing(self._places(), path)
-            if len(found) <= _FEW_SHOWN:
-                return found
-        return self.put_in_order().shown(path)
-
-    def _places(self) -> list[Placed]:
-        """Each head, end and guard with the pattern that is found by it."""
-        given = self._given
-        found = self._placed
-        if found is None:
-            found = self._placed = [*given, *each_placed(self._unplaced(given), self._form)]
-            self._given = ()
-        return found
-
-    def _unplaced(self, given: Sequence[Placed]) -> list[str]:
-        """The patterns that are no literals and were not given with their places."""
-        known = {pattern for *_, pattern in given}
-        return [pattern for pattern in self._others if pattern not in known]
+    def _required_literals(self) -> Sequence[Required]:
+        required = self._required
+        if required is None:
+            required = self._required = [*required_literals(self.special, self._form)]
+        return required
 
     def _may_match(self, pattern: str, path: str) -> bool:
-        """A path is long enough for a pattern, and holds all of its pieces somewhere."""
-        if not self._fits(pattern, path) or self._form.changes(pattern):
+        """Return False if a path is too short for a pattern or lacks one of its pieces."""
+        if not self._fits(pattern, path) or self._form.may_change(pattern):
             return self._fits(pattern, path)
         return all(map(path.__contains__, pattern.removesuffix("$").split("*")))
 
     def _fits(self, pattern: str, path: str) -> bool:
-        """A path is long enough for a pattern, and begins as the pattern does."""
+        """Return True if a path is long enough for a pattern and begins as the pattern does."""
         octets = len(pattern) - pattern.count("*") - pattern.endswith("$")
-        head = pattern.partition("*")[0]
-        if self._form.changes(pattern):
-            return octets <= 3 * len(path) and path.startswith(self._form.unchanged(head))
-        return octets <= len(path) and path.startswith(head.removesuffix("$"))
+        prefix = pattern.partition("*")[0]
+        if self._form.may_change(pattern):
+            return octets <= 3 * len(path) and path.startswith(self._form.normal_start(prefix))
+        return octets <= len(path) and path.startswith(prefix.removesuffix("$"))
 
-    def _take_apart(self, pattern: str) -> Wildcard:
-        wild = wildcard(pattern, self._form)
-        self._apart_size += wild.size
-        if self._apart_size > _MOST_APART:
-            self._apart, self._apart_size = {}, wild.size
-        self._apart[pattern] = wild
-        return wild
-
-
-def _showing(placed: Iterable[Placed], path: str) -> list[str]:
-    """The patterns whose head, end or guard a path has."""
-    return [
-        pattern
-        for place, text, pattern in placed
-        if (
-            text in path
-            if place is Place.GUARD
-            else path.startswith(text)
-            if place is Place.HEAD
-            else path.endswith(text)
-        )
-    ]
+    def _parse(self, pattern: str) -> Wildcard:
+        wildcard = parse_wildcard(pattern, self._form)
+        self._parsed_size += wildcard.size
+        if self._parsed_size > MOST_PARSED:
+            self._parsed, self._parsed_size = {}, wildcard.size
+        self._parsed[pattern] = wildcard
+        return wildcard

@@ -1,79 +1,78 @@
 """The rules of one crawler, compiled: a URI goes in, permission comes out.
 
-RFC 9309 section 2.2.2. :class:`scrapy_rep.matching.first_match.FirstMatch` answers the same two
-questions as :class:`LongestMatch`; which of them is made is a field of the profile.
+RFC 9309 section 2.2.2. :class:`scrapy_rep.matching.first_match.FirstMatchRules` answers the same
+two questions as :class:`LongestMatchRules`; a field of the profile decides which of them is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from scrapy_rep.matching.budget import TooCostlyError
-from scrapy_rep.matching.decisive import Decisive, Text, decisive, passes, strictest
-from scrapy_rep.matching.escapes import AS_WRITTEN, as_written, patterns_within
-from scrapy_rep.matching.matcher import (
-    LONG_URI,
-    PATIENCE,
-    Matcher,
-    OutgrownError,
-    matcher_for,
-    ordered,
-)
+from scrapy_rep.matching.escapes import AS_WRITTEN, as_written, patterns_within_escapes
+from scrapy_rep.matching.index import PatternIndex
+from scrapy_rep.matching.match import Comparison, Match, is_allowed, match, strictest
+from scrapy_rep.matching.matcher import Matcher, indexed_matcher, matcher_for
 from scrapy_rep.matching.memory import Measure, measured
 from scrapy_rep.matching.normal_form import (
     ROBOTS_TXT,
-    Form,
+    NormalForm,
     normal_path,
-    octets_of,
-    path_of,
     readings,
+    utf8_octets,
+    written_path,
 )
 from scrapy_rep.matching.pattern_set import PatternSet
-from scrapy_rep.matching.prefilter import NO_PATTERNS, Sieve
+from scrapy_rep.matching.patterns import patterns_of
+from scrapy_rep.matching.prefilter import NO_PATTERNS, Prefilter
+from scrapy_rep.matching.tuning import INDEX_AFTER, LONG_URI
 
 
-class LongestMatch:
-    """The rule with the most octets is used; on a tie it is the allow rule.
+class LongestMatchRules:
+    """The rule with the most octets decides; of equally long rules, an allow rule.
 
-    Several threads may ask. What is made on demand is published whole, in one step; what it is
-    made of is read before it is looked for, and given up after it is published. So a thread that
-    finds nothing made has read all that it takes to make it.
+    ``share`` is the number of rule sets that share the budget of a question.
+
+    Several threads may ask. What is made on demand is published whole, in one step. What it is made
+    from is read before it is looked for, and dropped after it is published, so a thread that finds
+    nothing made has read all that it takes to make it.
     """
 
     __slots__ = (
-        "_allow",
-        "_allow_lines",
-        "_always",
+        "_allow_set",
+        "_allow_values",
         "_asked",
-        "_disallow",
+        "_disallow_set",
+        "_escape_rules",
+        "_escape_rules_are_known",
         "_form",
+        "_free_path",
         "_measured",
-        "_rules_within",
+        "_prefilter",
         "_share",
-        "_sieve",
-        "_within_is_known",
     )
 
     def __init__(
         self,
         disallow: list[str],
         allow: list[str],
-        form: Form,
+        form: NormalForm,
         *,
         robots_txt_is_free: bool,
         share: int = 1,
     ) -> None:
-        self._sieve = Sieve.of(*cleaned(disallow), form)
-        self._allow_lines = allow
-        self._disallow: PatternSet | None = None
-        self._allow: PatternSet | None = None
+        self._prefilter = Prefilter.of(patterns_of(disallow, form), form)
+        self._allow_values = allow
+        self._disallow_set: PatternSet | None = None
+        self._allow_set: PatternSet | None = None
         self._form = form
-        self._always = ROBOTS_TXT if robots_txt_is_free else None
+        self._free_path = ROBOTS_TXT if robots_txt_is_free else None
         self._asked = 0
         self._share = share
-        self._rules_within: _Within | None = None
-        self._within_is_known = form.encodes
+        self._escape_rules: _EscapeRules | None = None
+        self._escape_rules_are_known = form.encodes
         self._measured: Measure | None = None
 
     @property
@@ -84,261 +83,255 @@ class LongestMatch:
 
     @property
     def state(self) -> tuple[object, ...]:
-        """What has been made on demand."""
-        made = [found and found.state for found in (self._disallow, self._allow)]
-        within = self._rules_within
-        return self._sieve is NO_PATTERNS, *made, within and within.state
+        """What was made on demand."""
+        sets = [found and found.state for found in (self._disallow_set, self._allow_set)]
+        escape_rules = self._escape_rules
+        return self._prefilter is NO_PATTERNS, *sets, escape_rules and escape_rules.state
 
     @property
-    def _forbids(self) -> PatternSet:
-        """The disallow rules are read when a path shows that one may match it."""
-        sieve = self._sieve
-        found = self._disallow
+    def _disallow(self) -> PatternSet:
+        """The disallow rules; made when a path shows that one may match it."""
+        prefilter = self._prefilter
+        found = self._disallow_set
         if found is None:
-            found = PatternSet(sieve.patterns, self._form, sieve.placed, share=self._share)
-            self._disallow = found
+            found = PatternSet(prefilter.patterns, self._form, share=self._share)
+            self._disallow_set = found
         return found
 
     @property
-    def _permits(self) -> PatternSet:
-        """The allow rules are read when a disallow rule may match."""
-        lines = self._allow_lines
-        found = self._allow
+    def _allow(self) -> PatternSet:
+        """The allow rules; made when a disallow rule may match."""
+        values = self._allow_values
+        found = self._allow_set
         if found is None:
-            found = self._allow = PatternSet(cleaned(lines)[0], self._form, share=self._share)
-            self._allow_lines = []
+            found = PatternSet(patterns_of(values, self._form), self._form, share=self._share)
+            self._allow_set = found
+            self._allow_values = []
         return found
 
-    def matcher(self) -> Matcher:
-        """The quickest function there is for these rules: it says whether a URI may be fetched."""
-        sieve = self._sieve
-        if sieve is NO_PATTERNS:
-            return ordered(self._forbids.put_in_order(), self, self._form)
-        return matcher_for(sieve, self, self._form, self._put_in_order)
+    def matcher(self, replace: Callable[[Matcher], object]) -> Matcher:
+        """Return the fastest function that tells whether a URI may be fetched.
 
-    def _put_in_order(self) -> None:
-        """An index of the disallow rules takes the place of their sieve."""
-        self._forbids.put_in_order()
-        self._sieve = NO_PATTERNS
+        It may call ``replace`` later, once, with a faster one that is to be asked from then on.
+        """
+        prefilter = self._prefilter
+        if prefilter is NO_PATTERNS:
+            return self._indexed_matcher()
+        return matcher_for(prefilter, self, self._form, self._indexed_matcher, replace)
 
-    def reading(self, path: str) -> str | None:
-        """The match path of a path as it stands in a URI; None if it may have several."""
+    def _indexed_matcher(self) -> Matcher:
+        return indexed_matcher(self._index_disallow_rules(), self, self._form)
+
+    def _index_disallow_rules(self) -> PatternIndex:
+        """Replace the prefilter of the disallow rules by an index."""
+        index = self._disallow.build_index()
+        self._prefilter = NO_PATTERNS
+        return index
+
+    def only_match_path(self, path: str) -> str | None:
+        """Return the match path of a path as written in a URI; None if it has several readings."""
         form = self._form
-        if not self._within_is_known:
-            self._seek_within()
-        if self._rules_within is not None:
+        if not self._escape_rules_are_known:
+            self._find_escape_rules()
+        if self._escape_rules is not None:
             return None
         if "#" in path:
             path = path.partition("#")[0]
         if not path.isascii():
-            path = octets_of(path).decode("latin-1")
+            path = utf8_octets(path).decode("latin-1")
         normal = normal_path(path, form)
         if form.removes_dots and (form.shorter is None or ("." in normal and "/." in normal)):
             return None
         return normal
 
-    def careful(self, path: str, allows: Matcher) -> bool:
-        """All that a path as it stands in a URI may be read as must be allowed."""
-        found, within, share = self._read(path)
+    def allows_all_readings(self, path: str, allows: Matcher) -> bool:
+        """Return True if every reading of a path as written in a URI is allowed."""
+        found, escape_rules, share = self._readings_of(path)
         for written in found:
             normal = normal_path(written, self._form)
             allowed = allows("", normal, share)
-            if within is not None:
+            if escape_rules is not None:
                 escaped = as_written(written, self._form)
-                if within.differs(escaped, share, allowed):
-                    texts = Text(self, normal, share), Text(within, escaped, share)
-                    allowed = passes(texts, self._always)
+                if escape_rules.may_change(escaped, share, allowed):
+                    comparisons = (
+                        Comparison(self, normal, share),
+                        Comparison(escape_rules, escaped, share),
+                    )
+                    allowed = is_allowed(comparisons, self._free_path)
             if not allowed:
                 return False
         return True
 
-    def readings(self, path: str) -> list[list[Text]]:
-        """What a path as it stands in a URI may be read as; each reading is one text or two.
+    def comparisons(self, path: str) -> list[list[Comparison]]:
+        """Return what to compare for each reading of a path as written in a URI.
 
-        The first is the match path. The second is the path with its escapes, for the rules that
-        may match within one.
+        The first comparison is of the match path. The second, if there is one, is of the path with
+        its escapes, for the rules that may match within one.
         """
-        found, within, share = self._read(path)
-        texts = [[Text(self, normal_path(written, self._form), share)] for written in found]
-        if within is not None:
-            for several, written in zip(texts, found, strict=True):
-                several.append(Text(within, as_written(written, self._form), share))
-        return texts
+        found, escape_rules, share = self._readings_of(path)
+        form = self._form
+        each = [[Comparison(self, normal_path(written, form), share)] for written in found]
+        if escape_rules is not None:
+            for comparisons, written in zip(each, found, strict=True):
+                comparisons.append(Comparison(escape_rules, as_written(written, form), share))
+        return each
 
-    def _read(self, path: str) -> tuple[list[str], _Within | None, int]:
-        """The readings of a path, rules that may match within its escapes, the number of texts."""
+    def _readings_of(self, path: str) -> tuple[list[str], _EscapeRules | None, int]:
+        """Return the readings of a path, the escape rules if they matter, and the comparisons."""
         found = readings(path, self._form)
-        within = self._within
-        if within is None or ("%" not in path and path.isascii()):
+        if not self._escape_rules_are_known:
+            self._find_escape_rules()
+        escape_rules = self._escape_rules
+        if escape_rules is None or ("%" not in path and path.isascii()):
             return found, None, len(found)
-        return found, within, 2 * len(found)
+        return found, escape_rules, 2 * len(found)
 
-    @property
-    def _within(self) -> _Within | None:
-        """The rules that may match within an escape, if there are any."""
-        if not self._within_is_known:
-            self._seek_within()
-        return self._rules_within
+    def _find_escape_rules(self) -> None:
+        """Find the rules that may match within an escape; called for the first URI with one."""
+        prefilter, values = self._prefilter, self._allow_values
+        disallow_set, allow_set = self._disallow_set, self._allow_set
+        disallow = disallow_set.special if disallow_set else prefilter.special
+        allow = allow_set.special if allow_set else patterns_of(values, self._form).special
+        within = patterns_within_escapes(disallow), patterns_within_escapes(allow)
+        if any(within):
+            self._escape_rules = _EscapeRules(*within, self._share)
+        self._escape_rules_are_known = True
 
-    def _seek_within(self) -> None:
-        """They are sought once, when the first URI comes that is not in normal form."""
-        sieve, lines = self._sieve, self._allow_lines
-        forbids, permits = self._disallow, self._allow
-        disallow = patterns_within(forbids.others if forbids else sieve.patterns)
-        allow = patterns_within(permits.others if permits else cleaned(lines)[0])
-        if disallow or allow:
-            self._rules_within = _Within(disallow, allow, self._share)
-        self._within_is_known = True
-
-    def decides(self, path: str, share: int = 1) -> bool:
-        """A path is allowed unless the longest rule that matches it is a disallow."""
+    def allows_path(self, path: str, share: int = 1) -> bool:
+        """Return True unless the longest rule that matches a path is a disallow rule."""
         octets = 0
-        if self._allow_lines or self._allow is not None:
-            if self._asked < PATIENCE:
+        if self._allow_values or self._allow_set is not None:
+            if self._asked < INDEX_AFTER:
                 self._count(path)
             try:
-                octets = self._permits.longest(path, share)
+                octets = self._allow.longest(path, share)
             except TooCostlyError:
                 octets = 0  # A disallow rule that matches counts as the longer one.
         try:
             if not octets:
-                return not self._forbids.match(path, share) or path == self._always
-            return octets >= self._forbids.longest(path, share) or path == self._always
+                return not self._disallow.matches(path, share) or path == self._free_path
+            return octets >= self._disallow.longest(path, share) or path == self._free_path
         except TooCostlyError:
-            return path == self._always
+            return path == self._free_path
 
-    def decisive(self, uri: str) -> Decisive:
-        """The rule that decides, and the one of the other kind that it overrules.
+    def match(self, uri: str) -> Match:
+        """Return the rules that decide, and those of the other kind that they overrule.
 
-        Of a URI with dot segments that is allowed with them, and not without them, the rule that
-        forbids it without them.
+        If a URI is allowed with its dot segments and not without them, the rules that disallow it
+        without them decide.
         """
-        found = [decisive(texts) for texts in self.readings(path_of(uri, self._form))]
-        return strictest(found, self._always)
+        matches = [match(found) for found in self.comparisons(written_path(uri, self._form))]
+        return strictest(matches, self._free_path)
 
-    def forbidden(self, path: str, share: int) -> int:
-        """Octets of the longest disallow rule that matches; raises TooCostlyError."""
+    def longest_disallow(self, path: str, share: int) -> int:
+        """Return the octets of the longest disallow rule that matches; raises TooCostlyError."""
         self._count(path)
-        forbids = self._forbids
-        if self._asked >= PATIENCE and forbids.is_many:
-            self._put_in_order()
-        return forbids.longest(path, share)
+        disallow = self._disallow
+        if self._asked >= INDEX_AFTER and disallow.is_large:
+            self._index_disallow_rules()
+        return disallow.longest(path, share)
 
-    def permitted(self, path: str, share: int) -> int:
-        """Octets of the longest allow rule that matches; raises TooCostlyError."""
-        return self._permits.longest(path, share)
+    def longest_allow(self, path: str, share: int) -> int:
+        """Return the octets of the longest allow rule that matches; raises TooCostlyError."""
+        return self._allow.longest(path, share)
 
-    def written(self, path: str, share: int, octets: int, *, allow: bool) -> list[str]:
-        """The rules of one kind, as written, that are so long and match."""
-        return (self._permits if allow else self._forbids).written(path, octets, share)
+    def patterns_of_length(self, path: str, share: int, octets: int, *, allow: bool) -> list[str]:
+        """Return the matching rules of one kind that have this many octets, as written."""
+        rules = self._allow if allow else self._disallow
+        return rules.patterns_of_length(path, octets, share)
 
     def _count(self, path: str) -> None:
-        """After so many questions, or one as long as they are, an index of many rules pays."""
-        self._asked += 1 if len(path) < LONG_URI else PATIENCE
-        if self._asked >= PATIENCE and self._permits.is_many:
-            self._permits.put_in_order()
+        """Count a question, and build the index of many allow rules when it pays."""
+        self._asked += 1 if len(path) < LONG_URI else INDEX_AFTER
+        if self._asked >= INDEX_AFTER and self._allow.is_large:
+            self._allow.build_index()
 
 
-class MergedMatch:
-    """The rules of several groups that apply together; the rule with the most octets is used.
+class MergedRules:
+    """The rules of several groups that apply together; the rule with the most octets decides.
 
     Each group keeps its own rule set, so that crawlers can share it.
     """
 
-    __slots__ = ("_always", "_form", "_parts")
+    __slots__ = ("_form", "_free_path", "_parts")
 
     def __init__(
-        self, parts: Sequence[LongestMatch], form: Form, *, robots_txt_is_free: bool
+        self, parts: Sequence[LongestMatchRules], form: NormalForm, *, robots_txt_is_free: bool
     ) -> None:
         self._parts = parts
         self._form = form
-        self._always = ROBOTS_TXT if robots_txt_is_free else None
+        self._free_path = ROBOTS_TXT if robots_txt_is_free else None
 
     @property
     def state(self) -> tuple[object, ...]:
-        """What has been made on demand."""
+        """What was made on demand."""
         return tuple([part.state for part in self._parts])
 
-    def matcher(self) -> Callable[[str], bool]:
-        """A function that says whether a URI may be fetched."""
-        asked = [part.matcher() for part in self._parts]
+    def matcher(self, replace: object) -> Callable[[str], bool]:
+        """Return a function that tells whether a URI may be fetched; it never replaces itself."""
+        matchers: list[Matcher] = []
+        for number, part in enumerate(self._parts):
+            matchers.append(part.matcher(partial(matchers.__setitem__, number)))
 
         def allows(uri: str) -> bool:
             # What each group allows, even by overruling itself, all of them together allow.
-            return all(allows(uri) for allows in asked) or self._decides(uri)
+            return all(allows(uri) for allows in matchers) or self._is_allowed(uri)
 
         return allows
 
-    def _decides(self, uri: str) -> bool:
-        return all(passes(texts, self._always) for texts in self._readings(uri))
+    def _is_allowed(self, uri: str) -> bool:
+        return all(is_allowed(found, self._free_path) for found in self._comparisons(uri))
 
-    def decisive(self, uri: str) -> Decisive:
-        """The rule that decides, and the one of the other kind that it overrules."""
-        return strictest([decisive(texts) for texts in self._readings(uri)], self._always)
+    def match(self, uri: str) -> Match:
+        """Return the rules that decide, and those of the other kind that they overrule."""
+        return strictest([match(found) for found in self._comparisons(uri)], self._free_path)
 
-    def _readings(self, uri: str) -> Iterator[list[Text]]:
-        """What a URI may be read as, for all groups together."""
-        path = path_of(uri, self._form)
-        each = [part.readings(path) for part in self._parts]
-        return ([*chain.from_iterable(texts)] for texts in zip(*each, strict=True))
+    def _comparisons(self, uri: str) -> Iterator[list[Comparison]]:
+        """Return the comparisons for each reading of a URI, those of all groups together."""
+        path = written_path(uri, self._form)
+        each = [part.comparisons(path) for part in self._parts]
+        return ([*chain.from_iterable(found)] for found in zip(*each, strict=True))
 
 
-class _Within:
-    """The rules that may match within an escape, held against a URI as it is written.
+class _EscapeRules:
+    """The rules that may match within an escape, compared with a URI as it is written.
 
-    ``/*2Fb`` is such a rule: it matches ``/?q=a%2Fb``, whose normal form holds no ``2F``. Both
-    collections come from :func:`scrapy_rep.matching.escapes.patterns_within`.
+    ``/*2Fb`` is such a rule: it matches ``/?q=a%2Fb``, whose normal form does not hold ``2F``. Both
+    dictionaries come from :func:`scrapy_rep.matching.escapes.patterns_within_escapes`.
     """
 
     __slots__ = ("_matcher", "_patterns", "_rules")
 
     def __init__(self, disallow: dict[str, str], allow: dict[str, str], share: int) -> None:
         self._patterns = disallow, allow
-        self._rules = LongestMatch(
+        self._rules = LongestMatchRules(
             [*disallow], [*allow], AS_WRITTEN, robots_txt_is_free=False, share=share
         )
-        self._matcher = self._rules.matcher()
+        self._matcher = self._rules.matcher(self._replace_matcher)
+
+    def _replace_matcher(self, matcher: Matcher) -> None:
+        self._matcher = matcher
 
     @property
     def state(self) -> tuple[object, ...]:
-        """What has been made on demand."""
+        """What was made on demand."""
         return self._rules.state
 
-    def differs(self, path: str, share: int, allowed: bool) -> bool:
-        """These rules may say something else of a path as it is written than all others do."""
+    def may_change(self, path: str, share: int, allowed: bool) -> bool:
+        """Return True if these rules may change what all other rules say of a URI."""
         if not allowed and not self._patterns[True]:
             return False
-        return self._allows(path, share) is not allowed
+        return self._matcher("", path, share) is not allowed
 
-    def _allows(self, path: str, share: int) -> bool:
-        try:
-            return self._matcher("", path, share)
-        except OutgrownError:
-            self._matcher = matcher = self._rules.matcher()
-            return matcher("", path, share)
+    def longest_disallow(self, path: str, share: int) -> int:
+        """Return the octets of the longest disallow rule that matches; raises TooCostlyError."""
+        return self._rules.longest_disallow(path, share)
 
-    def forbidden(self, path: str, share: int) -> int:
-        """Octets of the longest disallow rule that matches; raises TooCostlyError."""
-        return self._rules.forbidden(path, share)
+    def longest_allow(self, path: str, share: int) -> int:
+        """Return the octets of the longest allow rule that matches; raises TooCostlyError."""
+        return self._rules.longest_allow(path, share)
 
-    def permitted(self, path: str, share: int) -> int:
-        """Octets of the longest allow rule that matches; raises TooCostlyError."""
-        return self._rules.permitted(path, share)
-
-    def written(self, path: str, share: int, octets: int, *, allow: bool) -> list[str]:
-        """The rules of one kind, as the file has them, that are so long and match."""
-        found = self._rules.written(path, share, octets, allow=allow)
+    def patterns_of_length(self, path: str, share: int, octets: int, *, allow: bool) -> list[str]:
+        """Return the matching rules of one kind that have this many octets, as in the file."""
+        found = self._rules.patterns_of_length(path, share, octets, allow=allow)
         return [self._patterns[allow][text] for text in found]
-
-
-def cleaned(patterns: list[str]) -> tuple[list[str], str]:
-    """Patterns without comments, white space around them and empty ones; and all as one text."""
-    joined = "\n".join(patterns)
-    if "#" in joined:
-        patterns = [pattern.partition("#")[0] for pattern in patterns]
-    if " " in joined or "\t" in joined:
-        patterns = [pattern.strip(" \t") for pattern in patterns]
-        joined = "\n".join(patterns)
-    if not all(patterns):
-        patterns = [pattern for pattern in patterns if pattern]
-    return patterns, joined

@@ -1,23 +1,22 @@
-"""Patterns with wildcards are taken apart, and held against match paths.
+"""A pattern with wildcards is parsed into its literal pieces and compared with match paths.
 
-RFC 9309 section 2.2.3. No regular expression is made of a pattern: each literal piece is looked for
-once, from where the one before it ended. What one attempt may cost is known before it is made; what
-all the patterns of a file may cost together is bounded in :mod:`scrapy_rep.matching.pattern_set`.
+RFC 9309 section 2.2.3. No regular expression is made of a pattern: each piece is searched for once,
+from where the piece before it ended. What one attempt may cost is known before it is made; what
+all patterns of a file may cost together is limited in :mod:`scrapy_rep.matching.pattern_set`.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from scrapy_rep.matching.normal_form import Form
+from scrapy_rep.matching.normal_form import NormalForm
 
 
 class Piece(NamedTuple):
     """A literal piece of a pattern between two ``*``.
 
-    ``text`` is the piece read as part of a path up to its first ``?``. ``in_query`` is the piece
-    read as wholly inside a query, where ``%2F`` is ``/``; it is equal to ``text`` but for pieces
-    that hold ``%2F`` or ``%3F``.
+    ``text`` is its normal form in a path, ``in_query`` its normal form inside a query. The two
+    differ only for pieces with ``%2F`` or ``%3F``, which are ``/`` and ``?`` inside a query.
     """
 
     text: str
@@ -25,80 +24,85 @@ class Piece(NamedTuple):
 
 
 class Wildcard(NamedTuple):
-    """A pattern with ``*`` or a final ``$``, taken apart.
+    """A parsed pattern with ``*`` or a final ``$``.
 
     ``octets`` is its length as RFC 9309 section 2.2.2 compares it, wildcards included.
     """
 
     octets: int
-    head: str
-    floats: tuple[Piece, ...]
-    tail: Piece | None
-    """The piece before a final ``$``; None where the end of the path is free."""
-    exact: bool
-    """There is no ``*``, and the head is the whole path."""
-    differs: bool
+    prefix: str
+    inner: tuple[Piece, ...]
+    suffix: Piece | None
+    """The piece before a final ``$``; None if a path may go on behind the last piece."""
+    is_exact: bool
+    """There is no ``*``, and the prefix is the whole path."""
+    differs_in_query: bool
     """Some piece is another text in a query than in a path."""
 
     def matches(self, path: str) -> bool:
-        """A match begins with the first octet of the path and takes each piece as it comes."""
-        if self.exact:
-            return path == self.head
-        if not path.startswith(self.head):
+        """Return True if the pattern matches a path from its first octet on."""
+        if self.is_exact:
+            return path == self.prefix
+        if not path.startswith(self.prefix):
             return False
-        if self.differs and "?" in path:
-            return self._matches_in_query(path)
-        at = len(self.head)
-        for piece in self.floats:
+        if self.differs_in_query and "?" in path:
+            return self._matches_with_query(path)
+        at = len(self.prefix)
+        for piece in self.inner:
             found = path.find(piece.text, at)
             if found < 0:
                 return False
             at = found + len(piece.text)
-        return self.tail is None or _ends_with(self.tail, path, at)
+        return self.suffix is None or _ends_with(self.suffix, path, at)
 
-    def _matches_in_query(self, path: str) -> bool:
-        """Each piece is taken where it ends first: as part of the path, or of the query."""
+    def _matches_with_query(self, path: str) -> bool:
+        """Take each piece where it ends first: as part of the path, or of the query."""
         query = path.find("?") + 1
-        at = len(self.head)
-        places: dict[tuple[str, int], int] = {}
-        for text, in_query in self.floats:
-            found = _next(path, text, at, 0, places)
-            other = _next(path, in_query, at, query, places) if in_query != text else -1
+        at = len(self.prefix)
+        found_before: dict[tuple[str, int], int] = {}
+        for text, in_query in self.inner:
+            found = _find(path, text, at, 0, found_before)
+            other = _find(path, in_query, at, query, found_before) if in_query != text else -1
             if found < 0 and other < 0:
                 return False
             if other < 0 or 0 <= found <= other + len(in_query) - len(text):
                 at = found + len(text)
             else:
                 at = other + len(in_query)
-        return self.tail is None or _ends_with(self.tail, path, at)
+        return self.suffix is None or _ends_with(self.suffix, path, at)
 
     def steps(self, path: str) -> int:
-        """The octets that :meth:`matches` may compare at most.
+        """Return the most octets that :meth:`matches` may compare.
 
-        Searching for a piece compares up to its length times the length of the path. Where pieces
+        Searching for a piece compares up to its length times the length of the path. If pieces
         differ in a query, each is searched for twice; what was found is looked up again.
         """
-        if self.exact or not path.startswith(self.head):
+        if self.is_exact or not path.startswith(self.prefix):
             return 0
-        sought = sum([len(piece.text) for piece in self.floats])
-        return sought * len(path) * (3 if self.differs else 1)
+        octets = sum([len(piece.text) for piece in self.inner])
+        return octets * len(path) * (3 if self.differs_in_query else 1)
 
     @property
     def size(self) -> int:
         """Octets of memory, about."""
-        return 400 + 8 * len(self.floats) + 180 * len({*self.floats})
+        return 400 + 8 * len(self.inner) + 180 * len({*self.inner})
 
 
-def _next(path: str, text: str, at: int, least: int, places: dict[tuple[str, int], int]) -> int:
-    """Where a text begins next, from two places on; what was found before is not sought again."""
-    found = places.get((text, least), 0)
-    if 0 <= found < max(at, least) or (text, least) not in places:
-        found = places[text, least] = path.find(text, max(at, least))
+def _find(
+    path: str, text: str, at: int, least: int, found_before: dict[tuple[str, int], int]
+) -> int:
+    """Return where a text begins at or behind two positions; -1 if it does not.
+
+    A text that was found behind both positions before is not searched for again.
+    """
+    found = found_before.get((text, least), 0)
+    if 0 <= found < max(at, least) or (text, least) not in found_before:
+        found = found_before[text, least] = path.find(text, max(at, least))
     return found
 
 
 def _ends_with(piece: Piece, path: str, at: int) -> bool:
-    """The last piece ends the path and does not reach back before a place."""
+    """Return True if a piece ends the path and does not reach back before a position."""
     text, in_query = piece
     if len(path) - len(text) >= at and path.endswith(text):
         return True
@@ -108,8 +112,8 @@ def _ends_with(piece: Piece, path: str, at: int) -> bool:
     return query > 0 and len(path) - len(in_query) >= max(at, query) and path.endswith(in_query)
 
 
-def wildcard(pattern: str, form: Form) -> Wildcard:
-    """A pattern with ``*`` or ``$`` becomes its pieces; ``$`` is the end only where it is last.
+def parse_wildcard(pattern: str, form: NormalForm) -> Wildcard:
+    """Parse a pattern with ``*`` or ``$``; ``$`` is the end of the path only where it is last.
 
     RFC 9309 section 2.2.3.
     """
@@ -118,44 +122,45 @@ def wildcard(pattern: str, form: Form) -> Wildcard:
     texts[1:-1] = filter(None, texts[1:-1])
     pieces = _pieces(texts, form)
     octets = form.octets(pattern)
-    exact = ends and len(pieces) == 1
-    tail = pieces.pop() if ends and not exact else None
-    if tail is not None and not tail.text:
-        tail = None
-    floats = tuple([piece for piece in pieces[1:] if piece.text])
-    differs = any(piece.text != piece.in_query for piece in floats)
-    return Wildcard(octets, pieces[0].text, floats, tail, exact, differs)
+    is_exact = ends and len(pieces) == 1
+    suffix = pieces.pop() if ends and not is_exact else None
+    if suffix is not None and not suffix.text:
+        suffix = None
+    inner = tuple([piece for piece in pieces[1:] if piece.text])
+    differs_in_query = any(piece.text != piece.in_query for piece in inner)
+    return Wildcard(octets, pieces[0].text, inner, suffix, is_exact, differs_in_query)
 
 
-def _pieces(texts: list[str], form: Form) -> list[Piece]:
-    """Pieces after a ``?`` lie in the query; before it, they may lie there only after a ``*``.
+def _pieces(texts: list[str], form: NormalForm) -> list[Piece]:
+    """Return the pieces of a pattern in normal form.
 
-    Equal pieces are one object: a hostile pattern has thousands of them.
+    A piece behind a ``?`` lies in the query; before it, only a piece behind a ``*`` may lie there.
+    Equal pieces are one object, as a hostile pattern has thousands of them.
     """
-    if not any(form.changes(text) for text in texts):
-        plain = {text: Piece(text, text) for text in texts}
-        return [plain[text] for text in texts]
+    if not any(form.may_change(text) for text in texts):
+        normal = {text: Piece(text, text) for text in texts}
+        return [normal[text] for text in texts]
     pieces = []
-    floating: dict[str, Piece] = {}
-    queried: dict[str, Piece] = {}
+    behind_star: dict[str, Piece] = {}
+    behind_question_mark: dict[str, Piece] = {}
     in_query = False
     for number, text in enumerate(texts):
         if in_query:
-            if text not in queried:
-                normal = form.query_text(text)
-                queried[text] = Piece(normal, normal)
-            pieces.append(queried[text])
+            if text not in behind_question_mark:
+                query_text = form.query_text(text)
+                behind_question_mark[text] = Piece(query_text, query_text)
+            pieces.append(behind_question_mark[text])
             continue
-        if text not in floating:
-            floating[text] = floating_piece(text, form)
-        piece = floating[text]
+        if text not in behind_star:
+            behind_star[text] = inner_piece(text, form)
+        piece = behind_star[text]
         pieces.append(piece if number else Piece(piece.text, piece.text))
         in_query = "?" in text
     return pieces
 
 
-def floating_piece(text: str, form: Form) -> Piece:
-    """A piece after a ``*``, before which no ``?`` was seen, may lie in a path or in a query."""
+def inner_piece(text: str, form: NormalForm) -> Piece:
+    """Return a piece behind a ``*`` and before any ``?``: it may lie in a path or in a query."""
     if "%" not in text and not form.encodes:
         return Piece(text, text)
     if "?" not in text:

@@ -77,13 +77,13 @@ Part = TypeVar("Part", Answer, Failure)
 def merge(old: Entry | None, new: Entry, now: float) -> Entry:
     """Return what ``old``, which is kept, and ``new``, which comes at ``now``, say together.
 
-    - Of each part the newest stays. A part dated in the future gives way to any other: nobody
+    - Of each part the newest stays. A part dated in the future gives way to any other: no reader
       would believe it, and a wrong clock must not block a store.
     - A failure that is older than the answer is over. One dated in the future is dropped.
     - An answer that comes with ``new`` ends an older refusal of the same crawler, even if another
       crawler has put a newer answer meanwhile.
 
-    So a failure never removes an answer, whoever writes it and whatever their clock says.
+    So a failure never removes an answer, whichever crawler writes it and whatever its clock says.
     """
     if old is None:
         old = Entry()

@@ -1,8 +1,7 @@
-"""Records that are not part of the protocol say how fast to go, when, and what else there is.
+"""Records that are not part of the protocol: when and how fast a crawler may come.
 
-RFC 9309 section 2.2.4. Crawl-delay, Request-rate and Visit-time belong to a group, Sitemap and
-Host to the file. Where values disagree the politest counts; a value that cannot be meant is passed
-by, and nothing is ever raised.
+RFC 9309 section 2.2.4. Crawl-delay, Request-rate and Visit-time belong to a group. If values
+disagree, the politest counts; an invalid value is ignored, and nothing is raised.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from scrapy_rep.protocol import syntax
 from scrapy_rep.protocol.syntax import Record
 
 LONGEST_DELAY: Final = 31_536_000.0
-"""Seconds of a year. A value that asks for more counts as this much: it asks for a slow crawl."""
+"""Seconds of a year; a longer delay counts as this."""
 
 _NUMBER: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _RATE: Final = re.compile(
@@ -29,7 +28,7 @@ _MOST_RATES: Final = 24
 
 
 class VisitTime(NamedTuple):
-    """A crawler may come between two minutes of the day, UTC; the second may be past midnight."""
+    """The minutes of the day, UTC, between which a crawler may come; it may span midnight."""
 
     start: int
     end: int
@@ -40,11 +39,11 @@ class VisitTime(NamedTuple):
         return (self.end - self.start) % _DAY or _DAY
 
     def covers(self, now: float) -> bool:
-        """A time, in seconds since the epoch, is within the window."""
+        """Return True if a time, in seconds since the epoch, is within the window."""
         return (now / 60 - self.start) % _DAY < self.minutes
 
     def opening(self, now: float) -> float:
-        """The time at which the window next opens, in seconds since the epoch."""
+        """Return the time at which the window next opens, in seconds since the epoch."""
         return now + (self.start - now / 60) % _DAY * 60
 
     def __str__(self) -> str:
@@ -52,7 +51,7 @@ class VisitTime(NamedTuple):
 
 
 class RequestRate(NamedTuple):
-    """At most so many requests in so many seconds, all day or in a window of it."""
+    """The most requests in a number of seconds, all day or in a window of it."""
 
     requests: int
     seconds: float
@@ -66,11 +65,11 @@ class Pace(NamedTuple):
     request_rate: RequestRate | None = None
     visit_time: VisitTime | None = None
     request_rates: tuple[RequestRate, ...] = ()
-    """The slowest of each window, for a group may have one rate by day and another by night."""
+    """The slowest of each window: a group may have one rate by day and another by night."""
 
 
 def pace_of(records: Iterable[Record]) -> Pace:
-    """The politest values of a group are its pace."""
+    """Return the politest values of the records of a group."""
     delays, rates, windows = [], [], []
     for record in records:
         if record.key == syntax.CRAWL_DELAY:
@@ -86,7 +85,7 @@ def pace_of(records: Iterable[Record]) -> Pace:
 
 
 def politest(paces: Iterable[Pace]) -> Pace:
-    """The longest delay, the slowest rates and the shortest window are the politest."""
+    """Return the longest delay, the slowest rate of each window and the shortest window."""
     found = list(paces)
     delays = [pace.crawl_delay for pace in found if pace.crawl_delay is not None]
     windows = [pace.visit_time for pace in found if pace.visit_time is not None]
@@ -108,17 +107,17 @@ def _interval(rate: RequestRate) -> float:
 
 
 def crawl_delay(value: str) -> float | None:
-    """Seconds between two requests, a year at most; None for what is not such a number.
+    """Return seconds between two requests, a year at most; None for an invalid value.
 
-    A number too large for a float (``1e400``) is a year; text (``inf``, ``nan``) is ignored.
+    A number too large for a float (``1e400``) is a year; text (``inf``, ``nan``) is invalid.
     """
     return min(float(value), LONGEST_DELAY) if _NUMBER.fullmatch(value) else None
 
 
 def request_rate(value: str) -> RequestRate | None:
-    """``3/60``, ``1/10m`` and ``1/5 0600-0845`` are rates; seconds unless a unit is given.
+    """Return the rate of ``3/60``, ``1/10m`` or ``1/5 0600-0845``; seconds if without a unit.
 
-    A rate slower than one request a year counts as that.
+    A rate slower than one request a year counts as one request a year.
     """
     found = _RATE.fullmatch(value)
     if found is None:
@@ -132,7 +131,7 @@ def request_rate(value: str) -> RequestRate | None:
 
 
 def visit_time(value: str) -> VisitTime | None:
-    """``0600-0845`` is from six to a quarter to nine, UTC; in minutes of the day."""
+    """Return the window of ``0600-0845``, which is from 6:00 to 8:45 UTC, in minutes of the day."""
     found = _WINDOW.fullmatch(value)
     if found is None:
         return None

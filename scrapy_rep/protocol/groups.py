@@ -1,4 +1,4 @@
-"""Records become groups, and a crawler's token finds the rules that are meant for it.
+"""Records become groups, and the groups that apply to a crawler are found by its token.
 
 RFC 9309 sections 2.2 and 2.2.1.
 """
@@ -14,32 +14,32 @@ from scrapy_rep.protocol import product_token as tokens
 from scrapy_rep.protocol.profiles import Profile
 from scrapy_rep.protocol.syntax import Record
 
-Patterns = tuple[list[str], list[str]]
-"""The disallow and the allow patterns of some groups, as written."""
+RuleValues = tuple[list[str], list[str]]
+"""The values of the disallow and of the allow lines of some groups."""
 Lines = dict[tuple[bool, str], int]
-"""The line on which each pattern stands first; True is for allow."""
+"""The first line of each pattern; True is for allow."""
 
 _LARGE: Final = 1_000
-"""Records from which on a group is not merged with others, so that crawlers can share it."""
-_RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
-_PACES: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME})
+"""A group of this many records is not merged with others, so that crawlers can share it."""
+_RULE_KEYS: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
+_PACE_KEYS: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME})
 
 
 class Group(NamedTuple):
-    """A group is the names of its user-agent lines and the records that follow them."""
+    """The names of consecutive user-agent lines and the records that follow them."""
 
     names: Sequence[str]
     records: Sequence[Record]
 
 
 def groups(
-    records: Iterable[Record], profile: Profile, members: Collection[str] = _RULES
+    records: Iterable[Record], profile: Profile, members: Collection[str] = _RULE_KEYS
 ) -> Iterator[Group]:
-    """A group lasts up to the next user-agent line that comes after a rule.
+    """Yield the groups of a file; a group ends before the first user-agent line after a rule.
 
     RFC 9309 section 2.1. In the profiles of 1994 and 1996 a blank line ends it too, and in that
     of 1996 any line that is not a user-agent line is a rule. Records before the first user-agent
-    line belong to no group. ``members`` are the keys that count as rules here.
+    line belong to no group. ``members`` are the keys that count as rules.
     """
     names: list[str] = []
     found: list[Record] = []
@@ -61,9 +61,9 @@ def groups(
 def applicable(
     found: Iterable[Group], wanted: Sequence[str], profile: Profile
 ) -> tuple[str | None, list[Sequence[Record]]]:
-    """The groups of the first token that has any count; else those of ``*``; else none.
+    """Return the first token that any group names, or else ``*``, and the records of its groups.
 
-    RFC 9309 section 2.2.1. The first item is the token that was found, or None.
+    RFC 9309 section 2.2.1. If no group applies, the token is None.
     """
     by_token: dict[str, list[Sequence[Record]]] = {}
     for group in found:
@@ -85,49 +85,49 @@ def applicable(
 def records_for(
     text: bytes, wanted: Sequence[str], profile: Profile
 ) -> tuple[str | None, list[Sequence[Record]]]:
-    """The records of each group that applies to tokens, one by one and with their lines."""
+    """Return the token found for a crawler, and the records of each group that applies."""
     found = groups(syntax.records(text.decode("latin-1"), profile), profile)
     return applicable(found, wanted, profile)
 
 
 def pace_records_for(text: bytes, wanted: Sequence[str], profile: Profile) -> list[Record]:
-    """The records about speed that apply to tokens, and others.
+    """Return the records that apply to tokens where records about pace count as rules.
 
-    They end the list of user-agent lines before them, as rules do: one in three of the sites that
-    write Crawl-delay has such a line for one crawler right above the group of another.
+    Such a record ends the list of user-agent lines before it: one in three of the sites that write
+    Crawl-delay has such a line for one crawler right above the group of another.
     """
-    records = syntax.records(syntax.squeezed(text).decode("latin-1"), profile)
-    found = groups(records, profile, _RULES | _PACES)
+    records = syntax.records(syntax.squeeze_blank_lines(text).decode("latin-1"), profile)
+    found = groups(records, profile, _RULE_KEYS | _PACE_KEYS)
     return [*chain.from_iterable(applicable(found, wanted, profile)[1])]
 
 
 def patterns_for(
     text: bytes, wanted: Sequence[str], profile: Profile
-) -> tuple[str | None, list[Patterns]]:
-    """The token found for a crawler, and its patterns as written.
+) -> tuple[str | None, list[RuleValues]]:
+    """Return the token found for a crawler, and the values of its rule lines.
 
-    If one of several groups that apply is large, its patterns come last and apart from the others.
+    If one of several groups that apply is large, its values come last and apart from the others.
     """
     if profile.lines_are_ordinary:
-        found = fast_path.blocks(text, wanted, profile)
+        found = fast_path.group_texts(text, wanted, profile)
         if found is not None:
             token, texts = found
             if len(texts) == 1:
                 return token, [fast_path.patterns(texts[0], profile)]
             return token, [*map(fast_path.patterns, texts, repeat(profile))]
-    token, records = records_for(syntax.squeezed(text), wanted, profile)
-    return token, [_sorted(_rules_of(part, profile)) for part in _parts(records)]
+    token, records = records_for(syntax.squeeze_blank_lines(text), wanted, profile)
+    return token, [_by_kind(_rules_of(part, profile)) for part in _parts(records)]
 
 
-def _sorted(rules: Iterable[tuple[tuple[bool, str], int]]) -> Patterns:
-    found: Patterns = ([], [])
+def _by_kind(rules: Iterable[tuple[tuple[bool, str], int]]) -> RuleValues:
+    found: RuleValues = ([], [])
     for (allowed, pattern), _ in rules:
         found[allowed].append(pattern)
     return found
 
 
 def _parts(records: Sequence[Sequence[Record]]) -> list[list[Record]]:
-    """The records of all groups; those of the largest come apart if it is large."""
+    """Return the records of all groups as one list; a large group comes last and apart."""
     largest = max(records, key=len, default=[])
     if len(records) < 2 or len(largest) < _LARGE:
         return [[*chain.from_iterable(records)]]
@@ -138,13 +138,13 @@ def _parts(records: Sequence[Sequence[Record]]) -> list[list[Record]]:
 def ordered_patterns_for(
     text: bytes, wanted: Sequence[str], profile: Profile
 ) -> tuple[str | None, list[tuple[bool, str]]]:
-    """The token found for a crawler, and its patterns in the order of the file, True for allow."""
-    token, records = records_for(syntax.squeezed(text), wanted, profile)
+    """Return the token found for a crawler, and its patterns in file order; True is for allow."""
+    token, records = records_for(syntax.squeeze_blank_lines(text), wanted, profile)
     return token, [rule for rule, _ in _rules_of(chain.from_iterable(records), profile)]
 
 
 def lines_for(text: bytes, wanted: Sequence[str], profile: Profile) -> list[Lines]:
-    """The line on which each pattern of a crawler stands first in each part of its rules."""
+    """Return the first line of each pattern in each part of the rules of a crawler."""
     found: list[Lines] = []
     for records in _parts(records_for(text, wanted, profile)[1]):
         lines: Lines = {}
@@ -157,15 +157,15 @@ def lines_for(text: bytes, wanted: Sequence[str], profile: Profile) -> list[Line
 def _rules_of(
     records: Iterable[Record], profile: Profile
 ) -> Iterator[tuple[tuple[bool, str], int]]:
-    """Each pattern of the allow (True) and disallow lines among records, and its line."""
+    """Yield each pattern of the allow (True) and disallow lines among records, and its line."""
     for record in records:
         for pattern in patterns_of(record, profile):
             yield (record.key == syntax.ALLOW, pattern), record.line
 
 
 def patterns_of(record: Record, profile: Profile) -> list[str]:
-    """A rule line has one pattern, and in some profiles more; another record has none."""
-    if record.key not in _RULES:
+    """Return the patterns of a record: one of a rule line, more in some profiles, else none."""
+    if record.key not in _RULE_KEYS:
         return []
     value = record.value
     if profile.several_paths_on_a_line:

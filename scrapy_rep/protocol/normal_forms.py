@@ -1,4 +1,4 @@
-"""The normal form that each profile brings URIs and patterns into (RFC 9309 section 2.2.2)."""
+"""The normal form of URIs and patterns in each profile (RFC 9309 section 2.2.2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scrapy_rep.matching.normal_form import (
     NOT_ASCII,
     NOT_OF_A_URI,
     UNRESERVED_ESCAPES,
-    Form,
+    NormalForm,
     escapes_but,
 )
 from scrapy_rep.protocol.profiles import Profile
@@ -21,12 +21,12 @@ _UNRESERVED: Final = frozenset(
 _KEPT_IN_1996: Final = frozenset(b"%/")
 
 
-def form_of(profile: Profile) -> Form:
-    """A profile determines its normal form."""
+def form_of(profile: Profile) -> NormalForm:
+    """Return the normal form of a profile."""
     removes_dots = profile.dot_segments_are_removed
     if profile.uri_is_taken_as_it_is:
         same = escapes_but(frozenset(range(256)))
-        return Form(same, same, "%", True, True, removes_dots, NOT_ASCII, None)
+        return NormalForm(same, same, "%", True, True, removes_dots, NOT_ASCII, None)
     longer, shorter = NOT_OF_A_URI, UNRESERVED_ESCAPES if profile.unreserved_is_decoded else None
     if profile.only_the_slash_stays_encoded:
         in_path = in_query = escapes_but(_KEPT_IN_1996)
@@ -34,4 +34,4 @@ def form_of(profile: Profile) -> Form:
         more = frozenset() if profile.unreserved_is_decoded else _UNRESERVED
         in_path, in_query = escapes_but(_KEPT_IN_PATH | more), escapes_but(_KEPT_IN_QUERY | more)
     with_query = profile.query_is_matched
-    return Form(in_path, in_query, "%25", False, with_query, removes_dots, longer, shorter)
+    return NormalForm(in_path, in_query, "%25", False, with_query, removes_dots, longer, shorter)

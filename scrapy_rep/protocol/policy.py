@@ -15,7 +15,7 @@ clock stepped back, or a store lied) decides nothing, because its age is unknown
 the last good copy should the fetch fail.
 
 :func:`state_of` names the state, :data:`DECISIONS` says what each state means for a request, and
-:data:`LESSONS` what each outcome makes of an entry. Both tables are total: there is no other
+:data:`TRANSITIONS` what each outcome makes of an entry. Both tables are total: there is no other
 branch, so that no failure, ours or theirs, can turn into permission.
 """
 
@@ -132,9 +132,36 @@ DECISIONS: dict[State, Action] = {
 }
 
 
+class Standing(NamedTuple):
+    """What an entry means to one crawler at one time.
+
+    ``answer`` is the answer in force, ``failure`` what has failed since. Until ``until``, in
+    seconds since the epoch, the decision holds without another look; 0 if it does not hold at all.
+    """
+
+    decision: Decision
+    fetch: Fetch
+    answer: Answer | None
+    failure: Failure | None
+    until: float
+
+
+def standing(entry: Entry | None, now: float, policy: Policy) -> Standing:
+    """Return what ``entry`` means at ``now``, in seconds since the epoch."""
+    answer, failure = in_force(entry, now, policy)
+    decision, fetch, _ = DECISIONS[_state(answer, failure, now, policy)]
+    until = 0.0
+    if fetch is Fetch.NO and decision is not Decision.WAIT:
+        until = _good_until(decision, answer, failure, policy)
+    return Standing(decision, fetch, answer, failure, until)
+
+
 def state_of(entry: Entry | None, now: float, policy: Policy) -> State:
     """Return what ``entry`` is worth at ``now``, in seconds since the epoch."""
-    answer, failure = in_force(entry, now, policy)
+    return _state(*in_force(entry, now, policy), now, policy)
+
+
+def _state(answer: Answer | None, failure: Failure | None, now: float, policy: Policy) -> State:
     if failure is not None:
         due = now >= retry_at(failure, policy)
         if _is_usable_copy(answer, now, policy):
@@ -233,16 +260,13 @@ def retry_at(failure: Failure, policy: Policy) -> float:
     return failure.failed_at + delay
 
 
-def good_until(entry: Entry, now: float, policy: Policy) -> float:
-    """Return until when the decision at ``now`` holds without another look, else 0."""
-    action = decide(entry, now, policy)
-    if action.fetch is not Fetch.NO or action.decision is Decision.WAIT:
-        return 0.0
-    answer, failure = in_force(entry, now, policy)
+def _good_until(
+    decision: Decision, answer: Answer | None, failure: Failure | None, policy: Policy
+) -> float:
     ends = []
     if failure is not None:
         ends.append(retry_at(failure, policy))
-        if action.decision is Decision.FOLLOW and answer is not None:
+        if decision is Decision.FOLLOW and answer is not None:
             ends.append(answer.fetched_at + policy.stale_if_unreachable)
     elif answer is not None:
         ends.append(refresh_at(answer, policy))
@@ -251,7 +275,7 @@ def good_until(entry: Entry, now: float, policy: Policy) -> float:
 
 def learn(entry: Entry | None, outcome: Outcome, now: float, policy: Policy) -> Entry:
     """Return what is known after ``outcome``, fetched at ``now``."""
-    return LESSONS[type(outcome)].apply(entry or Entry(), outcome, now, policy)
+    return TRANSITIONS[type(outcome)].apply(entry or Entry(), outcome, now, policy)
 
 
 def _learn_success(_: Entry, outcome: Success, now: float, policy: Policy) -> Entry:
@@ -315,31 +339,31 @@ def _is_usable_copy(answer: Answer | None, now: float, policy: Policy) -> bool:
     return now - answer.fetched_at < policy.stale_if_unreachable
 
 
-class Lesson(NamedTuple):
-    """A row of :data:`LESSONS`."""
+class Transition(NamedTuple):
+    """A row of :data:`TRANSITIONS`."""
 
     effect: str
     apply: Callable[[Entry, Any, float, Policy], Entry]
     section: str
 
 
-LESSONS: dict[type[Outcome], Lesson] = {
-    Success: Lesson(
+TRANSITIONS: dict[type[Outcome], Transition] = {
+    Success: Transition(
         "what was known is replaced; the octets are the last good copy from now on",
         _learn_success,
         "RFC 9309 2.3.1.1",
     ),
-    NotModified: Lesson(
+    NotModified: Transition(
         "the copy is renewed; without one it is as if unreachable",
         _learn_not_modified,
         "RFC 9111 4.3.4",
     ),
-    Unavailable: Lesson(
+    Unavailable: Transition(
         "what was known is replaced; there is no copy any more (401 and 403: for this crawler)",
         _learn_unavailable,
         "RFC 9309 2.3.1.3",
     ),
-    Unreachable: Lesson(
+    Unreachable: Transition(
         "the copy stays; the back-off doubles, and Retry-After lengthens it",
         _learn_unreachable,
         "RFC 9309 2.3.1.4",

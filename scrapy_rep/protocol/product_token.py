@@ -1,4 +1,4 @@
-"""Product tokens: the names by which robots.txt and crawler mean each other.
+"""Product tokens: the names of crawlers in robots.txt and in User-Agent headers.
 
 RFC 9309 section 2.2.1.
 """
@@ -14,7 +14,7 @@ from scrapy_rep.protocol.profiles import Profile
 from scrapy_rep.protocol.syntax import words
 
 DEFAULT: Final = "*"
-"""The name of the group for every crawler that has none of its own."""
+"""The name of the default group, for crawlers that no other group names."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 _WHOLE_TOKEN: Final = re.compile(r"([A-Za-z0-9_-]+)(?:[/,].*)?")
@@ -33,15 +33,15 @@ _NOT_CRAWLERS: Final = _BROWSERS | frozenset(
      "ubuntu", "unknown", "version", "webkit", "win64", "windows", "wow64", "wv", "x11", "x64",
      "x86_64")
 )  # fmt: skip
-"""What names the browser, its engine, the system or the device, in lower case."""
+"""Names of browsers, engines, systems and devices, in lower case."""
 _LEGAL_NAME: Final = re.compile(r"\*|[A-Za-z0-9_.()-]+")
 
 
 def product_token(user_agent: str) -> str | None:
     """Return the product token of the crawler that a User-Agent string names.
 
-    RFC 9309 section 2.2.1, and the figure in it. A plain name stands for itself. A crawler names
-    itself in one of three places; the first that does so counts:
+    RFC 9309 section 2.2.1, and the figure in it. A plain name is its own token. A crawler names
+    itself in one of three places; the first with a name counts:
 
     1. the first product, unless that is ``Mozilla``: ``CCBot/2.0 (https://...)``;
     2. what follows ``compatible;``, with a version or without: ``Mozilla/5.0 (compatible;
@@ -49,8 +49,8 @@ def product_token(user_agent: str) -> str | None:
     3. the first name with a version in a comment that holds a URL or an address:
        ``Mozilla/5.0 ... (Applebot/0.1; +http://...)``.
 
-    None means that the string names no crawler: it is a browser's, or it is empty. Names of
-    browsers, engines and systems are passed over in 2 and 3.
+    None means that the string does not name a crawler: it is a browser's, or it is empty. Names of
+    browsers, engines and systems are skipped in 2 and 3.
     """
     text = user_agent.strip()
     first = _TOKEN.match(text)
@@ -73,10 +73,10 @@ def product_token(user_agent: str) -> str | None:
 
 
 def _compatible(comment: str) -> str | None:
-    """Return what follows ``compatible;`` in a comment, unless it is a browser.
+    """Return the name that follows ``compatible;`` in a comment, unless it is a browser's.
 
-    Behind the name of a system only a name with a version counts: what else stands there
-    describes the system.
+    After the name of a system only a name with a version counts, because other words describe the
+    system.
     """
     name = _product(comment.partition(";")[0])
     if name is None or name.lower() in _BROWSERS:
@@ -85,7 +85,7 @@ def _compatible(comment: str) -> str | None:
 
 
 def _product(text: str) -> str | None:
-    """Return the first word that is a token, or else what the first word begins with.
+    """Return the first word that is a token, or else the token that the first word begins with.
 
     ``Yahoo! Slurp`` is ``Slurp``. ``archive.org_bot`` is ``archive``: in a user-agent line its
     name ends there too.
@@ -99,7 +99,7 @@ def _product(text: str) -> str | None:
 
 
 def _versioned(comment: str) -> str | None:
-    """Return the first name with a version that is not that of a browser, engine or system."""
+    """Return the first name with a version that is not of a browser, engine or system."""
     for name in _NAME_AND_VERSION.findall(comment):
         if name.lower() not in _NOT_CRAWLERS:
             return str(name)
@@ -107,17 +107,17 @@ def _versioned(comment: str) -> str | None:
 
 
 def tokens_of(agent: str | Sequence[str], profile: Profile) -> tuple[str, ...]:
-    """An agent argument becomes product tokens in lower case, in order of preference.
+    """Return the product tokens of an agent argument in lower case, in order of preference.
 
-    No token at all, as from ``"*"`` or a browser's string, leaves the default group. Octets, as
-    header fields have them, are read as Latin-1: a name must not be lost by its type.
+    Without a token, as for ``"*"`` or a browser's string, the default group applies. ``bytes``, as
+    in header fields, are read as Latin-1: a name must not be lost because of its type.
     """
     return _tokens_of((agent,) if isinstance(agent, (str, bytes)) else tuple(agent), profile)
 
 
 @lru_cache(maxsize=1024)
 def _tokens_of(given: tuple[str | bytes, ...], profile: Profile) -> tuple[str, ...]:
-    """A crawler has few names and asks many hosts."""
+    """Return the tokens; cached, because a crawler has few names and asks many hosts."""
     found = []
     for written in given:
         name = written.decode("latin-1") if isinstance(written, bytes) else written
@@ -136,7 +136,7 @@ def _token_of(name: str, profile: Profile) -> str | None:
 
 
 def _whole_product(name: str) -> str | None:
-    """The product token of 1997 is all up to the version: ``Lycos_Spider_(Rex)``."""
+    """Return the product token of 1997, all up to the version: ``Lycos_Spider_(Rex)``."""
     words = name.partition("/")[0].split()
     if not words or words[0].lower() == "mozilla":
         return product_token(name)
@@ -144,7 +144,7 @@ def _whole_product(name: str) -> str | None:
 
 
 def names_of(value: str, profile: Profile) -> tuple[str, ...]:
-    """The value of a user-agent line becomes names in lower case; ``*`` is the default group.
+    """Return the names in the value of a user-agent line, in lower case; ``*`` is the default.
 
     RFC 9309 section 2.2.1: ``foobot/1.0`` and ``foo bar`` are ``foobot`` and ``foo``.
     """
@@ -160,7 +160,7 @@ def names_of(value: str, profile: Profile) -> tuple[str, ...]:
 
 
 def _star_is_alone(value: str, profile: Profile) -> bool:
-    """What follows the ``*`` tells whether all crawlers are meant, or those of a pattern."""
+    """Return True if ``*`` means all crawlers, and is not the start of a pattern for some."""
     following = value[1:2]
     if not following or not profile.name_alphabet:
         return not following
@@ -174,7 +174,7 @@ def _length_of_name(value: str, alphabet: str) -> int:
 
 
 def is_named(names: Sequence[str], token: str, profile: Profile) -> bool:
-    """A token is among the names of a group, in the manner of the profile."""
+    """Return True if a group with these names is for a token, as the profile compares them."""
     if profile.agent_rule == "equal to the token":
         return token in names
     if profile.agent_rule == "line contains the token":

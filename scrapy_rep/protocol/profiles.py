@@ -1,8 +1,8 @@
 """Where the documents of the Robots Exclusion Protocol differ, as data.
 
-One frozen :class:`Profile` stands for one document, or for one crawler's published behaviour.
-Each field is named after the sentence it stands for; the matcher reads fields and never asks for
-a profile by name.
+A frozen :class:`Profile` describes one document, or the published behaviour of one crawler. Each
+field is named after a sentence of it. The code reads fields and never asks for the name of a
+profile.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _NOT_OF_LINES = frozenset(
         "redirects_followed",
     }
 )
-"""The fields that may differ without a line of the file being read in another way."""
+"""The fields that do not change how a line of the file is read."""
 
 AgentRule = Literal["equal to the token", "line contains the token", "token contains the name"]
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """A profile says how one document reads robots.txt; the defaults are RFC 9309.
+    """How one document reads robots.txt; the defaults are RFC 9309.
 
-    Profiles are equal when they are the same object, which makes them quick keys.
+    Profiles are equal only if they are the same object, which makes them fast keys.
     """
 
     name: str
@@ -105,19 +105,19 @@ class Profile:
     """Profiles that all must allow; the longest delay counts."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a combination that no document asks for."""
+        """Raise ValueError for a combination that no document describes."""
         if self.wildcards is not self.most_octets_win:
             raise ValueError("wildcards go with most_octets_win, and plain prefixes without")
 
     def __reduce__(self) -> str | tuple[object, ...]:
-        """A profile that has a name is found by it, as profiles are compared by identity."""
+        """Pickle a profile of :data:`PROFILES` by its name: the copy must be the same object."""
         if PROFILES.get(self.name) is self:
             return named, (self.name,)
         return super().__reduce__()
 
     @cached_property
     def lines_are_ordinary(self) -> bool:
-        """Nothing in this profile makes a line mean more, or less, than it says in RFC 9309."""
+        """True if every line means in this profile what it means in RFC 9309."""
         differing = {
             field.name for field in fields(self) if getattr(self, field.name) != field.default
         }
@@ -219,9 +219,9 @@ PROFILES = {
 
 
 def named(profile: str | Profile) -> Profile:
-    """A profile is asked for by name; one that is built by hand stands for itself.
+    """Return the profile of a name, or a custom profile as it is.
 
-    Raises ValueError for a name that is not known.
+    Raises ValueError for an unknown name.
     """
     if isinstance(profile, Profile):
         return profile

@@ -1,7 +1,7 @@
-"""A robots.txt answers whether a URI may be fetched, and says by which line.
+"""A robots.txt tells whether a URI may be fetched, and by which line.
 
-RFC 9309 section 2.2.2. :class:`RobotsTxt` keeps the octets and nothing else until it is asked;
-then it compiles the rules of the crawler that asks, and keeps those.
+RFC 9309 section 2.2.2. :class:`RobotsTxt` keeps only the octets until it is asked. Then it compiles
+the rules of the crawler that asks, and keeps those too.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from functools import partial
 from itertools import filterfalse
 from typing import Final
 
-from scrapy_rep.matching.matcher import OutgrownError
 from scrapy_rep.matching.memory import Measure, measured
-from scrapy_rep.matching.normal_form import ROBOTS_TXT, octets_of
+from scrapy_rep.matching.normal_form import ROBOTS_TXT, utf8_octets
+from scrapy_rep.matching.tuning import INDEX_AFTER
+from scrapy_rep.preferences.robots_lines import UsageLines
+from scrapy_rep.preferences.statement import License, Preferences
 from scrapy_rep.protocol import compiled as compiling
-from scrapy_rep.protocol import extensions, groups, syntax
+from scrapy_rep.protocol import extensions, groups, syntax, usage
 from scrapy_rep.protocol import product_token as tokens
 from scrapy_rep.protocol.compiled import Compiled
 from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
@@ -34,40 +36,44 @@ from scrapy_rep.protocol.verdict import (
 __all__ = ["RobotsTxt", "Rule", "Verdict"]
 
 _MOST_AGENTS: Final = 64
-"""Crawlers whose compiled rules are kept; beyond that, all are dropped and compiled again."""
+"""Crawlers whose compiled rules are kept; beyond that, all are dropped and compiled anew."""
 _MOST_OCTETS: Final = 32_000_000
-"""Octets of memory for the compiled rules of all crawlers; beyond that, all are dropped too."""
+"""Octets of memory for the compiled rules of all crawlers; beyond that, all are dropped."""
 _MOST_GROWTH: Final = 32
-"""Octets of memory for each octet of the body that the rules of one crawler take at most."""
+"""The most octets of memory that the rules of one crawler take for each octet of the body."""
 
 
 class RobotsTxt:
     """The rules of one robots.txt; made by :meth:`parse`.
 
-    Several threads may ask at once. A copy made by :mod:`pickle` or :mod:`copy` has the octets and
-    the profile alone, and reads them anew.
+    Several threads may ask at once. A copy made by :mod:`pickle` or :mod:`copy` has only the octets
+    and the profile, and compiles the rules anew.
     """
 
     __slots__ = (
-        "_allows",
         "_body",
         "_compiled",
         "_file_values",
+        "_matchers",
         "_measured",
         "_paces",
         "_parts",
         "_profile",
+        "_speaks_of_use",
+        "_usage",
     )
 
     def __init__(self, body: bytes, profile: Profile) -> None:
         self._body = body
         self._profile = profile
-        self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
+        self._matchers: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
         self._compiled: dict[tuple[str, ...], Compiled] = {}
         self._paces: dict[tuple[str, ...], Pace] = {}
         self._file_values: dict[str, tuple[str, ...]] | None = None
         self._measured: Measure | None = None
         self._parts: tuple[RobotsTxt, ...] = ()
+        self._speaks_of_use: bool | None = None
+        self._usage: dict[tuple[str, ...], UsageLines | None] = {}
         if profile.all_of:
             self._parts = tuple([RobotsTxt(body, part) for part in profile.all_of])
 
@@ -82,11 +88,10 @@ class RobotsTxt:
         profile: str | Profile = "rfc9309",
         max_size: int = DEFAULT_MAX_SIZE,
     ) -> RobotsTxt:
-        """Keep the octets of a robots.txt; they are read when the first question is asked.
+        """Return a robots.txt that is read when the first question is asked.
 
-        RFC 9309 sections 2.2 and 2.5. A ``str`` stands for its octets in UTF-8. What lies behind
-        ``max_size`` octets is ignored. Raises TypeError for a body of another type,
-        and ValueError for a profile that is not known.
+        RFC 9309 sections 2.2 and 2.5. A ``str`` is encoded in UTF-8. Octets beyond ``max_size`` are
+        ignored. Raises TypeError for a body of another type, and ValueError for an unknown profile.
         """
         if not isinstance(body, bytes):
             body = _octets(body)
@@ -101,65 +106,113 @@ class RobotsTxt:
         of preference. No text raises an exception.
         """
         try:
-            allows = self._allows[agent]  # type: ignore[index]
+            allows = self._matchers[agent]  # type: ignore[index]
         except KeyError:
-            return self._afresh(url, agent)  # type: ignore[arg-type]
+            allows = self._matcher(agent)  # type: ignore[arg-type]
         except TypeError:
             if isinstance(agent, tuple):
                 raise
             return self.allowed(url, tuple(agent))
-        try:
-            return allows(url)
-        except OutgrownError:
-            return self._afresh(url, agent)  # type: ignore[arg-type]
+        return allows(url)
 
     def forbidden(self, urls: Sequence[str], agent: str | tuple[str, ...]) -> list[str]:
         """Return those of many URLs that a crawler may not fetch, in order.
 
         The same as asking :meth:`allowed` about each, in two thirds of the time.
         """
-        allows = self._allows.get(agent)
-        if allows is not None:
-            try:
-                return [*filterfalse(allows, urls)]
-            except OutgrownError:  # within its first questions, so that few are asked again
-                pass
-        return [url for url in urls if not self.allowed(url, agent)]
+        # A matcher may replace itself, but after so many questions it has done so.
+        return [
+            url
+            for some in (urls[:INDEX_AFTER], urls[INDEX_AFTER:])
+            for url in filterfalse(self._matchers.get(agent) or self._matcher(agent), some)
+        ]
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
-        """The same answer as :meth:`allowed`, with the rule, its line, the group and the reason."""
+        """Return the answer of :meth:`allowed` with the rule, line, group and reason."""
         if self._parts:
             return self._strictest(url, agent)
         compiled = self._compile(agent)
-        decisive = compiled.rules.decisive(url)
-        if self._profile.robots_txt_is_always_allowed and decisive.path == ROBOTS_TXT:
+        match = compiled.rules.match(url)
+        if self._profile.robots_txt_is_always_allowed and match.path == ROBOTS_TXT:
             return Verdict(True, group=compiled.group, reason=ROBOTS_TXT_ITSELF)
-        if decisive.too_costly:
+        if match.too_costly:
             return Verdict(False, group=compiled.group, reason=TOO_COSTLY)
-        if decisive.allow is None:
+        if match.allow is None:
             reason = NO_GROUP if compiled.group is None else NO_RULE_MATCHES
             return Verdict(True, group=compiled.group, reason=reason)
-        rule = self._rule(compiled, decisive.allow, decisive.written)
+        rule = self._rule(compiled, match.allow, match.patterns)
         lost = None
-        if decisive.overruled:
-            lost = self._rule(compiled, not decisive.allow, decisive.overruled)
-        return Verdict(decisive.allow, rule, rule.line, compiled.group, BY_RULE, lost)
+        if match.overruled:
+            lost = self._rule(compiled, not match.allow, match.overruled)
+        return Verdict(match.allow, rule, rule.line, compiled.group, BY_RULE, lost)
 
     def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
-        """Seconds between requests that the group of a crawler asks for. RFC 9309 section 2.2.4."""
+        """Return the Crawl-delay for a crawler, in seconds. RFC 9309 section 2.2.4."""
         return self._pace(agent).crawl_delay
 
     def request_rate(self, agent: str | Sequence[str]) -> RequestRate | None:
-        """Requests in a number of seconds that the group of a crawler asks for."""
+        """Return the slowest Request-rate for a crawler."""
         return self._pace(agent).request_rate
 
     def request_rates(self, agent: str | Sequence[str]) -> tuple[RequestRate, ...]:
-        """All rates that the group asks for in one window of the day or another, slowest first."""
+        """Return the Request-rates for a crawler, one for each window of the day, slowest first."""
         return self._pace(agent).request_rates
 
     def visit_time(self, agent: str | Sequence[str]) -> VisitTime | None:
-        """The window of the day, UTC, in which the group of a crawler wants to be visited."""
+        """Return the Visit-time for a crawler: a window of the day, UTC."""
         return self._pace(agent).visit_time
+
+    def preferences(self, url: str, agent: str | Sequence[str]) -> Preferences | None:
+        """What the file says about the use of a page by a crawler; None if it may not be fetched.
+
+        draft-ietf-aipref-attach-05 section 3: no preference goes with a path that is disallowed.
+        """
+        if not self.allowed(url, agent):
+            return None
+        found = self.usage(agent)
+        statements = dict.fromkeys(one for lines in found for one in lines.statements(url))
+        return Preferences(tuple(statements), self.licenses(agent))
+
+    def refusal_by_name(self, url: str, token: str) -> Verdict | None:
+        """The verdict of the group that names a token, if it forbids a page; never that of ``*``.
+
+        draft-kelley-aipref-training-preference-signal-00: a site names a purpose by a token of its
+        own, as with ``Google-Extended``.
+        """
+        for part in self._parts or (self,):
+            if not part.allowed(url, token):
+                verdict = part.verdict(url, token)
+                if verdict.group not in (None, tokens.DEFAULT):
+                    return verdict
+        return None
+
+    def licenses(self, agent: str | Sequence[str]) -> tuple[License, ...]:
+        """The addresses of licence terms that are for a crawler, for any page. RSL 1.0."""
+        found = (one for lines in self.usage(agent) for one in lines.licenses)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def speaks_of_use(self) -> bool:
+        """Whether any line is about the use of pages; most files have none."""
+        if self._speaks_of_use is None:
+            self._speaks_of_use = usage.speaks_of_use(self._text())
+        return self._speaks_of_use
+
+    def usage(self, agent: str | Sequence[str]) -> Sequence[UsageLines]:
+        """The lines about use that are for a crawler, once for each document that is followed."""
+        if not self.speaks_of_use:
+            return ()
+        if self._parts:
+            return [lines for part in self._parts for lines in part.usage(agent)]
+        wanted = tokens.tokens_of(agent, self._profile)
+        try:
+            lines = self._usage[wanted]
+        except KeyError:
+            lines = usage.usage_lines(self._text(), wanted, self._profile)
+            if len(self._usage) >= _MOST_AGENTS:
+                self._usage.clear()
+            self._usage[wanted] = lines
+        return () if lines is None else (lines,)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -173,42 +226,37 @@ class RobotsTxt:
 
     @property
     def host(self) -> str | None:
-        """The main host of the site's mirrors, as the file's first Host line names it."""
+        """The main host of the site's mirrors, from the first Host line of the file."""
         return next(iter(self._values(syntax.HOST)), None)
 
     @property
     def size(self) -> int:
-        """Octets of memory that this object holds; measured anew when it holds more than before."""
+        """Octets of memory that this object takes; measured anew when it has grown."""
         found = self._measured = measured(self, self._measured, (Profile,))
         return found[1]
 
     @property
     def state(self) -> tuple[object, ...]:
-        """What has been made on demand."""
+        """What was made on demand."""
         found = list(self._compiled.values())
         made = [(one.lines is None, one.rules.state) for one in found]
         parts = [part.state for part in self._parts]
         values = len(self._file_values or ())
-        return len(self._allows), len(self._paces), values, made, parts
+        said = [lines and lines.state for lines in list(self._usage.values())]
+        return len(self._matchers), len(self._paces), values, made, parts, said
 
-    def _afresh(self, url: str, key: str | tuple[str, ...]) -> bool:
-        """The answer of a new matcher; a very long URL may outgrow that of one rule set too."""
+    def _matcher(self, agent: str | tuple[str, ...]) -> Callable[[str], bool]:
+        """Return the matcher for an agent argument, and keep it for the next question."""
+        matchers = self._matchers
+        matcher: Callable[[str], bool]
         if self._parts:
-            return self._remember(key, partial(_all_allow, self._parts, key))(url)
-        rules = self._compile(key).rules
-        try:
-            return self._remember(key, rules.matcher())(url)
-        except OutgrownError:  # One more rule set has its index now.
-            return self._afresh(url, key)
-
-    def _remember(
-        self, key: str | tuple[str, ...], allows: Callable[[str], bool]
-    ) -> Callable[[str], bool]:
-        """What an agent argument leads to is kept for its next question."""
-        if len(self._allows) >= _MOST_AGENTS:
-            self._allows.clear()
-        self._allows[key] = allows
-        return allows
+            matcher = partial(_all_allow, self._parts, agent)
+        else:
+            matcher = self._compile(agent).rules.matcher(partial(matchers.__setitem__, agent))
+        if len(matchers) >= _MOST_AGENTS:
+            matchers.clear()
+        matchers[agent] = matcher
+        return matcher
 
     def _compile(self, agent: str | Sequence[str]) -> Compiled:
         wanted = tokens.tokens_of(agent, self._profile)
@@ -217,14 +265,14 @@ class RobotsTxt:
             others = list(self._compiled.values())
             if others and self._is_full(others):
                 self._compiled.clear()
-                self._allows.clear()
+                self._matchers.clear()
                 others = []
             compiled = Compiled(self._text(), wanted, self._profile, others)
             self._compiled[wanted] = compiled
         return compiled
 
     def _is_full(self, others: Sequence[Compiled]) -> bool:
-        """The rules of all crawlers are too many; most files need not be measured to know it."""
+        """Return True if the rules of all crawlers take too much memory; small files never do."""
         if len(others) >= _MOST_AGENTS:
             return True
         if len(others) * _MOST_GROWTH * len(self._body) <= _MOST_OCTETS:
@@ -238,7 +286,7 @@ class RobotsTxt:
         return list(syntax.records(self._text().decode("latin-1"), self._profile))
 
     def _values(self, key: str) -> tuple[str, ...]:
-        """The values of the lines of a key anywhere in the file, each once, as UTF-8."""
+        """Return the values of all lines with a key, each once, decoded from UTF-8."""
         if self._file_values is None:
             self._file_values = {}
         found = self._file_values.get(key)
@@ -251,7 +299,7 @@ class RobotsTxt:
         return found
 
     def _rule(self, compiled: Compiled, allow: bool, patterns: Sequence[str]) -> Rule:
-        """The rule of the patterns that stands first in the file."""
+        """Return the rule of those patterns that comes first in the file."""
         if compiled.lines is None:
             compiled.find_lines(self._text(), self._profile, list(self._compiled.values()))
         line, pattern = compiled.first(allow, patterns)
@@ -259,14 +307,14 @@ class RobotsTxt:
         return Rule(allow, shown, line)
 
     def _strictest(self, url: str, agent: str | Sequence[str]) -> Verdict:
-        """The first verdict that forbids counts; if none does, the first of all."""
+        """Return the first verdict that disallows, or else the first."""
         verdicts = [part.verdict(url, agent) for part in self._parts]
         return next((verdict for verdict in verdicts if not verdict.allowed), verdicts[0])
 
     def _pace(self, agent: str | Sequence[str]) -> Pace:
-        """The pace that counts for an agent argument is read once."""
+        """Return the pace for an agent argument, and keep it."""
         if self._parts:
-            paces = (RobotsTxt._pace(part, agent) for part in self._parts)
+            paces = (part._pace(agent) for part in self._parts)  # noqa: SLF001 (of this class)
             return extensions.politest(paces)
         wanted = tokens.tokens_of(agent, self._profile)
         pace = self._paces.get(wanted)
@@ -286,7 +334,7 @@ class RobotsTxt:
 
 def _octets(body: bytearray | memoryview | str) -> bytes:
     if isinstance(body, str):
-        return octets_of(body)
+        return utf8_octets(body)
     if isinstance(body, (bytearray, memoryview)):
         return bytes(body)
     wanted = "bytes, bytearray, memoryview or str"
@@ -294,5 +342,5 @@ def _octets(body: bytearray | memoryview | str) -> bytes:
 
 
 def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: str) -> bool:
-    """Every document at once must allow what may be fetched."""
+    """Return True if every document allows a URL."""
     return all(part.allowed(url, agent) for part in parts)

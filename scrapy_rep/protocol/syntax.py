@@ -1,9 +1,9 @@
 """Octets of a robots.txt become lines, and lines become records.
 
-RFC 9309 section 2.2. Two ways lead from the octets to the rules: the records of this room, one at
-a time and exact for every profile, and the short cut of :mod:`scrapy_rep.protocol.fast_path` for
+RFC 9309 section 2.2. There are two ways from octets to rules: the records of this module, one at a
+time and exact for every profile, and the fast path of :mod:`scrapy_rep.protocol.fast_path` for
 files that are written in the ordinary manner. Text is ``str`` with one character for each octet
-(Latin-1), as matching is by octets and Python's ``str`` methods are quicker than a loop.
+(Latin-1), because octets are compared and Python's ``str`` methods are faster than a loop.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ CRAWL_DELAY: Final = "crawl-delay"
 REQUEST_RATE: Final = "request-rate"
 VISIT_TIME: Final = "visit-time"
 CLEAN_PARAM: Final = "clean-param"
+CONTENT_USAGE: Final = "content-usage"
+CONTENT_SIGNAL: Final = "content-signal"
+LICENSE: Final = "license"
 EXTENSION: Final = "extension"
 """The key of a line with any other key, where that counts as a rule line (1996)."""
 BLANK: Final = ""
-"""The key of a line without anything, not even a comment: it ends a record of 1994 and 1996."""
+"""The key of an empty line, without even a comment: it ends a record of 1994 and 1996."""
 
 KEYS: Final = {
     "user-agent": AGENT,
@@ -46,12 +49,15 @@ KEYS: Final = {
     "request-rate": REQUEST_RATE,
     "visit-time": VISIT_TIME,
     "clean-param": CLEAN_PARAM,
+    "content-usage": CONTENT_USAGE,
+    "content-signal": CONTENT_SIGNAL,
+    "license": LICENSE,
 }
 _PREFIXES: Final = ("user-agent", "useragent", "user agent", "allow", "disallow")
 
 _UTF8_BOM: Final = b"\xef\xbb\xbf"
 _UTF16_BOMS: Final = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_MARKS_BEGIN: Final = frozenset((b"\xef", b"\xfe", b"\xff"))
+_BOM_STARTS: Final = frozenset((b"\xef", b"\xfe", b"\xff"))
 _BLANK_LINES: Final = re.compile(rb"\n[ \t\n]*\n")
 _CR_IS_LF: Final = bytes.maketrans(b"\r", b"\n")
 _TOKEN: Final = re.compile(r"[!#-'*+.0-9A-Z^-z|~-]+")
@@ -60,10 +66,10 @@ _TWO_WORDS: Final = re.compile(r"([^ \t]+)[ \t]+([^ \t]+)")
 
 
 class Record(NamedTuple):
-    """A record is one line that says something: its number, key and value.
+    """One line with a known key: its number, key and value.
 
-    Line numbers count from 1. ``key`` is in lower case and well spelt. ``lenient`` tells that the
-    line was misspelt or had no colon (RFC 9309 section 2.2.4).
+    Line numbers count from 1. ``key`` is in lower case and in its usual spelling. ``lenient`` is
+    True if the line was misspelt or had no colon (RFC 9309 section 2.2.4).
     """
 
     line: int
@@ -73,7 +79,7 @@ class Record(NamedTuple):
 
 
 def truncate(body: bytes, limit: int) -> bytes:
-    """A body past the limit is cut there, and its partial last line is dropped.
+    """Return a body cut at a limit, without the partial line at its end.
 
     RFC 9309 section 2.5. ``limit`` counts octets. A cut ``Disallow: /private`` must not become
     ``Disallow: /p``.
@@ -89,7 +95,7 @@ def truncate(body: bytes, limit: int) -> bytes:
 
 
 def _truncate_utf16(body: bytes, limit: int, coding: str) -> bytes:
-    """A line end of UTF-16 is two octets that begin at an even place."""
+    """Cut UTF-16, in which a line end is two octets that begin at an even position."""
     end = limit & ~1
     if body[end : end + 2] in ("\n".encode(coding), "\r".encode(coding)):
         return body[:end]
@@ -99,13 +105,13 @@ def _truncate_utf16(body: bytes, limit: int, coding: str) -> bytes:
 
 
 def text_of(body: bytes, profile: Profile) -> bytes:
-    r"""A body becomes lines that each begin with ``\n``.
+    r"""Return a body as lines that each begin with ``\n``.
 
-    RFC 9309 section 2.2: CR, LF and CRLF end a line, nothing else does. A UTF-8 byte order mark
-    is skipped; UTF-16 with one is transcoded.
+    RFC 9309 section 2.2: CR, LF and CRLF end a line, and nothing else does. A UTF-8 byte order mark
+    is skipped; UTF-16 with a byte order mark is transcoded.
     """
-    if body[:1] in _MARKS_BEGIN:
-        body = _without_mark(body, profile)
+    if body[:1] in _BOM_STARTS:
+        body = _without_bom(body, profile)
     if b"\r" in body:
         if body.count(b"\r") == body.count(b"\r\n"):
             body = body.translate(None, b"\r")
@@ -114,8 +120,8 @@ def text_of(body: bytes, profile: Profile) -> bytes:
     return b"\n" + body
 
 
-def _without_mark(body: bytes, profile: Profile) -> bytes:
-    """A byte order mark is no part of the first line."""
+def _without_bom(body: bytes, profile: Profile) -> bytes:
+    """Return a body without its byte order mark, in UTF-8."""
     if body.startswith(_UTF8_BOM):
         return body[3:]
     if profile.part_of_a_mark_is_skipped and body[:1] == _UTF8_BOM[:1]:
@@ -127,21 +133,21 @@ def _without_mark(body: bytes, profile: Profile) -> bytes:
 
 
 def words(value: str) -> list[str]:
-    """The words of a value; space and tab part them, and nothing else does."""
+    """Return the words of a value, which only spaces and tabs separate."""
     return [word for word in value.replace("\t", " ").split(" ") if word]
 
 
-def squeezed(text: bytes) -> bytes:
-    """Blank lines in a row become one, which says all that they do; lines lose their numbers."""
+def squeeze_blank_lines(text: bytes) -> bytes:
+    """Return text with one blank line for several in a row; its lines have other numbers."""
     return _BLANK_LINES.sub(b"\n\n", text)
 
 
 def records(text: str, profile: Profile) -> Iterator[Record]:
-    r"""The lines of a text that begins each line with ``\n`` are read one by one.
+    r"""Yield the records of a text in which each line begins with ``\n``.
 
-    RFC 9309 sections 2.2 and 2.2.4. Lines that say nothing known are passed by, as every
-    parseable line counts (section 2.3.1.5). Where the profile gives blank lines a meaning, the
-    first of several in a row yields a record with the key ``BLANK``.
+    RFC 9309 sections 2.2 and 2.2.4. Lines with an unknown key are skipped, and all others count
+    (section 2.3.1.5). Where the profile gives blank lines a meaning, the first of several in a row
+    yields a record with the key ``BLANK``.
     """
     blanks = profile.blank_line_ends_the_group
     was_blank = False
@@ -160,7 +166,7 @@ def records(text: str, profile: Profile) -> Iterator[Record]:
 
 
 def record_of(line: str, number: int, profile: Profile) -> Record | None:
-    """A line is a key, a colon and a value; a known key and one word may lack the colon."""
+    """Return the record of a line: a key, a colon and a value; some profiles need no colon."""
     if profile.longest_line is not None:
         line = line[: profile.longest_line]
     if profile.nul_ends_the_line:
@@ -184,7 +190,7 @@ def record_of(line: str, number: int, profile: Profile) -> Record | None:
 
 
 def _key_of(written: str, profile: Profile) -> str | None:
-    """A key is known by its usual spelling, or by a common wrong one."""
+    """Return the key of its usual spelling or of a common misspelling; None if it is unknown."""
     key = KEYS.get(written)
     if key is not None:
         return key if key != ALLOW or profile.allow_is_a_rule else None

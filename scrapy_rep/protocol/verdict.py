@@ -1,4 +1,4 @@
-"""What a request is told: whether it may be sent, and by which line of which robots.txt.
+"""A verdict: whether a request may be sent, and by which line of robots.txt.
 
 RFC 9309 section 2.2.2.
 """
@@ -15,16 +15,16 @@ NO_RULE_MATCHES: Final = "no rule matches"
 NO_GROUP: Final = "no group"
 ROBOTS_TXT_ITSELF: Final = "robots.txt itself"
 TOO_COSTLY: Final = "too costly"
-"""The rules could not be held against the URL within the budget, so that it is disallowed."""
+"""The rules could not be compared with the URL within the budget, so it is disallowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule is an allow or disallow line of a robots.txt."""
+    """An allow or disallow line of a robots.txt."""
 
     allow: bool
     pattern: str
-    """The path pattern as written, without the white space around it; what is not UTF-8 in it
+    """The path pattern as written, without the white space around it. An octet that is not UTF-8
     is shown as ``\\xff``."""
     line: int
 
@@ -39,10 +39,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A verdict says whether a request may be sent, and why; it is true if the request may.
+    """Whether a request may be sent, and why; true if it may.
 
-    It is plain data: it can be kept, compared and sent, and does not keep the file in memory.
-    ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself``,
+    A verdict is plain data: it can be kept, compared and pickled, and does not keep the file in
+    memory. ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself``,
     ``too costly``, or a word of the access method such as ``unreachable``.
     """
 
@@ -53,7 +53,7 @@ class Verdict:
     """The name of the group as matched, in lower case; ``*`` for the default group."""
     reason: str = NO_RULE_MATCHES
     overruled: Rule | None = None
-    """The strongest rule of the other kind that matched too and lost, if there is one."""
+    """The longest rule of the other kind that matched too and lost, if there is one."""
 
     def __bool__(self) -> bool:
         """Return ``allowed``."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.requested_pace import RequestedPace
+    from scrapy_rep.scheduling.queues import Waiting
+    from scrapy_rep.scheduling.shared_pace import SharedPace
 
     Asker: TypeAlias = tuple[Authority, tuple[str, ...]]
     """Whose robots.txt asks, and which agent it asks."""
@@ -56,18 +58,37 @@ class PacedHost:
 
     ``least`` is the operator's own delay, ``most`` the longest interval that is kept. ``busy`` are
     its requests that were let go or are being downloaded; ``ended`` is when the last one ended, by
-    the monotonic clock.
+    the monotonic clock. If ``shared`` is given, each request needs a turn from it, and none is to
+    be had before ``not_before``.
     """
 
-    __slots__ = ("_askers", "_clock", "_most", "busy", "ended", "least", "name")
+    __slots__ = (
+        "_askers",
+        "_clock",
+        "_most",
+        "_shared",
+        "busy",
+        "ended",
+        "least",
+        "name",
+        "not_before",
+    )
 
-    def __init__(self, name: str, least: float, most: float, clock: Callable[[], float]):
+    def __init__(
+        self,
+        name: str,
+        least: float,
+        most: float,
+        clock: Callable[[], float],
+        shared: SharedPace | None = None,
+    ):
         self.name = name
         self.least = least
         self.busy: set[Request] = set()
-        self.ended = NEVER
+        self.ended = self.not_before = NEVER
         self._most = most
         self._clock = clock
+        self._shared = shared
         self._askers: dict[Asker, tuple[RequestedPace, float]] = {}
 
     def ask(self, asker: Asker, pace: RequestedPace, idle: bool) -> None:
@@ -109,24 +130,45 @@ class PacedHost:
     @property
     def due(self) -> float:
         """When the next request may start, by the monotonic clock, if none is under way."""
-        return self.ended + self.interval
+        return max(self.ended + self.interval, self.not_before)
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a request of this crawl may start; ``now`` is by the monotonic clock."""
+        return not self.interval or (not self.busy and now >= self.due)
+
+    def has_turn(self, now: float) -> bool:
+        """Return whether no other worker's request is in the way; ask for a turn if need be."""
+        return self._shared is None or not self.interval or self._shared.has_turn(self, now)
 
     def has_room(self, now: float) -> bool:
-        """Return whether a request may start; ``now`` is by the monotonic clock."""
-        return not self.interval or (not self.busy and now >= self.due)
+        """Return whether a request may start."""
+        return self.is_due(now) and self.has_turn(now)
+
+    def begin(self, waiting: Waiting) -> float:
+        """Note that a request is let go; return for how many seconds the pace has held it up."""
+        self.busy.add(waiting.request)
+        return max(monotonic() - max(self.ended, waiting.ready_at), 0.0)
 
     def end(self, request: Request) -> None:
         """Note that a request to the host has ended: the interval begins."""
         self.busy.discard(request)
         self.ended = monotonic()
+        if self._shared is not None:
+            self._shared.ended(self)
 
 
 class Hosts:
-    """The hosts of a crawl that ask for a pace."""
+    """The hosts of a crawl that ask for a pace; ``shared`` if other workers keep it, too."""
 
-    def __init__(self, most: float, clock: Callable[[], float]):
+    def __init__(
+        self,
+        most: float,
+        clock: Callable[[], float],
+        shared: SharedPace | None = None,
+    ):
         self._most = most
         self._clock = clock
+        self.shared = shared
         self._hosts: OrderedDict[str, PacedHost] = OrderedDict()
 
     def __len__(self) -> int:
@@ -144,7 +186,7 @@ class Hosts:
 
         ``in_use(name)`` says whether requests wait for a host.
         """
-        host = self._hosts[name] = PacedHost(name, least, self._most, self._clock)
+        host = self._hosts[name] = PacedHost(name, least, self._most, self._clock, self.shared)
         if len(self._hosts) > _MOST_HOSTS:
             for other in list(islice(self._hosts, _MOST_LOOKED_AT)):
                 if not (other == name or self._hosts[other].busy or in_use(other)):

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.caching.cached_rules import Known
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.robotstxt import RobotsTxt
     from scrapy_rep.scheduling.room import WaitingRoom
@@ -57,52 +56,33 @@ class Politeness:
         self._said: set[Authority] = set()
         self._upstream: bool | None = None
 
+    def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
+        """Return what is asked of an agent and not left to others, ``None`` if that is nothing."""
+        pace = RequestedPace.read(robots, agent)
+        if not self._settings.crawl_delay or (pace.longest and self._stands_back()):
+            pace = pace._replace(delay=0.0, rates=())
+        if self._settings.visit_time != "forbid":
+            pace = pace._replace(visit_time=None)
+        return pace if pace.longest or pace.visit_time is not None else None
+
     def admit(
-        self, request: Request, authority: Authority, known: Known, agent: tuple[str, ...]
+        self,
+        request: Request,
+        authority: Authority,
+        agent: tuple[str, ...],
+        pace: RequestedPace | None,
     ) -> Refusal | None:
         """Hold the host of an allowed request to its pace, or return why the request is refused."""
-        pace = self._pace(authority, known, agent)
         if pace is None:
             self._room.withdraw(authority.host, (authority, agent))
             return None
-        refusal = self._refusal(pace)
+        refusal = self.refusal(pace)
         if refusal is None and pace.longest:
             least = self._least(request, authority)
             before = self._room.ask(request, (authority, agent), pace, least)
             if pace.longest != before:
                 self._count(authority, pace)
         return refusal
-
-    def refusal(self, authority: Authority, known: Known, agent: tuple[str, ...]) -> Refusal | None:
-        """Return why an allowed request of ``agent`` would be refused now, if it would."""
-        pace = self._pace(authority, known, agent)
-        return self._refusal(pace) if pace is not None else None
-
-    def _pace(
-        self, authority: Authority, known: Known, agent: tuple[str, ...]
-    ) -> RequestedPace | None:
-        """Return what the authority asks of an agent; ``None`` is noted in ``known.at_will``."""
-        if known.at_will == agent:
-            return None
-        if known.pace is not None and known.pace.agent == agent:
-            return known.pace
-        pace = self._read(known.robots, agent)
-        if not pace.longest and pace.visit_time is None:
-            known.at_will = agent
-            return None
-        known.pace = pace
-        return pace
-
-    def _read(self, robots: RobotsTxt | None, agent: tuple[str, ...]) -> RequestedPace:
-        """Return what is asked for and not left to others."""
-        if robots is None:
-            return RequestedPace(agent)
-        pace = RequestedPace.read(robots, agent)
-        if not self._settings.crawl_delay or (pace.longest and self._stands_back()):
-            pace = pace._replace(delay=0.0, rates=())
-        if self._settings.visit_time != "forbid":
-            pace = pace._replace(visit_time=None)
-        return pace
 
     def _stands_back(self) -> bool:
         """Return whether a throttler of Scrapy's own keeps the pace; it is said once."""
@@ -131,7 +111,10 @@ class Politeness:
             self._stats.capped(authority, pace.longest, most, said=authority in self._said)
             self._said.add(authority)
 
-    def _refusal(self, pace: RequestedPace) -> Refusal | None:
+    def refusal(self, pace: RequestedPace | None) -> Refusal | None:
+        """Return why an allowed request would be refused now at that pace, if it would."""
+        if pace is None:
+            return None
         now = self._clock()
         window = pace.visit_time
         if window is not None and not window.covers(now):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from heapq import heappop, heappush
 from itertools import count
+from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
 from twisted.internet.defer import Deferred
@@ -24,6 +25,9 @@ Order: TypeAlias = "tuple[int, int]"
 """The smaller, the more urgent: a negated priority, then the order of arrival."""
 
 _NUMBERS = count()
+
+_AHEAD = 1 << 62
+"""More than any number of arrival."""
 
 
 class Slot:
@@ -58,16 +62,21 @@ class Slot:
 class Waiting:
     """One request that waits. ``going`` fires when it may go on; ``lent`` is its extra place."""
 
-    __slots__ = ("going", "host", "is_over", "lent", "order", "request", "slot")
+    __slots__ = ("going", "host", "is_over", "lent", "order", "ready_at", "request", "slot")
 
     def __init__(self, request: Request, slot: Slot, host: str):
         self.request = request
         self.slot = slot
         self.host = host
         self.order: Order = (-request.priority, next(_NUMBERS))
+        self.ready_at = float("inf")
         self.lent = False
         self.is_over = False
         self.going: Deferred[bool] = Deferred()
+
+    def hurry(self) -> None:
+        """Go before all others of the same priority that have not been let go before."""
+        self.order = (self.order[0], self.order[1] - _AHEAD)
 
 
 class Queue:
@@ -138,6 +147,7 @@ class ReadyQueues:
             self._of_slot[waiting.slot.key] += 1
             self._of_host[waiting.host] += 1
         queue.slot = waiting.slot
+        waiting.ready_at = monotonic()
         heappush(queue.heap, (waiting.order, waiting))
         if queue.is_open and queue.first is waiting:
             self._offer(queue)

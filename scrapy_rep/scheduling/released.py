@@ -1,8 +1,13 @@
 """The requests that were let go: on their way to a slot, with their host, or leaving.
 
-Public signals say when a request reaches its slot and when it leaves it. No signal says that a
-request never gets there, as a cache has answered it or a middleware has dropped it: such a request
-is one that the downloader no longer has.
+The last step of the downloader middlewares says when a request is sent, a public signal when it has
+left the downloader. Nothing says that a request is never sent, as a cache has answered it or a
+middleware has dropped it: such a request is one that the downloader no longer has.
+
+A request that was let go has the turn of its host for a moment. If another middleware holds it up
+for longer, the turn is over, and the next request of the host may go. The late one has to take
+another turn at the last step. So a slow middleware costs a host a moment, but never its pace, and
+it may itself download other pages of that host.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import signals
 
-from scrapy_rep.scheduling.hosts import Hosts, PacedHost, host_of
+from scrapy_rep.scheduling.hosts import NEVER, Hosts, PacedHost, host_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -22,19 +27,19 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduling.places import Places
     from scrapy_rep.scheduling.queues import ReadyQueues, Slot, Waiting
     from scrapy_rep.scrapy_internals import ScrapyInternals
+    from scrapy_rep.stats import RepStats
 
 _MOMENT = 1.0
-"""Seconds for which a request in transit keeps others of its host from starting, at least."""
+"""Seconds for which a request in transit has the turn of its host, at least."""
 
 _TURNS = 6
-"""Turns of the loop for which it does so, at least: the loop may have been busy meanwhile."""
+"""Turns of the loop for which it has it, at least: the loop may have been busy meanwhile."""
 
 
 class _Doubt(NamedTuple):
-    """A request that was with the downloader when its host began to ask for a pace."""
+    """A request that a slot had when its host began to ask for a pace."""
 
     host: str
-    since: float
     turn: int
 
 
@@ -51,7 +56,8 @@ class Released:
     """Follows the requests of a crawl that were let go, and what hosts are busy with.
 
     ``look()`` has the next pass run at once; ``fail(error)`` is told of a fault, after which no
-    pace could be kept. ``moved`` is when a request was last let go or ended.
+    pace could be kept. If the crawl is ``resumed``, an earlier run may have made requests up to its
+    start. ``moved`` is when a request was last let go or ended.
     """
 
     def __init__(
@@ -63,6 +69,8 @@ class Released:
         places: Places,
         look: Callable[[], None],
         fail: Callable[[Exception], None],
+        resumed: bool,
+        stats: RepStats,
     ):
         self._signals = crawler.signals
         self._inside = inside
@@ -71,12 +79,16 @@ class Released:
         self._places = places
         self._look = look
         self._fail = fail
+        self._stats = stats
         self._transit: dict[Request, _Transit] = {}
         self._leaving: dict[Request, str] = {}
         self._doubtful: dict[Request, _Doubt] = {}
         self._listening = False
         self._turn = 0
+        self._began = monotonic() if resumed else NEVER
         self.moved = 0.0
+        if hosts.shared is not None:
+            hosts.shared.attach(self.open_host, ready.has_host, fail)
 
     def __bool__(self) -> bool:
         return bool(self._transit or self._leaving or self._doubtful)
@@ -89,21 +101,37 @@ class Released:
     def add(self, waiting: Waiting, host: PacedHost | None) -> None:
         """Follow a request that goes now."""
         if host is not None:
-            host.busy.add(waiting.request)
+            self._stats.waited_for_pace(host.begin(waiting))
         self._transit[waiting.request] = _Transit(
             waiting.slot, waiting.host, monotonic(), self._turn
         )
         self.listen()
 
+    def arrive(self, request: Request, *, obeys: bool) -> bool:
+        """Note that a request is about to be sent, unless it has to wait for a turn of its host.
+
+        Returns ``False`` in that case. A request that does not obey robots.txt never waits.
+        """
+        name = host_of(request) if self._hosts and request not in self._places.fetches else ""
+        host = self._hosts.get(name)
+        if obeys and host is not None and host.asks and request not in host.busy:
+            return False
+        transit = self._transit.pop(request, None)
+        if transit is not None:
+            if transit.slot.key != self._inside.download_slots.of(request).key:
+                transit.slot.leave(request)  # another component has chosen another one
+                self._ready.open_slot(transit.slot.key)
+            if transit.host != name:
+                self._not_busy(transit.host, request)
+        if host is not None:
+            host.busy.add(request)
+        return True
+
     def take_back(self, request: Request) -> None:
         """Follow a request no longer, as it waits at the gate.
 
-        Its rules have expired on the way, or it was with the downloader when its host began to ask
-        for a pace, and gets to the gate only now.
+        Its rules have expired on the way, or it has to wait for another turn before it is sent.
         """
-        doubt = self._doubtful.pop(request, None)
-        if doubt is not None:
-            self._not_busy(doubt.host, request)
         transit = self._transit.pop(request, None)
         if transit is not None:
             transit.slot.leave(request)
@@ -118,15 +146,30 @@ class Released:
         ``held`` are requests that have yet to go.
         """
         host = self._hosts.add(name, least, self._ready.has_host)
-        others = self._inside.capacity.requests - held - self._places.fetches
+        self._stats.paced_host()
+        host.ended = self._began
+        slots = self._inside.download_slots.requests & self._inside.capacity.requests
+        others = slots - held - self._transit.keys() - self._places.fetches
         host.busy = {request for request in others if host_of(request) == name}
-        # They may have left their slots already, and then no signal comes.
-        doubt = _Doubt(name, monotonic(), self._turn)
-        self._doubtful.update(dict.fromkeys(host.busy, doubt))
+        # They may have been downloaded already, and then no signal comes.
+        self._doubtful.update(dict.fromkeys(host.busy, _Doubt(name, self._turn)))
         if not host.busy and self._inside.download_slots.has_sent(name):
             host.ended = monotonic()  # when the last request ended is not known
         self.listen()
         return host
+
+    def left(self, request: Request) -> None:
+        """The download of a request has ended."""
+        try:
+            self.moved = monotonic()
+            self._transit.pop(request, None)
+            if self._hosts and request not in self._places.fetches:
+                self._end_at(host_of(request), request)
+            if self._ready:
+                self._leaving[request] = request.meta.get("download_slot", "")
+                self._look()
+        except Exception as error:  # noqa: BLE001
+            self._fail(error)
 
     def open_host(self, name: str) -> None:
         """Look again at the requests that wait for a host."""
@@ -147,12 +190,12 @@ class Released:
             elif self._is_long_ago(transit, now):
                 del self._transit[request]
                 self._hold_no_others_up(transit, request)
+        in_slots = self._inside.download_slots.requests if self._doubtful else ()
         for request, doubt in list(self._doubtful.items()):
-            # Off the wire, a middleware may hold it up, and it may wait for one that waits here.
-            if request not in requests or (
-                self._is_long_ago(doubt, now) and not self._inside.download_slots.have(request)
-            ):
+            if request not in in_slots:
                 self._end_at(doubt.host, request)
+            elif self._turn - doubt.turn >= _TURNS:
+                del self._doubtful[request]  # it is being downloaded: a signal says when it ends
         if not self._ready:
             self._leaving.clear()
         for request, key in list(self._leaving.items()):
@@ -178,15 +221,13 @@ class Released:
         """Listen to the downloader from now on."""
         if not self._listening:
             self._listening = True
-            self._signals.connect(self._reached, signals.request_reached_downloader)
-            self._signals.connect(self._left, signals.request_left_downloader)
+            self._signals.connect(self.left, signals.request_left_downloader)
 
     def rest(self) -> None:
         """Listen no longer: there is nothing to follow."""
         if self._listening:
             self._listening = False
-            self._signals.disconnect(self._reached, signals.request_reached_downloader)
-            self._signals.disconnect(self._left, signals.request_left_downloader)
+            self._signals.disconnect(self.left, signals.request_left_downloader)
 
     def close(self) -> None:
         """Forget everything: the crawl is over."""
@@ -195,10 +236,12 @@ class Released:
         self._transit.clear()
         self._leaving.clear()
         self._doubtful.clear()
+        if self._hosts.shared is not None:
+            self._hosts.shared.close()
         self.rest()
 
-    def _is_long_ago(self, begun: _Transit | _Doubt, now: float) -> bool:
-        return now - begun.since > _MOMENT and self._turn - begun.turn >= _TURNS
+    def _is_long_ago(self, transit: _Transit, now: float) -> bool:
+        return now - transit.since > _MOMENT and self._turn - transit.turn >= _TURNS
 
     def _not_busy(self, name: str, request: Request) -> None:
         """A request has not begun, and keeps no other of its host from beginning."""
@@ -210,14 +253,11 @@ class Released:
     def _hold_no_others_up(self, transit: _Transit, request: Request) -> None:
         """A middleware holds a request up: others of its host and of its slot may go before it.
 
-        The next of its host goes an interval from now. The request may wait for one of them, so
-        that both would wait for ever.
+        It may wait for one of them, so that both would wait for ever.
         """
         transit.slot.leave(request)
         self._ready.open_slot(transit.slot.key)
-        host = self._hosts.get(transit.host)
-        if host is not None and request in host.busy:
-            self._end_at(transit.host, request)
+        self._not_busy(transit.host, request)
 
     def _end_at(self, name: str, request: Request) -> None:
         """A request to a host has ended: the interval begins."""
@@ -226,32 +266,3 @@ class Released:
         if host is not None:
             host.end(request)
             self.open_host(name)
-
-    def _reached(self, request: Request) -> None:
-        """A request is in a slot, which another component may have chosen."""
-        try:
-            transit = self._transit.pop(request, None)
-            if transit is not None and transit.slot.key != request.meta.get("download_slot"):
-                transit.slot.leave(request)
-                self._ready.open_slot(transit.slot.key)
-            if self._hosts and request not in self._places.fetches:
-                host = self._hosts.get(host_of(request))
-                if transit is not None and (host is None or host.name != transit.host):
-                    self._not_busy(transit.host, request)
-                if host is not None:
-                    host.busy.add(request)
-        except Exception as error:  # noqa: BLE001  # a signal would swallow it, and the pace with it
-            self._fail(error)
-
-    def _left(self, request: Request) -> None:
-        """The download of a request has ended."""
-        try:
-            self.moved = monotonic()
-            self._transit.pop(request, None)
-            if self._hosts and request not in self._places.fetches:
-                self._end_at(host_of(request), request)
-            if self._ready:
-                self._leaving[request] = request.meta.get("download_slot", "")
-                self._look()
-        except Exception as error:  # noqa: BLE001
-            self._fail(error)

@@ -6,9 +6,11 @@ A request that waits is in one of these states:
 - *ready*: its rules are known and allow it. :meth:`WaitingRoom.turn` begins this state. The request
   now lacks at most three things: a place among ``CONCURRENT_REQUESTS``, room in its downloader
   slot, and, if its host asks for a pace, the end of the interval with nothing of that host under
-  way. :class:`ReadyQueues` keeps it by what it lacks.
+  way in any worker that shares the store. :class:`ReadyQueues` keeps it by what it lacks.
 - *in transit*: it was let go, and has yet to reach its slot. Other middlewares may hold it up, or
-  answer it from a cache, so that it never gets there.
+  answer it from a cache, so that it never gets there. It has the turn of its host for one second at
+  least. If it comes later, :meth:`WaitingRoom.arrive` sends it back to *ready*, at the last step
+  before the downloader: a turn that is over is no permission.
 - *leaving*: its download has ended, and the downloader still has it for a moment.
 
 After that it is over. Requests that the gate did not hold are not followed.
@@ -43,7 +45,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from heapq import heappop, heappush
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -51,24 +52,23 @@ from scrapy.utils.defer import maybe_deferred_to_future
 
 from scrapy_rep import stats as names
 from scrapy_rep.scheduling.alarm import Alarm
-from scrapy_rep.scheduling.hosts import Hosts, PacedHost, host_of
+from scrapy_rep.scheduling.assignment import Assignment
+from scrapy_rep.scheduling.hosts import host_of
 from scrapy_rep.scheduling.places import Places
-from scrapy_rep.scheduling.queues import Queue, ReadyQueues, Slot, Waiting
+from scrapy_rep.scheduling.queues import ReadyQueues, Slot, Waiting
 from scrapy_rep.scheduling.released import Released
+from scrapy_rep.scrapy_internals import UnknownScrapyError
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from scrapy_rep.awaiting import Turns
+    from scrapy_rep.awaiting import FetchSemaphore
     from scrapy_rep.protocol.requested_pace import RequestedPace
-    from scrapy_rep.scheduling.hosts import Asker
+    from scrapy_rep.scheduling.hosts import Asker, Hosts, PacedHost
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.stats import RepStats
-
-_STUCK = 0.2
-"""Seconds in which nothing moves and nothing is downloaded, after which a request goes anyway."""
 
 _SOON = (0.0, 0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Seconds between passes while something is in transit or leaving: it takes a turn or two."""
@@ -80,11 +80,15 @@ _QUIET = 0.5
 """Seconds without a signal after which everything is looked at again, should one have been lost."""
 
 
+_NO_PASSAGE = "this downloader has no middleware.methods, so no request can be held to a pace"
+
+
 class WaitingRoom:
     """Holds the requests of a crawl until they may go on.
 
     ``limit`` is how many places are lent at most. No place is lent while fetches queue for their
     ``turns``, or while ready requests lack a place: what the engine pulled then would only wait.
+    If the crawl is ``resumed``, the first request to a paced host is an interval after its start.
     """
 
     def __init__(
@@ -92,9 +96,11 @@ class WaitingRoom:
         crawler: Crawler,
         inside: ScrapyInternals,
         hosts: Hosts,
-        turns: Turns,
+        turns: FetchSemaphore,
         limit: int,
         stats: RepStats,
+        *,
+        resumed: bool,
     ):
         self._inside = inside
         self._hosts = hosts
@@ -107,9 +113,17 @@ class WaitingRoom:
         self._ready = ReadyQueues()
         self._awaiting: dict[Waiting, None] = {}
         self._released = Released(
-            crawler, inside, hosts, self._ready, self._places, self._look, self._distrust
+            crawler,
+            inside,
+            hosts,
+            self._ready,
+            self._places,
+            self._look,
+            self._distrust,
+            resumed,
+            stats,
         )
-        self._due: list[tuple[float, str]] = []
+        self._assignment = Assignment(inside, hosts, self._places, self._ready, self._released)
         self._held: set[Request] = set()
         self._passes = 0  # since something moved
         self._next_pass = Alarm(self._assign)
@@ -138,15 +152,24 @@ class WaitingRoom:
 
     @contextmanager
     def place(
-        self, request: Request, *, for_rules: bool, before: Waiting | None = None
+        self,
+        request: Request,
+        *,
+        for_rules: bool,
+        late: bool = False,
+        before: Waiting | None = None,
     ) -> Iterator[Waiting]:
         """Hold a request for as long as this lasts, or until it is let go.
 
         A request whose rules expire before its turn waits again, in the order of ``before``: behind
-        all others it could miss its turn again and again.
+        all others it could miss its turn again and again. A ``late`` request, which had a turn
+        and was held up for too long, goes before those that had none.
         """
         waiting = self._begin(request)
-        waiting.order = waiting.order if before is None else before.order
+        if before is not None:
+            waiting.order = before.order
+        elif late:
+            waiting.hurry()
         try:
             if for_rules:
                 self._unlent[waiting] = None
@@ -181,6 +204,16 @@ class WaitingRoom:
         finally:
             self._awaiting.pop(waiting, None)
 
+    def arrive(self, request: Request, *, obeys: bool) -> bool:
+        """Note that a request is about to be sent; return ``False`` if it first has to wait."""
+        if not self._hosts and not self._released:
+            return True
+        return self._released.arrive(request, obeys=obeys)
+
+    def left(self, request: Request) -> None:
+        """Note that the download of a request has ended."""
+        self._released.left(request)
+
     @contextmanager
     def fetching(self, request: Request) -> Iterator[None]:
         """Give a fetch of a robots.txt a place of its own for as long as this lasts."""
@@ -202,6 +235,8 @@ class WaitingRoom:
         host = self._hosts.get(name)
         if host is None:
             host = self._released.begin_pace(name, least, self._held | {request})
+            if self._fault is not None or not self._inside.passage.exists:
+                self._distrust(self._fault or UnknownScrapyError(_NO_PASSAGE))
         before = host.asked_by(asker)
         host.ask(asker, pace, idle=not self._ready.has_host(name))
         self._hosts.touch(host)
@@ -235,9 +270,7 @@ class WaitingRoom:
     def _begin(self, request: Request) -> Waiting:
         self._released.take_back(request)
         download_slot = self._inside.download_slots.of(request)
-        slot = self._slots.get(download_slot.key)
-        if slot is None:
-            slot = self._slots[download_slot.key] = Slot(download_slot)
+        slot = self._slots.setdefault(download_slot.key, Slot(download_slot))
         slot.enter(request)
         self._held.add(request)
         self._places.waiting += 1
@@ -298,6 +331,11 @@ class WaitingRoom:
     def _assign(self) -> None:
         """Let go all that can go now."""
         going: list[Deferred[bool]] = []
+
+        def send(waiting: Waiting, host: PacedHost | None) -> None:
+            self._let_go(waiting, host)
+            going.append(waiting.going)
+
         self._next_pass.is_set = False
         try:
             if self._inside.engine.is_stopping:
@@ -307,9 +345,9 @@ class WaitingRoom:
             self._released.settle(now)
             if now > self._released.moved + _QUIET or not self._inside.download_slots.exist:
                 self._released.look_again()
-            while self._due and self._due[0][0] <= now:
-                self._ready.open_host(heappop(self._due)[1])
-            self._assign_places(now, going)
+            self._assignment.run(now, send)
+            if self._hosts.shared is not None:
+                self._hosts.shared.settle(now)
             self._lend()
             self._plan(now)
             self._rest()
@@ -329,53 +367,12 @@ class WaitingRoom:
             if not waiting.going.called:
                 waiting.going.errback(error)
 
-    def _assign_places(self, now: float, going: list[Deferred[bool]]) -> None:
-        free = self._places.free
-        while (queue := self._ready.first_open()) is not None:
-            host = self._hosts.get(queue.host)
-            if host is not None and not host.has_room(now):
-                self._ready.block_by_host(queue)
-                if not host.busy:
-                    heappush(self._due, (host.due, host.name))
-            elif queue.slot.room <= 0:
-                self._ready.block_by_slot(queue)
-            elif free > 0:
-                free -= 1
-                self._send(queue, host, going)
-            else:
-                break
-        if not going and self._is_stuck(now):
-            self._send_in_spite(now, going)
-
-    def _send(self, queue: Queue, host: PacedHost | None, going: list[Deferred[bool]]) -> None:
-        waiting = self._ready.pop(queue)
-        self._let_go(waiting, host)
-        going.append(waiting.going)
-
-    def _send_in_spite(self, now: float, going: list[Deferred[bool]]) -> None:
-        """Let the most urgent request go without a place, or without room in its slot."""
-        queue = self._ready.first_open() or self._ready.first_blocked_by_slots()
-        if queue is not None:
-            host = self._hosts.get(queue.host)
-            if host is None or host.has_room(now):
-                self._send(queue, host, going)
-
-    def _is_stuck(self, now: float) -> bool:
-        """Return whether what holds the places may wait for a request here."""
-        if not self._ready or now < self._released.moved + _STUCK:
-            return False
-        slots = self._inside.download_slots
-        if slots.are_sending(but=self._places.fetches):
-            return False
-        here = self._places.waiting + self._released.in_transit + len(self._places.fetches)
-        return self._places.busy > slots.count - here
-
     def _plan(self, now: float) -> None:
         """Arrange for the next pass."""
         if self._released:
             self._next_pass.set(_SOON[min(self._passes, len(_SOON) - 1)])
-        if self._ready and self._due:
-            self._next_pass.set(max(self._due[0][0] - now, 0.0))
+        if self._ready and (due := self._assignment.due) is not None:
+            self._next_pass.set(max(due - now, 0.0))
         if self._ready:
             often = self._ready.lack_room or not self._inside.download_slots.exist
             self._next_pass.set(_AT_LEAST if often else 2 * _QUIET)
@@ -394,6 +391,9 @@ class WaitingRoom:
 
     def _distrust(self, error: Exception) -> None:
         """From now on refuse requests to hosts that ask for a pace: it could not be kept."""
-        self._fault = error
-        self._fail(error)
-        self._stats.own_fault("The pace of a site", error)
+        if self._fault is None:
+            self._fault = error
+            self._stats.own_fault("The pace of a site", error)
+        for waiting in list(self._awaiting):
+            if self._hosts.get(waiting.host) is not None and not waiting.going.called:
+                waiting.going.errback(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -15,6 +16,7 @@ from scrapy.utils.misc import load_object
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from scrapy_rep.scrapy_internals.engine import Engine
 
@@ -28,6 +30,23 @@ TOO_LATE = "The crawl closes before it was its turn"
 """What a request is told that waits for a place when the crawl stops."""
 
 _GIVEN_BACK = "scrapy_rep_given_back"
+
+
+def may_resume(settings: BaseSettings) -> bool:
+    """Return whether a crawl may go on with what an earlier run of it has left."""
+    job = settings["JOBDIR"]
+    if job and Path(job).is_dir() and any(Path(job).iterdir()):
+        return True
+    return _persists(settings)
+
+
+def _persists(settings: BaseSettings) -> bool:
+    """Return whether a custom scheduler keeps requests; Scrapy's own does so only in a JOBDIR.
+
+    Custom ones are told by a setting of scrapy-redis.
+    """
+    custom = Scheduler not in load_object(settings["SCHEDULER"]).__mro__
+    return custom and settings.getbool("SCHEDULER_PERSIST")
 
 
 class Shutdown:
@@ -51,11 +70,8 @@ class Shutdown:
         self._since: float | None = None
         self._timer: CallLaterResult | None = None
         self._run = uuid4().hex
-        # Scrapy's scheduler forgets at a stop what it has no directory for; one of the user's own
-        # is told by this setting, which is scrapy-redis's.
         settings = crawler.settings
-        own = Scheduler not in load_object(settings["SCHEDULER"]).__mro__
-        self.keeps = bool(settings["JOBDIR"]) or (own and settings.getbool("SCHEDULER_PERSIST"))
+        self.keeps = bool(settings["JOBDIR"]) or _persists(settings)
 
     def watch(self) -> None:
         """Look at the engine from time to time for as long as fetches are under way."""

@@ -54,7 +54,7 @@ def check(crawler: Crawler) -> Report:
             if _has(thing, entry):
                 continue
             lost |= _behind(entry)
-            if not is_scrapys and entry.name != "active":
+            if not is_scrapys and entry.feature is not Feature.DOWNLOADER:
                 absent.add(entry.feature)
             elif entry.feature.without is None:
                 fatal.append(str(entry))
@@ -74,10 +74,12 @@ def _behind(entry: PrivateName) -> set[Place]:
         (Place.ENGINE, "_slot"): {Place.ENGINE_SLOT},
         (Place.ENGINE, "downloader"): {
             Place.DOWNLOADER,
+            Place.MIDDLEWARES,
             Place.MODULE,
             Place.SLOT,
             Place.HANDLERS,
         },
+        (Place.DOWNLOADER, "middleware"): {Place.MIDDLEWARES},
         (Place.DOWNLOADER, "slots"): {Place.MODULE, Place.SLOT},
         (Place.MODULE, "Slot"): {Place.SLOT},
         (Place.DOWNLOADER, "handlers"): {Place.HANDLERS},
@@ -90,6 +92,10 @@ _KINDS: dict[tuple[Place, str], type[Any]] = {
     (Place.DOWNLOADER, "slots"): dict,
     (Place.DOWNLOADER, "per_slot_settings"): dict,
     (Place.DOWNLOADER, "domain_concurrency"): int,
+    (Place.MIDDLEWARES, "methods"): dict,
+    (Place.SLOT, "active"): AbstractSet,
+    (Place.SLOT, "transferring"): AbstractSet,
+    (Place.SLOT, "concurrency"): int,
 }
 """What a name must stand for. A custom downloader may use it for something else."""
 
@@ -128,10 +134,24 @@ def _module(crawler: Crawler) -> _Found:
     return (sys.modules[cls.__module__], True) if is_scrapys else None
 
 
+def _middlewares(crawler: Crawler) -> _Found:
+    downloader: Any = crawler.engine.downloader
+    return downloader.middleware, isinstance(downloader, _scrapys_downloader())
+
+
 def _slot(crawler: Crawler) -> _Found:
-    """Return a slot that nothing uses, if the crawl has Scrapy's own."""
-    module = _module(crawler)
-    return (module[0].Slot(1, 0.0, 0.0), True) if module is not None else None
+    """Return a slot that nothing uses: Scrapy's own, or one of those that a custom class makes."""
+    downloader: Any = crawler.engine.downloader
+    if type(downloader)._get_slot is _scrapys_downloader()._get_slot:  # noqa: SLF001
+        module = _module(crawler)
+        return (module[0].Slot(1, 0.0, 0.0), True) if module is not None else None
+    probe = Request("http://robots.invalid/")
+    try:
+        key, slot = downloader._get_slot(probe)  # noqa: SLF001
+    except Exception:  # noqa: BLE001  # whatever it is, it is not what Scrapy has by this name
+        return object(), False
+    downloader.slots.pop(key, None)
+    return slot, False
 
 
 def _exchanges(crawler: Crawler) -> _Found:
@@ -155,6 +175,7 @@ _FINDERS: dict[Place, Callable[[Crawler], _Found]] = {
     Place.ENGINE: lambda crawler: (crawler.engine, True),
     Place.ENGINE_SLOT: lambda crawler: (crawler.engine._slot, True),  # noqa: SLF001
     Place.DOWNLOADER: _downloader,
+    Place.MIDDLEWARES: _middlewares,
     Place.MODULE: _module,
     Place.SLOT: _slot,
     Place.HANDLERS: _exchanges,

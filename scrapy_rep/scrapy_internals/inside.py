@@ -13,6 +13,7 @@ from scrapy_rep.scrapy_internals.engine import Engine
 from scrapy_rep.scrapy_internals.exchanges import Exchanges
 from scrapy_rep.scrapy_internals.listeners import Listeners
 from scrapy_rep.scrapy_internals.names import Feature
+from scrapy_rep.scrapy_internals.passage import Passage
 from scrapy_rep.scrapy_internals.proxies import Proxies
 from scrapy_rep.scrapy_internals.slots import DownloadSlots
 from scrapy_rep.scrapy_internals.switches import Switches
@@ -45,7 +46,8 @@ class ScrapyInternals:
         self._switches = Switches(lambda why: warn(_line(why)))
         self.engine = Engine(crawler, self._switches)
         self.capacity = Capacity(crawler, self._switches)
-        self.download_slots = DownloadSlots(crawler, self._switches)
+        self.passage = Passage(crawler, self._switches)
+        self.download_slots = DownloadSlots(crawler, self._switches, self.passage)
         self.exchanges = Exchanges(crawler, self._switches)
         self.listeners = Listeners(crawler, self._switches)
         self.proxies = Proxies(self._switches)

@@ -19,6 +19,7 @@ class Feature(Enum):
 
     ENGINE = ("engine", None)
     DOWNLOADER = ("downloader", None)
+    PASSAGE = ("passage", None)
     SLOTS = (
         "slots",
         "requests that waited may queue up in a slot, and the scheduler prefers slow sites",
@@ -50,6 +51,7 @@ class Place(Enum):
     ENGINE = "the engine"
     ENGINE_SLOT = "the slot of the engine"
     DOWNLOADER = "the downloader"
+    MIDDLEWARES = "the set of downloader middlewares"
     MODULE = "the module of the downloader"
     SLOT = "a downloader slot"
     HANDLERS = "the set of download handlers"
@@ -98,6 +100,14 @@ NAMES: tuple[PrivateName, ...] = (
     PrivateName(Place.DOWNLOADER, "slots", _DOWNLOADER, "slots", Feature.SLOTS),
     PrivateName(Place.DOWNLOADER, "_get_slot", _DOWNLOADER, "slots", Feature.SLOTS),
     PrivateName(Place.DOWNLOADER, "handlers", _DOWNLOADER, "exchanges", Feature.EXCHANGES),
+    PrivateName(Place.DOWNLOADER, "middleware", _DOWNLOADER, "passage", Feature.PASSAGE),
+    PrivateName(
+        Place.MIDDLEWARES,
+        "methods",
+        "scrapy.core.downloader.middleware.DownloaderMiddlewareManager",
+        "passage",
+        Feature.PASSAGE,
+    ),
     PrivateName(Place.MODULE, "Slot", "scrapy.core.downloader", "check", Feature.SLOTS),
     PrivateName(Place.SLOT, "active", _SLOT, "slots", Feature.SLOTS),
     PrivateName(Place.SLOT, "transferring", _SLOT, "slots", Feature.SLOTS),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.scrapy_internals.passage import Passage
     from scrapy_rep.scrapy_internals.switches import Switches
 
 
@@ -52,9 +53,10 @@ class DownloadSlot:
 class DownloadSlots:
     """The slots of a downloader; a custom one may have none."""
 
-    def __init__(self, crawler: Crawler, on: Switches):
+    def __init__(self, crawler: Crawler, on: Switches, passage: Passage):
         self._crawler = crawler
         self._on = on
+        self._passage = passage
 
     @property
     def exist(self) -> bool:
@@ -77,15 +79,22 @@ class DownloadSlots:
 
     def are_sending(self, but: AbstractSet[Request]) -> bool:
         """Return whether any slot downloads a request that is not one of ``but``."""
+        if not self.exist:
+            return bool(self._passage.sent - but)
         return any(slot.transferring - but for slot in self._slots.values())
 
-    def have(self, request: Request) -> bool:
-        """Return whether any slot has ``request``; it is not known if the downloader has none."""
-        return not self.exist or any(request in slot.active for slot in self._slots.values())
+    @property
+    def requests(self) -> AbstractSet[Request]:
+        """The requests in all slots, or those being downloaded if there are no slots."""
+        if not self.exist:
+            return self._passage.sent
+        return set().union(*(slot.active for slot in self._slots.values()))
 
     @property
     def count(self) -> int:
         """How many requests all slots have, those included that were entered."""
+        if not self.exist:
+            return len(self._passage.sent)
         return sum(len(slot.active) for slot in self._slots.values())
 
     @property

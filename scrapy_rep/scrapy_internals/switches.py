@@ -7,23 +7,22 @@ from collections.abc import Callable, Iterable
 from scrapy_rep.scrapy_internals.names import Feature
 
 
-class Switches:
-    """The features that are off; ``warn`` gets a line when one is switched off."""
+class Switches(set[Feature]):
+    """The features that are on; ``warn`` gets a line when one is switched off.
+
+    A set, because a request asks a dozen times whether a feature is on.
+    """
 
     def __init__(self, warn: Callable[[str], None]):
+        super().__init__(Feature)
         self._warn = warn
-        self._off: set[Feature] = set()
-
-    def __contains__(self, feature: Feature) -> bool:
-        """Return whether a feature is on."""
-        return feature not in self._off
 
     def lack(self, features: Iterable[Feature]) -> None:
         """Do without features that a custom component need not offer."""
-        self._off.update(features)
+        self.difference_update(features)
 
     def turn_off(self, feature: Feature, why: str) -> None:
         """Do without a feature from now on, and say so once."""
         if feature in self:
-            self._off.add(feature)
+            self.discard(feature)
             self._warn(f"{why}; {feature.without}")

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from scrapy_rep.stores.base import PREFIX, Store, StoreError
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import check_file
 from scrapy_rep.stores.sqlite_header import ForeignError
-from scrapy_rep.stores.stored import MONTH
+from scrapy_rep.stores.stored import MONTH, PREFIX
+from scrapy_rep.stores.turn import Turn
 from scrapy_rep.stores.uri import REDIS_SCHEMES, is_ambiguous, shown
 
-__all__ = ["Store", "StoreError", "check_store", "open_store"]
+__all__ = ["Store", "StoreError", "Turn", "check_store", "open_store"]
 
 FILE = "robots.db"
 """The file's name where a URI gives none."""

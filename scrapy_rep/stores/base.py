@@ -1,13 +1,16 @@
 """The contract of a store: where entries are kept between requests, crawls and workers.
 
 A custom store needs :meth:`Store.get` and :meth:`Store.put` and nothing else; whatever it leaves
-out has a default here. The cache calls a store from its event loop, so that neither may block for
-long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`, which must be
+out has a default here. A crawl calls both from its event loop, so neither may block for long: a
+``get`` that would have to wait returns a :class:`concurrent.futures.Future`, which must be
 completed within three seconds; a ``put`` queues.
 
-A store raises :class:`StoreError` and nothing else. The cache catches it around the call of each
-method, and from the Future of ``get`` or ``lease``. It treats a store that fails as empty. What it
-puts after that never costs what was kept, because a ``put`` merges.
+A store raises :class:`StoreError` and nothing else. A crawl catches it from each call and from the
+Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty. What it puts
+after that never costs what was kept, because a ``put`` merges.
+
+The methods from :meth:`Store.scan` on are for the operator of a store. They may block, and most of
+them are made of ``scan``, ``forget``, ``get`` and ``put``.
 """
 
 from __future__ import annotations
@@ -23,8 +26,10 @@ from typing import Any, ClassVar
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.plain import from_plain, to_plain
 from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry
+from scrapy_rep.stores.turn import Turn
 
 GET_PATIENCE = 10.0
 """Seconds for which the methods of an operator wait for a ``get``."""
@@ -32,16 +37,6 @@ GET_PATIENCE = 10.0
 FLUSH_AFTER = 500
 """Entries that are changed before an operator's method waits until they are written: fewer than any
 store queues."""
-
-PREFIX = "scrapy_rep"
-"""What the keys of a shared store begin with, unless ``REP_STORE_PREFIX`` says otherwise."""
-
-
-class StoreError(Exception):
-    """A store could not do what it was asked to; the crawl goes on as if it were empty.
-
-    The text is one line of printable ASCII without credentials.
-    """
 
 
 class Store(ABC):
@@ -112,7 +107,46 @@ class Store(ABC):
         Raises :class:`StoreError`.
         """
 
-    # For the operator of a store. These may block, and no crawl calls them.
+    # --- One pace for all workers. A turn is the right to make one request to a host.
+
+    keeps_pace: ClassVar[bool] = False
+    """Whether the store grants turns. If not, each worker keeps the pace of a host by itself."""
+
+    def take_turn(self, host: str, seconds: float, interval: float) -> Turn | Future[Turn]:
+        """Return a turn for one request to ``host``, or how long to wait before asking again.
+
+        The turn ends when its holder ends it, or after ``seconds``, at most 60, unless it is
+        renewed. The next one is granted ``interval`` seconds after that, or after the interval of
+        the worker that held it, whichever is longer. A store that has lost its memory, or is new,
+        waits for one interval before it grants a turn. All of that is one atomic step, and goes by
+        the clock of the store, not by that of a worker. Raises :class:`StoreError`, or the Future
+        does.
+        """
+        raise StoreError(f"{type(self).__name__} grants no turns")
+
+    def renew_turn(  # noqa: B027 (a default)
+        self, host: str, token: str, seconds: float
+    ) -> None:
+        """Have a turn end in ``seconds`` from now, if ``token`` still holds it.
+
+        Raises :class:`StoreError`.
+        """
+
+    def end_turn(  # noqa: B027 (a default)
+        self, host: str, token: str, interval: float
+    ) -> None:
+        """End a turn whose request has ended: the interval begins.
+
+        Does nothing if another worker holds a turn by now. If none does, the interval begins even
+        if ``token`` is empty or has lapsed, because a request to the host was made all the same.
+        Raises :class:`StoreError`.
+        """
+
+    def cancel_turn(self, host: str, token: str) -> None:  # noqa: B027 (a default)
+        """Give back a turn for which no request was made: the next one can be granted at once.
+
+        Raises :class:`StoreError`.
+        """
 
     def scan(self, start: str = "") -> Iterator[StoredEntry]:
         """Yield each authority whose name or host begins with ``start``, in no order.
@@ -136,7 +170,7 @@ class Store(ABC):
         raise self._cannot("leases")
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it. Raises :class:`StoreError`."""
+        """End the lease on ``authority``, whichever worker holds it. Raises :class:`StoreError`."""
         if type(self).lease is not Store.lease:
             raise self._cannot("break_lease")
 

@@ -1,4 +1,4 @@
-"""A circuit breaker: a server or a file that fails again and again is left alone for a while.
+"""A circuit breaker: a server or a file that keeps failing is left alone for a while.
 
 After a few failures in a row the breaker opens and refuses all attempts at once. After a pause it
 lets one attempt through. If that fails, the next pause begins; if it succeeds, the breaker closes.
@@ -6,8 +6,8 @@ With a short first pause, as for Redis, a restart or a failover costs a second. 
 so that a server that hangs costs two slow look-ups a minute, not one for each request.
 
 The breaker also counts the look-ups that failed or were refused during an outage, for the line in
-the log when it is over. It writes no log itself: :meth:`Breaker.failed` and
-:meth:`Breaker.succeeded` tell their caller when there is something to say.
+the log when it is over. It writes no log itself: :meth:`CircuitBreaker.failed` and
+:meth:`CircuitBreaker.succeeded` tell their caller when there is something to say.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 
 
-class Breaker:
+class CircuitBreaker:
     """Opens after ``failures`` failures in a row, for ``pause`` seconds.
 
     If ``first`` is given, the first pause takes that long, and each further one twice as long as

@@ -32,7 +32,7 @@ from struct import error as struct_error
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.protocol.policy import REFUSALS
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.stored import StoredEntry
 
 MAGIC = b"REP\x02"

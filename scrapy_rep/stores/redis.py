@@ -34,8 +34,8 @@ import redis
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
-from scrapy_rep.stores.base import PREFIX, Store, StoreError
-from scrapy_rep.stores.circuit_breaker import Breaker
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,
@@ -45,11 +45,13 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     refusal_of,
 )
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis_client import Client, Command, open_client
 from scrapy_rep.stores.redis_pool import RedisPool
 from scrapy_rep.stores.redis_scan import RedisScan
+from scrapy_rep.stores.redis_turns import RedisTurns
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
-from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry, useful_until
+from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry, useful_until
 
 PATIENCE = 1.0
 """Seconds within which a look-up is answered or has failed.
@@ -147,7 +149,7 @@ return 0
 _DELETE = "return redis.call('DEL', KEYS[1])"
 
 
-class RedisStore(Store):
+class RedisStore(RedisTurns, Store):
     """The entries on the server that ``uri`` names (:class:`scrapy_rep.stores.redis_uri.RedisUri`).
 
     ``keep`` is how many seconds a last good copy is of use. All keys begin with ``prefix``.
@@ -163,7 +165,7 @@ class RedisStore(Store):
         keep: float = MONTH,
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
-        breaker: Breaker | None = None,
+        breaker: CircuitBreaker | None = None,
     ) -> None:
         self._uri = RedisUri(uri)
         self._keep = keep
@@ -176,7 +178,7 @@ class RedisStore(Store):
         self._lock = Lock()
         connect = partial(open_client, self._uri.parts, STEP_PATIENCE)
         self._pool = RedisPool(
-            connect, self._uri.describe, breaker or Breaker(first=FIRST_PAUSE), self._say
+            connect, self._uri.describe, breaker or CircuitBreaker(first=FIRST_PAUSE), self._say
         )
 
     def __repr__(self) -> str:
@@ -250,7 +252,7 @@ class RedisStore(Store):
             yield from scan.leases(start)
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it. Raises ``StoreError``."""
+        """End the lease on ``authority``, whichever worker holds it. Raises ``StoreError``."""
         self._run(_DELETE, authority, self._lease_key(authority))
 
     @contextmanager

@@ -30,8 +30,8 @@ from typing import Any
 
 import redis
 
-from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.circuit_breaker import Breaker
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis_client import Client, Command
 
 THREADS = 2
@@ -47,7 +47,7 @@ BATCH = 64
 QUEUE_LIMIT = 10_000
 """Jobs that may be unanswered at one time."""
 
-BLAME = 0.5
+SLOW_AFTER = 0.5
 """Seconds that a thread must have waited for the server, before a late job is blamed on it."""
 
 CUT_AFTER = 5.0
@@ -113,7 +113,7 @@ class RedisPool:
         self,
         connect: Callable[[], Client],
         describe: Callable[[BaseException], str],
-        breaker: Breaker,
+        breaker: CircuitBreaker,
         say: Callable[[bool, str], None],
     ) -> None:
         self._connect = connect
@@ -338,7 +338,7 @@ class RedisPool:
     def _to_blame(self, now: float) -> bool:
         """Return True if the server is late, not a crawl that is short of processor time."""
         busy = [worker.busy_since for worker in self._workers]
-        return any(since is not None and now > since + BLAME for since in busy)
+        return any(since is not None and now > since + SLOW_AFTER for since in busy)
 
 
 def _is_lost(reply: Any) -> bool:

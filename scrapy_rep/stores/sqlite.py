@@ -23,15 +23,17 @@ from pathlib import Path
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import PREFIX, Store, StoreError
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_batch import Batch
 from scrapy_rep.stores.sqlite_file import START_PATIENCE, Database
 from scrapy_rep.stores.sqlite_header import ForeignError
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_tidying import Tidier
 from scrapy_rep.stores.sqlite_transaction import DamagedError
+from scrapy_rep.stores.sqlite_turns import SqliteTurns
 from scrapy_rep.stores.sqlite_writer import Writer
-from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry
+from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry
 
 SLOW_READ = 0.0005
 """Seconds after which a look-up counts as slow: it read from the disk, not from a cache."""
@@ -40,11 +42,12 @@ QUICK_READS = 200
 """Quick look-ups in a row after which the caller's thread reads again."""
 
 
-class SqliteStore(Store):
+class SqliteStore(SqliteTurns, Store):
     """The entries in the file ``path``, of about ``limit`` octets at most.
 
     Keys begin with ``prefix``; ``keep`` is how many seconds a good copy is of use. Entries are
-    dated by ``clock``, leases by ``machine_clock``, which the processes of a machine share.
+    dated by ``clock``, leases by ``machine_clock`` and turns by ``turn_clock``, which the processes
+    of a machine share.
 
     Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_header`). A file
     that cannot be opened makes each call raise ``StoreError``, and is tried again with each batch.
@@ -62,8 +65,11 @@ class SqliteStore(Store):
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
         machine_clock: Callable[[], float] = time.time,
+        turn_clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
+        self._turn_clock = turn_clock
+        self._prefix = prefix
         self._machine_clock = machine_clock
         self._keep = keep
         # Its log, and damaged files, lie beside the file itself, not beside a link to it.
@@ -170,7 +176,7 @@ class SqliteStore(Store):
         return self._tables.leases(self._database.rows, start, self._machine_clock())
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it. Raises ``StoreError``."""
+        """End the lease on ``authority``, whichever worker holds it. Raises ``StoreError``."""
         self._check()
         self._writer.break_lease(authority)
 

@@ -9,9 +9,10 @@ from itertools import islice
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry, merge
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_transaction import Transaction
+from scrapy_rep.stores.sqlite_turns import TurnQueue
 
 PUTS_AT_ONCE = 256
 """Authorities that are written in one transaction, so that no process holds the lock for long."""
@@ -31,6 +32,7 @@ class Batch:
     released: list[tuple[Authority, str]] = field(default_factory=list)
     broken: set[Authority] = field(default_factory=set)
     leases: list[tuple[Authority, float, Future[str | None]]] = field(default_factory=list)
+    turns: TurnQueue = field(default_factory=TurnQueue)
     octets: int = 0
 
     def __bool__(self) -> bool:
@@ -41,6 +43,7 @@ class Batch:
             or self.released
             or self.broken
             or self.leases
+            or self.turns
         )
 
     def put(self, authority: Authority, entry: Entry, crawler: str, now: float) -> None:
@@ -90,6 +93,7 @@ class Batch:
         self.released += newer.released
         self.broken |= newer.broken
         self.leases += newer.leases
+        self.turns.add(newer.turns)
 
     def copy_of(self, authority: Authority) -> Batch:
         """Return what is queued for ``authority``, as a copy that writing does not change."""
@@ -125,7 +129,9 @@ class Batch:
                 for authority in self.broken:
                     tables.break_lease(transaction, authority)
             tokens = self._lease(transaction, tables, clock)
+            turns = self.turns.write(transaction)
         self._written(chunk, tokens, last)
+        self.turns.answer(turns)
         return fault
 
     def _lease(self, transaction: Transaction, tables: Tables, clock: float) -> list[str | None]:
@@ -148,7 +154,8 @@ class Batch:
         self.leases.clear()
 
     def give_up_leases(self, error: StoreError) -> None:
-        """Fail the leases with ``error``, because a crawl does not wait for a lock."""
+        """Fail the leases and turns with ``error``, because a crawl does not wait for a lock."""
+        self.turns.give_up(error)
         self.renewed.clear()  # written later, they would extend leases that have ended
         for _, _, future in self.leases:
             with suppress(InvalidStateError):

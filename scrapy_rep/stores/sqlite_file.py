@@ -25,9 +25,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_header import APPLICATION, VERSION, ForeignError, check_owner
-from scrapy_rep.stores.sqlite_tables import TABLES
+from scrapy_rep.stores.sqlite_schema import TABLES
 from scrapy_rep.stores.sqlite_transaction import TROUBLES, DamagedError, Transaction, trouble_of
 
 logger = logging.getLogger(__name__)
@@ -300,7 +300,8 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 def _is_prepared(writer: sqlite3.Connection) -> bool:
     names = {name for (name,) in writer.execute("SELECT name FROM sqlite_master")}
-    return {b"parts", b"parts_until", b"fetch_leases", b"entries", b"entries_dated"} <= names
+    ours = {b"parts", b"parts_until", b"fetch_leases", b"entries", b"entries_dated"}
+    return ours | {b"host_turns", b"host_turns_until", b"turn_memory"} <= names
 
 
 def _switch_to_wal(writer: sqlite3.Connection, patience: float) -> None:

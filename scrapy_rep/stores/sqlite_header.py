@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from struct import Struct
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 
 APPLICATION = 0x52455031
 """Marks a SQLite file as ours (``PRAGMA application_id``)."""

@@ -21,7 +21,6 @@ from typing import Any
 
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import Entry, merge
-from scrapy_rep.stores.base import PREFIX, StoreError
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,
@@ -31,9 +30,11 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     refusal_of,
 )
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_transaction import Transaction
 from scrapy_rep.stores.stored import (
     KEEP_CONCLUSIONS,
+    PREFIX,
     Lease,
     StoredEntry,
     beginnings,
@@ -48,19 +49,6 @@ CLOCK_STEP = 1.0
 
 TIDY_STEP = 64
 """Rows that are deleted in one transaction, in 1 ms from a cache, 15 ms from a disk."""
-
-TABLES = (
-    "CREATE TABLE IF NOT EXISTS parts (prefix TEXT NOT NULL, authority TEXT NOT NULL,"
-    " part TEXT NOT NULL, until REAL NOT NULL, octets BLOB NOT NULL,"
-    " PRIMARY KEY (prefix, authority, part))",
-    "CREATE INDEX IF NOT EXISTS parts_until ON parts (until)",
-    "CREATE TABLE IF NOT EXISTS fetch_leases (prefix TEXT NOT NULL, authority TEXT NOT NULL,"
-    " token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL,"
-    " PRIMARY KEY (prefix, authority)) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS entries (authority TEXT PRIMARY KEY, dated REAL NOT NULL,"
-    " octets BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX IF NOT EXISTS entries_dated ON entries (dated)",
-)
 
 _READ = (
     "SELECT part, octets FROM parts"
@@ -231,7 +219,7 @@ class Tables:
                 yield Lease(authority, _text(token), float(seconds))
 
     def break_lease(self, write: Transaction, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it."""
+        """End the lease on ``authority``, even if another worker holds it."""
         write.run(_BREAK, self._prefix, str(authority))
 
     def expire(self, write: Transaction, now: float) -> int:

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_file import Database
 from scrapy_rep.stores.sqlite_tables import TIDY_STEP, Tables
 

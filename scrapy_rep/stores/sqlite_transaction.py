@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import suppress
 from typing import Any
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 
 # The texts of errors that say nothing about the file's content; Python 3.10 has no codes.
 _CIRCUMSTANCES = (

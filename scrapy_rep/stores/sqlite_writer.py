@@ -18,13 +18,14 @@ from concurrent.futures import Future
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.circuit_breaker import Breaker
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_batch import Batch
 from scrapy_rep.stores.sqlite_file import Database
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_tidying import Tidier
 from scrapy_rep.stores.sqlite_transaction import DamagedError
+from scrapy_rep.stores.sqlite_turns import TurnStep
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ class Writer:
         self._damage: DamagedError | None = None
         self._fault: StoreError | None = None  # an entry that is lost
         self._trouble: StoreError | None = None  # what kept the last batch from being written
-        self._breaker = Breaker(FAILURES, RETRY_DELAY)
+        self._breaker = CircuitBreaker(FAILURES, RETRY_DELAY)
         self._given_up_at: float | None = None
         self._dropped = 0
         self._wake = threading.Condition()
@@ -125,8 +126,16 @@ class Writer:
             self._note()
             self._queue.released.append((authority, token))
 
+    def turn(self, step: TurnStep) -> None:
+        """Take, renew or end a turn, soon. Raises ``StoreError`` while nothing can be written."""
+        with self._wake:
+            if self._breaker.open:
+                raise StoreError(str(self._trouble))
+            self._note(hurry=True)
+            self._queue.turns.append(step)
+
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whoever holds it."""
+        """End the lease on ``authority``, even if another worker holds it."""
         with self._wake:
             self._note()
             self._queue.broken.add(authority)

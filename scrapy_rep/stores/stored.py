@@ -1,7 +1,7 @@
 """What a store holds, as its operator sees it: entries with the refusals of all crawlers, leases.
 
-A crawl asks a store for one entry at a time, and sees its own refusal alone. Whoever looks after a
-store wants to see everything: :class:`StoredEntry` and :class:`Lease` are what
+A crawl asks a store for one entry at a time, and sees its own refusal alone. An operator
+wants to see everything: :class:`StoredEntry` and :class:`Lease` are what
 :meth:`scrapy_rep.stores.base.Store.scan` and :meth:`~scrapy_rep.stores.base.Store.leases` yield.
 """
 
@@ -13,6 +13,9 @@ from dataclasses import dataclass, field, replace
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure, date_of
 from scrapy_rep.protocol.policy import EXPIRED_NOW, Policy, State, state_of
+
+PREFIX = "scrapy_rep"
+"""What the keys of a shared store begin with, unless ``REP_STORE_PREFIX`` says otherwise."""
 
 MONTH = 30 * 86_400.0
 """Seconds for which a last good copy is worth keeping (RFC 9309 section 2.4 leaves it open)."""

@@ -21,7 +21,7 @@ from scrapy.utils.reactor import install_reactor
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Success
-from scrapy_rep.protocol.policy import learn
+from scrapy_rep.protocol.policy import learn, standing
 
 ROUNDS = 15
 CALLS = 4_000
@@ -71,7 +71,10 @@ def _ours(crawler: Crawler, body: bytes) -> RepDownloaderMiddleware:
     assert authority is not None
     cache = gate._cache
     entry = learn(None, Success(body), time.time(), cache._policy)
-    cache._admit(authority, cache._known_by(authority, entry))
+    now = time.time()
+    cache._admit(
+        authority, cache._cached(authority, entry, standing(entry, now, cache._policy), now)
+    )
     return gate
 
 

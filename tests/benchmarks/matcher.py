@@ -1,6 +1,6 @@
 """Compares the matcher with its peers, interleaved in one process.
 
-    python -m tests.benchmarks.matcher [--files 400] [--rst FILE] [--plot FILE]
+    python -m tests.benchmarks.matcher [--files 400] [--csv FILE]
 
 "First" is parse plus the first verdict, "warm" one later verdict, in microseconds; memory is what
 one parsed file with one compiled crawler holds, in KB. Peers that are not installed are left out.
@@ -9,6 +9,7 @@ one parsed file with one compiled crawler holds, in KB. Peers that are not insta
 from __future__ import annotations
 
 import argparse
+import csv
 import gc
 import random
 import statistics
@@ -241,41 +242,21 @@ def shown(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def table(found: list[Row], names: list[str]) -> str:
-    """A reStructuredText table, with the ratio of Protego's figure to ours."""
-    lines = [".. list-table::", "   :header-rows: 1", "", "   * - input"]
-    lines += [f"     - {name}" for name in (*names, "protego / scrapy_rep")]
+def table(found: list[Row], names: list[str]) -> list[list[str]]:
+    """The rows of a table, with the ratio of Protego's figure to ours."""
+    rows = [["input", *names, "protego / scrapy_rep"]]
     for row in found:
-        lines.append(f"   * - {row.title}, {row.unit}")
-        lines += [f"     - {shown(row.figures.get(name))}" for name in names]
+        figures = [shown(row.figures.get(name)).replace(",", "") for name in names]
         ratio = row.figures.get("protego", 0) / row.figures["scrapy_rep"]
-        lines.append(f"     - {ratio:.1f}x" if ratio else "     -")
-    return "\n".join(lines) + "\n"
-
-
-def plot(found: list[Row], names: list[str], target: Path) -> None:
-    """A bar for each contender and line, on a logarithmic scale."""
-    pyplot = import_module("matplotlib.pyplot")
-    wanted = [row for row in found if row.unit == "us" and len(row.figures) > 3]
-    figure, axes = pyplot.subplots(figsize=(9, 0.55 * len(wanted) + 1.5), layout="constrained")
-    height = 0.8 / len(names)
-    for at, name in enumerate(names):
-        places = [number + at * height for number in range(len(wanted))]
-        axes.barh(places, [row.figures.get(name, 0) for row in wanted], height, label=name)
-    axes.set_yticks([number + 0.4 for number in range(len(wanted))], [row.title for row in wanted])
-    axes.set_xscale("log")
-    axes.set_xlabel("microseconds, less is better")
-    axes.invert_yaxis()
-    axes.legend(fontsize="small")
-    figure.savefig(target)
+        rows.append([f"{row.title}, {row.unit}", *figures, f"{ratio:.1f}x" if ratio else ""])
+    return rows
 
 
 def main() -> None:
     """Measures, prints, and writes what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=400)
-    parser.add_argument("--rst", type=Path)
-    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
     names = contenders()
     found = []
@@ -284,10 +265,9 @@ def main() -> None:
         figures = "  ".join(f"{name} {shown(value)}" for name, value in row.figures.items())
         ratio = row.figures.get("protego", 0) / row.figures["scrapy_rep"]
         print(f"{row.title:44} {ratio:7.1f}x   {figures}", flush=True)
-    if options.rst:
-        options.rst.write_text(table(found, [*names]), encoding="utf-8")
-    if options.plot:
-        plot(found, [*names], options.plot)
+    if options.csv:
+        with options.csv.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(table(found, [*names]))
 
 
 if __name__ == "__main__":

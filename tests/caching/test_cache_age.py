@@ -9,6 +9,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.caching.context import Miss
 from scrapy_rep.protocol.outcome import Cause, NotModified, Success, Unreachable
 from scrapy_rep.protocol.policy import Decision, Policy
 from tests.crawl.leftovers import turn
@@ -31,7 +32,7 @@ async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
     assert bench.cache.resident(HERE, bench.clock()) is None
     for _ in range(100):
         known = bench.cache.consult(HERE, None)
-        assert known is not None
+        assert not isinstance(known, Miss)
         assert known.robots is old.robots
         await turn()
     assert bench.fetches == 2
@@ -51,7 +52,7 @@ async def test_expired_rules_are_not_followed_but_waited_for() -> None:
     bench = Bench(RULES, gate)
     await ask(bench)
     bench.clock.now += DAY
-    assert bench.cache.consult(HERE, None) is None
+    assert isinstance(bench.cache.consult(HERE, None), Miss)
     asking = [ask(bench) for _ in range(50)]
     await settle()
     assert bench.fetches == 2

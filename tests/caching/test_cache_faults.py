@@ -10,6 +10,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
+from scrapy_rep.caching.context import Miss
 from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.protocol.policy import Decision, Policy
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -60,7 +61,7 @@ async def test_what_was_evicted_comes_back_without_a_fetch(heard: bool) -> None:
     for number in range(100):
         await ask(bench, number)
     assert authority(1) not in [who for who, _ in bench.cache.entries()]
-    assert (bench.cache.consult(authority(1), None) is None) is heard
+    assert isinstance(bench.cache.consult(authority(1), None), Miss) is heard
     assert (await ask(bench, 1)).decision is Decision.FOLLOW
     assert bench.fetches == 100
     assert len(told) == 100 + heard
@@ -73,14 +74,14 @@ async def test_what_came_back_and_was_dropped_meanwhile_is_kept_again() -> None:
     await ask(bench, 0)
     for number in range(1, 8):
         await ask(bench, number)
-    assert bench.cache.consult(HERE, None) is not None
+    assert not isinstance(bench.cache.consult(HERE, None), Miss)
     for number in range(8, 40):
         await ask(bench, number)
-        assert bench.cache.consult(HERE, None) is not None
+        assert not isinstance(bench.cache.consult(HERE, None), Miss)
     for number in range(40, 48):
         await ask(bench, number)
     assert HERE not in [who for who, _ in bench.cache.entries()]
-    assert bench.cache.consult(HERE, None) is not None
+    assert not isinstance(bench.cache.consult(HERE, None), Miss)
     assert bench.fetches == 48
 
 

@@ -102,6 +102,17 @@ def test_rules_from_a_file_need_no_network(robots_txt: Path) -> None:
     assert (other["verdict"], other["reason"]) == ("allowed", "no robots.txt governs this scheme")
 
 
+def test_usage_preferences_are_shown(robots_txt: Path) -> None:
+    """For a page that may be fetched, by purpose."""
+    text = "User-agent: *\nContent-Usage: train-ai=n, search=y\nDisallow: /private\n"
+    robots_txt.write_text(text)
+    words = ("--robots-txt", robots_txt, "https://e.invalid/a", "https://e.invalid/private")
+    [one, other] = rows(*words)
+    assert one["preferences"] == {"train-ai": "disallowed", "search": "allowed"}
+    assert other["preferences"] is None
+    assert "train-ai disallowed, search allowed" in robots("check", *words).out
+
+
 def test_agents_are_tokens_in_order_of_preference(robots_txt: Path) -> None:
     """The first that has a group counts."""
     words = ("--agent", "unknown", "--agent", "mybot", "https://e.invalid/search")

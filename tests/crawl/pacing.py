@@ -15,7 +15,7 @@ from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.awaiting import pause
+from scrapy_rep.awaiting import sleep
 from tests.crawl.spiders import Plan, RequestsSpider
 from tests.site import Authority
 
@@ -54,8 +54,8 @@ class BurstsSpider(RequestsSpider):
             for plan in burst:
                 yield self.request(**({"url": plan} if isinstance(plan, str) else plan))
             while len(self.endings) < len(self.made):
-                await pause(0.02)
-            await pause(idle)
+                await sleep(0.02)
+            await sleep(idle)
         collecting.stop()
 
     def collect(self) -> None:

@@ -64,7 +64,7 @@ async def test_what_a_request_ends_in_keeps_no_rules_alive(site: Site) -> None:
         assert problem.exception is not None
         frames = [frame for frame, _ in traceback.walk_tb(problem.exception.__traceback__)]
         kept = {type(value).__name__ for frame in frames for value in frame.f_locals.values()}
-        assert not kept & {"Known", "RobotsTxt", "Gate"}, kept
+        assert not kept & {"CachedRules", "RobotsTxt", "Gate"}, kept
 
 
 @ensureDeferred

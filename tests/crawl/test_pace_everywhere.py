@@ -19,7 +19,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 
-from scrapy_rep.awaiting import pause
+from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
@@ -159,7 +159,7 @@ class LimboMiddleware:
     async def process_request(self, request: Request) -> None:
         """A second goes by."""
         if request.url.endswith("/limbo"):
-            await pause(1.0)
+            await sleep(1.0)
             raise IgnoreRequest
 
 
@@ -183,7 +183,7 @@ class LateMiddleware:
     async def process_request(self, request: Request) -> None:
         """The request gets to the gate later."""
         if "/late" in request.url:
-            await pause(0.5)
+            await sleep(0.5)
 
 
 @ensureDeferred
@@ -203,7 +203,7 @@ class SlowMiddleware:
     async def process_request(self, request: Request) -> None:
         """The page goes on later."""
         if "/page" in request.url:
-            await pause(1.5)
+            await sleep(1.5)
 
 
 @ensureDeferred
@@ -224,7 +224,7 @@ class BusyMiddleware:
         """The loop is busy between two turns."""
         if "/page" in request.url:
             call_later(0, time.sleep, 1.2)
-            await pause(0.001)
+            await sleep(0.001)
 
 
 @ensureDeferred

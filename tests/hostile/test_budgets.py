@@ -211,6 +211,7 @@ def test_a_pace_among_blank_lines_is_read_in_no_time(name: str, profile: str) ->
     assert quickest(paces) < PACE * ROOM * calibration()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 def test_any_body_is_held_in_little_memory(name: str) -> None:
     """RFC 9309 section 3: at most 32 octets for each octet of the body, and 15 MB in all."""
@@ -278,7 +279,8 @@ def test_crawlers_with_the_same_rules_share_them() -> None:
     assert held / 4 <= robots.size <= 4 * held
 
 
-@pytest.mark.parametrize("pattern", ["/p%d", pytest.param("/*p%dx", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", ["/p%d", "/*p%dx"])
 def test_crawlers_that_share_a_large_group_hold_it_once(pattern: str) -> None:
     """RFC 9309 section 2.2.1: 60 of 64 crawlers have a group each, and 20,000 rules in common."""
     names = [f"bot{number}" for number in range(64)]
@@ -307,6 +309,7 @@ def test_crawlers_that_share_a_large_group_hold_it_once(pattern: str) -> None:
     assert held / 1.5 <= robots.size <= 1.5 * held
 
 
+@pytest.mark.slow
 def test_crawlers_without_rules_in_common_are_not_all_kept() -> None:
     """RFC 9309 section 3: groups that are shared in ever other ways are held within a bound."""
     names = [f"bot{number}" for number in range(60)]

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from scrapy_rep.matching.escapes import as_written, patterns_within
-from scrapy_rep.matching.normal_form import without_dots
+from scrapy_rep.matching.escapes import as_written, patterns_within_escapes
+from scrapy_rep.matching.normal_form import without_dot_segments
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -157,7 +157,7 @@ def test_only_rules_that_may_match_within_an_escape_are_read_so() -> None:
     """All others match a URI as it is written only where they match its normal form."""
     given = ["/a", "/a*b", "/%41", "/*.php$", "/*2F", "/a%", "/*%4*x", "/*%a$", "/*f00"]
     found = {"/*2F": "/*2F", "/a%": "/a%", "/*%4*x": "/*%4*x", "/*%A$": "/*%a$"}
-    assert patterns_within(given) == found
+    assert patterns_within_escapes(given) == found
     assert as_written("/%7ea b?c=%2f%", RFC) == "/%7Ea%20b?c=%2F%25"
 
 
@@ -187,14 +187,14 @@ NO_DOTS = ["/", "/a", "/.well-known/x", "/a/...", "/a/..b/c", "/a/b..", "/?/../x
 @pytest.mark.parametrize(("path", "plain"), DOTS)
 def test_dot_segments_are_removed(path: str, plain: str) -> None:
     """RFC 3986 sections 5.2.4 and 6.2.2.3."""
-    assert without_dots(path) == plain
+    assert without_dot_segments(path) == plain
     assert oracle.without_dots(path.encode()) == plain.encode()
 
 
 @pytest.mark.parametrize("path", NO_DOTS)
 def test_what_is_no_dot_segment_stays(path: str) -> None:
     """RFC 3986 section 3.3: only the complete segments ``.`` and ``..`` are."""
-    assert without_dots(path) == path
+    assert without_dot_segments(path) == path
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from scrapy_rep.protocol.outcome import (
 from scrapy_rep.protocol.policy import (
     DECISIONS,
     EXPIRED_NOW,
-    LESSONS,
+    TRANSITIONS,
     Decision,
     Fetch,
     Policy,
@@ -27,11 +27,11 @@ from scrapy_rep.protocol.policy import (
     confirmable,
     decide,
     expires_at,
-    good_until,
     in_force,
     learn,
     refresh_at,
     retry_at,
+    standing,
     state_of,
 )
 
@@ -62,9 +62,9 @@ def due(entry: Entry | None) -> float:
 
 
 def test_the_tables_are_total() -> None:
-    """Every state has a decision, every outcome a lesson: no failure falls through."""
+    """Every state has a decision, every outcome a transition: no failure falls through."""
     assert set(DECISIONS) == set(State)
-    assert set(LESSONS) == {Success, NotModified, Unavailable, Unreachable}
+    assert set(TRANSITIONS) == {Success, NotModified, Unavailable, Unreachable}
 
 
 def test_unknown_waits_for_a_fetch() -> None:
@@ -318,7 +318,7 @@ def _walk(rng: random.Random, steps: int) -> None:
             answer, failure = in_force(entry, now, POLICY)
             assert failure is not None or (answer and now - answer.fetched_at <= DAY)
         if entry is not None and action.fetch is Fetch.NO:
-            assert good_until(entry, now, POLICY) > now
+            assert standing(entry, now, POLICY).until > now
         if action.fetch is Fetch.NO:
             continue
         assert last_fetch is None or abs(now - last_fetch) >= 60

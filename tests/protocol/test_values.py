@@ -270,19 +270,24 @@ def test_threads_may_ask_for_crawlers_that_share_a_large_group() -> None:
 
 
 def held_by(body: bytes, work: Callable[[RobotsTxt], object]) -> tuple[int, int]:
-    """The size that a robots.txt says it has after some work, and the truth."""
+    """The size that a robots.txt says it has after some work, and the truth.
+
+    Other threads of the test run allocate memory too, so the least of three measurements counts.
+    """
     warm = RobotsTxt.parse(body)
     work(warm)
     del warm
-    gc.collect()
-    tracemalloc.start()
-    mine = bytes(bytearray(body))
-    robots = RobotsTxt.parse(mine)
-    work(robots)
-    gc.collect()
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    return robots.size, held
+    held = []
+    for _ in range(3):
+        gc.collect()
+        tracemalloc.start()
+        mine = bytes(bytearray(body))
+        robots = RobotsTxt.parse(mine)
+        work(robots)
+        gc.collect()
+        held.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+    return robots.size, min(held)
 
 
 def asked_by_one(robots: RobotsTxt) -> None:

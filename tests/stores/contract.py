@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
-from scrapy_rep.stores.base import Store, StoreError
+from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.codec import MAX_INFLATED
+from scrapy_rep.stores.error import StoreError
 from tests.stores.operators import OperatorsContract
 from tests.stores.samples import (
     NOW,

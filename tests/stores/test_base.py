@@ -7,7 +7,8 @@ import pytest
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.protocol.policy import Policy, State
-from scrapy_rep.stores.base import Store, StoreError
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.error import StoreError
 from tests.stores.samples import NOW, authority, entry, gone
 
 POLICY = Policy()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from scrapy_rep.stores.circuit_breaker import Breaker
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 
 
-def failing(moment: list[float]) -> Breaker:
+def failing(moment: list[float]) -> CircuitBreaker:
     """A breaker that is open since the moment."""
-    breaker = Breaker(first=1.0, clock=lambda: moment[0])
+    breaker = CircuitBreaker(first=1.0, clock=lambda: moment[0])
     assert [breaker.failed() for _ in range(3)] == [False, False, True]
     return breaker
 
@@ -15,7 +15,7 @@ def failing(moment: list[float]) -> Breaker:
 def test_three_failures_in_a_row_open_it() -> None:
     """Two failures and a success do nothing; three refuse all attempts for a second."""
     moment = [100.0]
-    breaker = Breaker(first=1.0, clock=lambda: moment[0])
+    breaker = CircuitBreaker(first=1.0, clock=lambda: moment[0])
     for _ in range(10):
         assert not breaker.failed()
         assert not breaker.failed()
@@ -73,7 +73,7 @@ def test_an_attempt_of_which_nothing_is_heard_holds_it_open_for_a_pause() -> Non
 def test_it_counts_the_lookups_of_an_outage() -> None:
     """Those that failed and those that were refused count once each; nothing else does."""
     moment = [100.0]
-    breaker = Breaker(first=1.0, clock=lambda: moment[0])
+    breaker = CircuitBreaker(first=1.0, clock=lambda: moment[0])
     breaker.failed(5)
     breaker.succeeded()  # no outage: two more would have opened it
     for lookups in (2, 0, 1):
@@ -86,7 +86,7 @@ def test_it_counts_the_lookups_of_an_outage() -> None:
 def test_without_a_first_pause_all_are_as_long() -> None:
     """Half a minute, or what its maker says."""
     moment = [100.0]
-    breaker = Breaker(2, 5.0, clock=lambda: moment[0])
+    breaker = CircuitBreaker(2, 5.0, clock=lambda: moment[0])
     assert [breaker.failed() for _ in range(2)] == [False, True]
     for _ in range(3):
         moment[0] += 4.9

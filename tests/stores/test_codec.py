@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.stores import codec
-from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.codec import (
     MAX_INFLATED,
     decode_answer,
@@ -27,6 +26,7 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     part_key,
 )
+from scrapy_rep.stores.error import StoreError
 from tests.stores.samples import authority, entry, failure, full_entry, gone, refused
 
 KEY = part_key(authority(), codec.ANSWER)

@@ -14,9 +14,10 @@ import pytest
 import redis
 
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.codec import decode_v1
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.redis_client import ClusterClient, open_client
 from scrapy_rep.stores.redis_uri import RedisUri
 from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH
 from tests.stores.contract import SharedStoreContract, now
@@ -35,6 +36,7 @@ from tests.stores.samples import (
 from tests.stores.servers import DistantServer, RedisServer, free_port
 from tests.stores.test_codec import V1_FULL
 from tests.stores.tls import write_certificate
+from tests.stores.turn_contract import TurnContract
 
 
 @pytest.fixture
@@ -49,12 +51,25 @@ def client(redis_server: RedisServer) -> Iterator[Any]:
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked of a sound server here is no matter of time, however busy the machine."""
     monkeypatch.setattr("scrapy_rep.stores.redis.PATIENCE", 10.0)
+    monkeypatch.setattr("scrapy_rep.stores.redis_turns.TURN_PATIENCE", 10.0)
 
 
 Clock = Callable[[], float]
 
 
-class TestRedisStore(SharedStoreContract):
+def flush(uri: str) -> None:
+    """All keys are gone, on all servers that are meant."""
+    client = open_client(RedisUri(uri).parts, 10.0)
+    try:
+        if isinstance(client, ClusterClient):
+            client._client.flushall(target_nodes="primaries")
+        else:
+            client._client.flushall()
+    finally:
+        client.close()
+
+
+class TestRedisStore(SharedStoreContract, TurnContract):
     """The Redis store keeps the contract."""
 
     @pytest.fixture
@@ -65,6 +80,10 @@ class TestRedisStore(SharedStoreContract):
     def make(self, place: Any, clock: Clock = now) -> RedisStore:
         """A store at that URI."""
         return RedisStore(place, clock=clock)
+
+    def lose_memory(self, place: Any) -> None:
+        """Somebody flushes the server."""
+        flush(place)
 
 
 class TestRedisStoreOverASocket(TestRedisStore):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis import PATIENCE, RedisStore
 from tests.stores.contract import now
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment

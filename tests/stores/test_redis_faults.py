@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.circuit_breaker import Breaker
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis import PATIENCE, RedisStore
 from scrapy_rep.stores.redis_pool import THREADS
 from tests.stores.contract import now
@@ -110,7 +110,7 @@ def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
     """Of 50 look-ups three wait; the others are refused at once, until the pause is over."""
     moment = [0.0]
     with ScriptedServer(saying(silent)) as server:
-        store = RedisStore(server.uri, breaker=Breaker(clock=lambda: moment[0]))
+        store = RedisStore(server.uri, breaker=CircuitBreaker(clock=lambda: moment[0]))
         waits = [ask(store)[1] for _ in range(50)]
         # One more where the machine, not the server, was late to begin with.
         assert sum(wait > 0.5 for wait in waits) in (3, 4)
@@ -137,7 +137,7 @@ def test_a_server_that_mends_is_found_out_and_both_are_logged(
     with ScriptedServer(handle) as server:
         uri = server.uri.replace("//", "//us3r:s3cret@") + "?password=s3cret"
         with caplog.at_level("INFO", "scrapy_rep"):
-            store = RedisStore(uri, breaker=Breaker(clock=lambda: moment[0]))
+            store = RedisStore(uri, breaker=CircuitBreaker(clock=lambda: moment[0]))
             assert [ask(store)[0] for _ in range(5)] == [None] * 5
             with suppress(StoreError):
                 store.put(authority(), entry())

@@ -11,20 +11,26 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import QUICK_READS, SqliteStore
 from scrapy_rep.stores.sqlite_transaction import DamagedError
 from scrapy_rep.stores.sqlite_writer import QUEUE_LIMIT
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.samples import authority, entry, listed, told
+from tests.stores.turn_contract import TurnContract
 
 
-class TestSqliteStore(SharedStoreContract):
+class TestSqliteStore(SharedStoreContract, TurnContract):
     """The SQLite store keeps the contract."""
 
     def make(self, place: Any, clock: Callable[[], float] = now) -> SqliteStore:
         """A store in a file of the test's own directory."""
         return SqliteStore(place / "deep" / "robots.db", clock=clock)
+
+    def lose_memory(self, place: Any) -> None:
+        """Somebody deletes the file."""
+        for path in (place / "deep").iterdir():
+            path.unlink()
 
 
 def test_a_slow_disk_holds_up_one_look_up_in_two_hundred(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.protocol.policy import Entry
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
 from tests.stores.obstacles import no_file_beyond, read_only_directory

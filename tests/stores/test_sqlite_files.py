@@ -18,7 +18,7 @@ import pytest
 
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores import open_store
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_header import APPLICATION, check_owner
 from tests.stores.contract import now

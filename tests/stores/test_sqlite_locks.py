@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.stores.base import PREFIX, StoreError
+from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_tables import LONGEST_LEASE
+from scrapy_rep.stores.stored import PREFIX
 from tests.stores.contract import now
 from tests.stores.samples import NOW, authority, entry, failure, listed, told
 from tests.timed import timed

@@ -77,8 +77,3 @@ class SharedSpider(ReportingSpider):
         self.idle_since = self.idle_since or now
         if now < self.idle_since + PATIENCE:
             raise DontCloseSpider
-
-    def status_of(self, origin: str) -> str:
-        """A robots.txt that another worker fetched came from the store."""
-        fetched = f"{origin}/robots.txt" in self.answers
-        return super().status_of(origin) if fetched else "stored"

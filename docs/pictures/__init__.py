@@ -1,0 +1,1 @@
+"""The drawings of the documentation, and the program that makes them."""

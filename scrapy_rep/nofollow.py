@@ -1,0 +1,39 @@
+"""The mark of a request that the page it was found on asks not to follow.
+
+The spider middleware marks the request, and the gate refuses it. So it ends as any forbidden
+request does: its errback is called, and it is counted. A marked request has ``dont_filter``: the
+duplicate filter neither drops it nor remembers it, and the same URL found on another page is
+requested. The mark is text, which every queue on disk can keep.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+_MARK = "_scrapy_rep_nofollow"
+"""The meta key; Scrapy 2.19 documents keys that begin with ``_`` as internal."""
+
+SOURCES = ("meta", "X-Robots-Tag", "Robots-Tag", "rel")
+
+
+def marked(request: Request, source: str) -> Request:
+    """Return a copy of ``request`` that the gate refuses; ``source`` is where nofollow stands."""
+    return request.replace(meta={**request.meta, _MARK: source}, dont_filter=True)
+
+
+def unmarked(request: Request) -> Request:
+    """Return ``request`` without a mark, which it has if its meta was copied from another one."""
+    if _MARK not in request.meta:
+        return request
+    return request.replace(meta={k: v for k, v in request.meta.items() if k != _MARK})
+
+
+def refusal(request: Request) -> str | None:
+    """Return why a request is refused; ``None`` if it is not marked."""
+    if _MARK not in request.meta:
+        return None
+    source = request.meta[_MARK]
+    return f"nofollow ({source})" if source in SOURCES else "nofollow"

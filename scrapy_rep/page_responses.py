@@ -1,0 +1,97 @@
+"""Scrapy's responses as sources of page directives.
+
+What the spider middleware has read of a response is kept for as long as the response lives, so that
+a callback gets it without naming the crawler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from scrapy.http import HtmlResponse, XmlResponse
+
+from scrapy_rep.pages.profiles import page_profile
+from scrapy_rep.pages.reading import read
+from scrapy_rep.pages.source import Kind, PageSource
+from scrapy_rep.pages.statements import PageDirectives
+from scrapy_rep.protocol.product_token import tokens_of
+from scrapy_rep.protocol.profiles import RFC9309
+from scrapy_rep.settings import product_tokens
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+_DEFAULT_PROFILE = "rfc9309"
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was read of a response, and for whom.
+
+    `directives` is what a crawl obeys; it stays as it is when a callback asks for the `whole`.
+    """
+
+    tokens: tuple[str, ...]
+    profile: str
+    directives: PageDirectives
+    whole: PageDirectives | None = None
+
+
+_read: WeakKeyDictionary[Response, _Read] = WeakKeyDictionary()
+
+
+def page_source(response: Response) -> PageSource:
+    """Return the header lines and the markup of ``response``."""
+    guess: Kind = None
+    if isinstance(response, HtmlResponse):
+        guess = "html"
+    elif isinstance(response, XmlResponse):
+        guess = "xml"
+    return PageSource(response.headers.getlist, response.body, guess)
+
+
+def page_directives(
+    response: Response, agent: str | Sequence[str] | None = None, profile: str | None = None
+) -> PageDirectives:
+    """Return what a page asks of ``agent``: META robots, X-Robots-Tag and Robots-Tag.
+
+    In a crawl with the spider middleware, ``agent`` and ``profile`` are the crawler's own if they
+    are ``None``. Elsewhere only what is for all agents counts then, in the profile ``rfc9309``.
+    Raises ``ValueError`` for an agent without a name and for a profile that does not exist; no
+    response makes it raise.
+    """
+    known = _read.get(response)
+    tokens = tokens_of(product_tokens(agent), RFC9309) if agent is not None else None
+    if known is not None and tokens in (None, known.tokens) and profile in (None, known.profile):
+        if known.whole is None:
+            known.whole = _said(response, known.tokens, known.profile)
+        return known.whole
+    return _said(response, tokens or (), profile or _DEFAULT_PROFILE)
+
+
+def read_and_keep(response: Response, agent: tuple[str, ...], profile: str) -> PageDirectives:
+    """Return what restricts a crawler; a page without a word of that is not parsed."""
+    tokens = tokens_of(agent, RFC9309)
+    directives = _said(response, tokens, profile, whole=False)
+    _read[response] = _Read(tokens, profile, directives)
+    return directives
+
+
+def keep_unread(response: Response, profile: str, instead: PageDirectives) -> None:
+    """Keep ``instead`` as all that is known of a response that could not be read."""
+    _read[response] = _Read((), profile, instead, instead)
+
+
+def kept(response: Response) -> PageDirectives | None:
+    """Return what is kept of a response."""
+    known = _read.get(response)
+    return None if known is None else known.directives
+
+
+def _said(
+    response: Response, tokens: tuple[str, ...], profile: str, *, whole: bool = True
+) -> PageDirectives:
+    return read(page_source(response), tokens, page_profile(profile), whole=whole)

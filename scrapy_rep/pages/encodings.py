@@ -1,0 +1,59 @@
+"""Which encoding the octets of a page are in, as far as that matters to its markup.
+
+HTML section "Determining the character encoding". A byte order mark counts before the header, and
+the header before what the page declares. Only encodings that browsers know count: Python has
+others, such as punycode, which take quadratic time or are no text at all.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom
+
+_DEFAULT: Final = "utf-8"
+_WIDE: Final = ("utf-16", "utf-32")
+_OF_BROWSERS: Final = re.compile(
+    r"utf-?8|ascii|latin-1|iso8859-\d+|cp125\d|cp(?:866|874|932|949)|koi8-[ru]|mac-cyrillic"
+    r"|tis-620|shift_jis|euc_(?:jp|kr)|iso2022_jp|gb(?:2312|k|18030)|big5(?:hkscs)?"
+    r"|utf-(?:16|32)(?:-[bl]e)?"
+)
+"""Names of Python's codecs for the encodings of the Encoding Standard; UTF-32 is Scrapy's."""
+
+
+def is_wide(body: bytes, content_type: str) -> bool:
+    """Return True if the characters of ASCII take more than one octet each."""
+    return encoding_of_wide(body) is not None or any(name in content_type for name in _WIDE)
+
+
+def encoding_of_wide(body: bytes) -> str | None:
+    """Return the encoding if the first octets show one of two or four octets a character."""
+    start = body[:4]
+    if start[:2] not in (b"\xff\xfe", b"\xfe\xff", b"\0\0", b"<\0", b"\0<"):
+        return None
+    encoding, _ = read_bom(start)
+    if encoding is not None:
+        return encoding
+    return {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}.get(start[:2])
+
+
+def text_of(body: bytes, content_type: str) -> str:
+    """Return the text of a page; octets that its encoding does not have become U+FFFD."""
+    encoding = _encoding(body, content_type)
+    try:
+        return body.decode(encoding, "replace").removeprefix("\ufeff")
+    except (LookupError, UnicodeError):
+        return body.decode(_DEFAULT, "replace")
+
+
+def _encoding(body: bytes, content_type: str) -> str:
+    found = encoding_of_wide(body) or read_bom(body[:4])[0]
+    if found is not None:
+        return found
+    found = http_content_type_encoding(content_type)
+    if found is None:
+        found = html_body_declared_encoding(body)
+        if found is not None and found.startswith(_WIDE):
+            return _DEFAULT  # the declaration could be read, so it is not true
+    return found if found is not None and _OF_BROWSERS.fullmatch(found) else _DEFAULT

@@ -1,0 +1,279 @@
+"""The elements of a page that speak to crawlers, as an HTML parser sees them.
+
+Comments, scripts and templates hold no elements; the first of two equal attributes counts;
+character references are decoded. Most pages say nothing to crawlers, so a page is first searched
+for the words that matter, and parsed only if it holds them. What stands in the head is read without
+parsing the body: the parser is fed line by line, and stops when ``<body>`` opens.
+
+The parser reports elements and builds no tree. libxml2 takes ten seconds to put a tag with 40,000
+attributes into a tree, and 20 ms to report it.
+
+XHTML that is sent as such is read by an XML parser, to which ``<script/>`` is closed. If it is not
+well-formed, it is read as HTML, too, and both readings count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from lxml import etree
+
+from scrapy_rep.pages.encodings import is_wide, text_of
+
+MOST_OCTETS: Final = 512 * 1024
+"""The part of a page that is read."""
+
+MOST_IN_HEAD: Final = 5_000
+"""The elements of a head that are read, in 5 ms; a head has some hundreds."""
+
+MOST_ELEMENTS: Final = 30_000
+"""The elements of a whole page that are read, in 50 ms at most."""
+
+_MOST_LINES: Final = 10_000
+"""A page of more lines is parsed in pieces, and its line numbers are those of the pieces."""
+
+_PIECE: Final = 8 * 1024
+_LONGEST_TAG: Final = 4 * 1024
+"""How far behind the last ``<meta`` its attributes are searched for words."""
+
+_NAME_WITH_REFERENCE: Final = re.compile(
+    rb"""<meta\b[^<>]{0,400}?\bname\s{0,9}=\s{0,9}["']?[^"'>]{0,64}&"""
+)
+"""A name spelt with character references, as ``&#114;obots``; bounded, so that it is quick."""
+
+
+class Meta(NamedTuple):
+    """A ``meta`` element with a content; ``name`` and ``http_equiv`` are in lower case."""
+
+    name: str
+    http_equiv: str
+    content: str
+    in_head: bool
+    line: int
+
+
+class Link(NamedTuple):
+    """A ``link``, ``a`` or ``area`` element; ``rel`` and ``type`` are in lower case."""
+
+    rel: tuple[str, ...]
+    type: str
+    href: str
+    in_head: bool
+    line: int
+
+
+class Markup:
+    """The HTML of one page; nothing is parsed before it is asked for, and nothing twice.
+
+    ``content_type`` is the header field, or empty; ``xml`` says that the page is sent as XHTML.
+    """
+
+    def __init__(self, body: bytes, content_type: str = "", *, xml: bool = False):
+        self._body = body[:MOST_OCTETS]
+        self._content_type = content_type.lower()
+        self._xml = xml
+
+    def holds(self, *words: str) -> bool:
+        """Return False if the page holds none of the words, which are in lower case."""
+        if self._wide:
+            return any(word in self._text.lower() for word in words)
+        return any(word.encode("utf-8") in self._lowered for word in words)
+
+    def may_name(self, *words: str) -> bool:
+        """Return False if no ``meta`` element holds one of the words, which are in lower case."""
+        if self._wide or self._xml:
+            return True
+        metas = self._metas
+        if not metas:
+            return False
+        found = any(word.encode("utf-8") in metas for word in words)
+        return found or _NAME_WITH_REFERENCE.search(metas) is not None
+
+    def metas(self, names: Collection[str], *, everywhere: bool = False) -> Iterator[Meta]:
+        """Yield the metas whose ``name`` or ``http-equiv`` is among ``names``, in order.
+
+        Those of the head, or all with ``everywhere``.
+        """
+        said = set()
+        for elements in self._whole if everywhere else self._head:
+            for meta in elements.metas:
+                wanted = meta.name in names or meta.http_equiv in names
+                # XHTML may be read twice.
+                if wanted and (everywhere or meta.in_head) and meta not in said:
+                    said.add(meta)
+                    yield meta
+
+    def links(self, rel: str, *, everywhere: bool = False) -> Iterator[Link]:
+        """Yield the ``link`` elements of a relation, in order."""
+        for elements in self._whole if everywhere else self._head:
+            for link in elements.links:
+                if rel in link.rel and link.href and (everywhere or link.in_head):
+                    yield link
+
+    def anchors(self) -> Iterator[Link]:
+        """Yield the ``a`` and ``area`` elements of the page that refer to something, in order."""
+        for elements in self._whole:
+            yield from elements.anchors
+
+    @property
+    def base(self) -> str:
+        """The reference of the first ``base`` element that has one, or an empty string."""
+        return next((elements.base for elements in self._whole if elements.base), "")
+
+    @property
+    def line_of_nosnippet(self) -> int | None:
+        """The line of the first span, div or section with ``data-nosnippet``."""
+        return next((e.nosnippet for e in self._whole if e.nosnippet is not None), None)
+
+    @cached_property
+    def _wide(self) -> bool:
+        return is_wide(self._body, self._content_type)
+
+    @cached_property
+    def _lowered(self) -> bytes:
+        return self._body.lower()
+
+    @cached_property
+    def _metas(self) -> bytes:
+        """The octets from the first ``meta`` tag to the last.
+
+        The last is searched for from the end: that is quicker than a search from the start, and
+        leaves only the head for further searches.
+        """
+        last = self._lowered.rfind(b"<meta")
+        first = self._lowered.find(b"<meta", 0, last + 5)
+        return self._lowered[first : last + _LONGEST_TAG] if last >= 0 else b""
+
+    @cached_property
+    def _text(self) -> str:
+        return text_of(self._body, self._content_type)
+
+    @cached_property
+    def _octets(self) -> bytes:
+        """The page in UTF-8, without the character that ends a string in libxml2."""
+        return self._text.replace("\0", "\ufffd").encode("utf-8", "replace")
+
+    @cached_property
+    def _whole(self) -> list[_Elements]:
+        """The elements of the whole page: twice if it is XHTML that is not well-formed."""
+        return self._read(whole=True)
+
+    @cached_property
+    def _head(self) -> list[_Elements]:
+        """The elements up to the start of the body."""
+        return self._whole if "_whole" in self.__dict__ else self._read(whole=False)
+
+    def _read(self, *, whole: bool) -> list[_Elements]:
+        readings: list[_Elements] = []
+        if self._xml:
+            xml: Any = _Elements(whole=whole)
+            parser = etree.XMLParser(
+                target=xml, encoding="utf-8", recover=True, resolve_entities=False, no_network=True
+            )
+            _feed(parser, xml, self._octets)
+            readings.append(xml)
+            if not parser.error_log:
+                return readings
+        html: Any = _Elements(whole=whole)
+        _feed(etree.HTMLParser(target=html, encoding="utf-8"), html, self._octets)
+        return [*readings, html]
+
+
+class _Elements:
+    """What a parser reports of a page; ``done`` when no more is wanted."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self.metas: list[Meta] = []
+        self.links: list[Link] = []
+        self.anchors: list[Link] = []
+        self.base = ""
+        self.nosnippet: int | None = None
+        self.line = 1
+        self.done = False
+        self._whole = whole
+        self._left = MOST_ELEMENTS if whole else MOST_IN_HEAD
+        self._in_head = True
+        self._templates = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Take up an element."""
+        self._left -= 1
+        if self._left <= 0:
+            self.done = True
+        name = tag.rpartition("}")[2]
+        if name == "template":
+            self._templates += 1
+        elif not self._templates:
+            self._take(name, attributes)
+
+    def _take(self, name: str, attributes: Mapping[str, str]) -> None:
+        if name == "meta":
+            self._meta(attributes)
+        elif name == "link" and "rel" in attributes:
+            self.links.append(self._link(attributes))
+        elif name in ("body", "frameset"):
+            self._in_head = False
+            self.done = not self._whole
+        elif name in ("a", "area"):
+            if attributes.get("href") is not None:
+                self.anchors.append(self._link(attributes))
+        elif name == "base":
+            self.base = self.base or _attribute(attributes, "href")
+        elif name in ("span", "div", "section") and "data-nosnippet" in attributes:
+            self.nosnippet = self.line if self.nosnippet is None else self.nosnippet
+
+    def end(self, tag: str) -> None:
+        """Leave a template."""
+        if self._templates and tag.rpartition("}")[2] == "template":
+            self._templates -= 1
+
+    def close(self) -> None:
+        """Required of what a parser reports to."""
+
+    def _meta(self, attributes: Mapping[str, str]) -> None:
+        content = attributes.get("content")
+        if content is not None:
+            name = _attribute(attributes, "name").lower()
+            http_equiv = _attribute(attributes, "http-equiv").lower()
+            self.metas.append(Meta(name, http_equiv, content, self._in_head, self.line))
+
+    def _link(self, attributes: Mapping[str, str]) -> Link:
+        return Link(
+            tuple(_attribute(attributes, "rel").lower().split()),
+            _attribute(attributes, "type").lower(),
+            _attribute(attributes, "href"),
+            self._in_head,
+            self.line,
+        )
+
+
+def _attribute(attributes: Mapping[str, str], name: str) -> str:
+    return (attributes.get(name) or "").strip()
+
+
+def _feed(parser: Any, elements: _Elements, octets: bytes) -> None:
+    """Feed the parser until it has reported all that is wanted."""
+    try:
+        for line, piece in _pieces(octets):
+            elements.line = line
+            parser.feed(piece)
+            if elements.done:
+                return
+        parser.close()
+    except (etree.LxmlError, ValueError):  # there is no element, or what follows cannot be read
+        return
+
+
+def _pieces(octets: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the octets in pieces of at most 8 KB, with the line of each."""
+    by_line = octets.count(b"\n") <= _MOST_LINES
+    line = 1
+    for part in octets.split(b"\n") if by_line else [octets]:
+        ended = part + b"\n"
+        for start in range(0, len(ended), _PIECE):
+            piece = ended[start : start + _PIECE]
+            yield line, piece
+            line += piece.count(b"\n")

@@ -1,0 +1,56 @@
+"""Where the texts on META robots differ, as data.
+
+The profiles have the names of those for robots.txt. The documents of 1994, of 1996 and RFC 9309 say
+nothing of pages, so they share one reading.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass
+from typing import Final
+
+_NAME: Final = string.ascii_letters + "-_"
+
+
+@dataclass(frozen=True, slots=True)
+class PageProfile:
+    """How the statements of a page are read; the defaults are those of ``rfc9309``."""
+
+    body_counts: bool = False
+    """Metas in the body count as well as those in the head."""
+    all_and_follow_lift: bool = False
+    """Within one meta, ALL beats everything else and FOLLOW beats NOFOLLOW."""
+    noindex_closes_links: bool = False
+    """A meta with NOINDEX and none of the other five terms of 1996 means NOFOLLOW, too."""
+    name_alphabets: tuple[str, ...] = (_NAME + string.digits,)
+    """The name of an agent in a header ends before the first other character."""
+
+
+DEFAULT: Final = PageProfile()
+KOLLAR: Final = PageProfile(all_and_follow_lift=True, noindex_closes_links=True)
+GOOGLE: Final = PageProfile(body_counts=True, name_alphabets=(_NAME,))
+STRICTEST: Final = PageProfile(
+    body_counts=True,
+    noindex_closes_links=True,
+    name_alphabets=DEFAULT.name_alphabets + GOOGLE.name_alphabets,
+)
+"""Whatever one of the readings takes for a restriction."""
+
+PAGE_PROFILES: Final = {
+    "rfc9309": DEFAULT,
+    "google": GOOGLE,
+    "1996": DEFAULT,
+    "1994": DEFAULT,
+    "kollar": KOLLAR,
+    "strictest": STRICTEST,
+}
+
+
+def page_profile(name: str) -> PageProfile:
+    """Return a profile by its name; raise ``ValueError`` for a name that is not known."""
+    found = PAGE_PROFILES.get(name) if isinstance(name, str) else None
+    if found is None:
+        known = ", ".join(repr(each) for each in PAGE_PROFILES)
+        raise ValueError(f"{name!r} is not a profile; known are {known}")
+    return found

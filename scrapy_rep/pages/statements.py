@@ -1,0 +1,61 @@
+"""What a page says to a crawler, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+NOINDEX = "noindex"
+NOFOLLOW = "nofollow"
+
+Source = Literal["meta", "X-Robots-Tag", "Robots-Tag", "http-equiv", "data-nosnippet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement is one term of a page or its header, as written.
+
+    ``agent`` is ``*`` if it is for all, or else the name that the page gave, in lower case.
+    Statements of the sources ``http-equiv`` and ``data-nosnippet`` restrict nothing: HTML does not
+    define the first, and the second is about a part of the page.
+    """
+
+    name: str
+    value: str | None
+    agent: str
+    source: Source
+    line: int | None = None
+    """The line of the page; ``None`` for a header."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageDirectives:
+    """What a page asks of one crawler; plain data, which can be kept, compared and sent.
+
+    Where several statements speak of the same thing, the strictest counts: the union of the
+    restrictions, the smallest limits, the earliest date.
+    """
+
+    restrictions: frozenset[str] = frozenset()
+    """Of ``noindex``, ``nofollow``, ``nosnippet``, ``notranslate``, ``noimageindex``,
+    ``noarchive``, ``nocache``, ``noai``, ``noimageai``, ``noml``; ``none`` is the first two."""
+    max_snippet: int | None = None
+    """Characters; -1 is no limit, ``None`` is not said."""
+    max_video_preview: int | None = None
+    """Seconds; -1 is no limit, ``None`` is not said."""
+    max_image_preview: str | None = None
+    """``none``, ``standard`` or ``large``."""
+    unavailable_after: datetime | None = None
+    """The moment, in UTC, from which on the page is ``noindex``."""
+    document_state: str | None = None
+    """``static`` or ``dynamic`` (META of 1996-98)."""
+    url: str | None = None
+    """The absolute address that the page gives for itself (META of 1996-98)."""
+    statements: tuple[Statement, ...] = ()
+    """Each statement that applies to the crawler, those that are not known included."""
+
+    def is_noindex(self, now: datetime) -> bool:
+        """Return whether the page is not to be indexed at a moment."""
+        expired = self.unavailable_after is not None and self.unavailable_after <= now
+        return expired or NOINDEX in self.restrictions

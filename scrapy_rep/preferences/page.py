@@ -1,0 +1,92 @@
+"""What a response says about the use of its page, and everything that was said put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from scrapy_rep.preferences import content_signal, content_usage, licenses, tdmrep
+from scrapy_rep.preferences.statement import HEADER, META_ELEMENT, License, Preferences, Statement
+from scrapy_rep.preferences.vocabulary import COUNTS_FOR, DISALLOWED, META
+
+FIELDS: Final = ("Content-Usage", "Content-Signal", "tdm-reservation", "tdm-policy", "Link")
+"""The header fields that are read."""
+
+NAMES: Final = (tdmrep.RESERVATION, tdmrep.POLICY)
+"""The names of metas that are read."""
+
+TERMS: Final = ("tdm-", *COUNTS_FOR[META])
+"""One of these stands in a meta of any page whose metas say something that is read."""
+
+_LABELS: Final = COUNTS_FOR[META]
+
+
+class Page(NamedTuple):
+    """What one response says."""
+
+    statements: tuple[Statement, ...] = ()
+    licenses: tuple[License, ...] = ()
+    header: tdmrep.Said = tdmrep.SILENT
+    meta: tdmrep.Said = tdmrep.SILENT
+
+    def __bool__(self) -> bool:
+        """Return whether anything is said."""
+        return bool(self.statements or self.licenses or self.header.policy or self.meta.policy)
+
+
+def of_response(
+    field: Callable[[str], Sequence[str]],
+    metas: Sequence[tuple[str, str]],
+    links: Iterable[tuple[str, str, str]],
+    terms: Iterable[tuple[str, str]],
+    url: str,
+    base: str = "",
+) -> Page:
+    """Return what a response says.
+
+    ``field(name)`` returns the lines of a header field, ``metas`` are names and contents, ``links``
+    the rel, type and href of link elements, and ``terms`` the robots terms that are for this
+    crawler, each with its source (``meta`` or the name of a header field). Relative addresses
+    in header fields are resolved against ``url``, those of elements against ``base``, if it is not
+    empty.
+    """
+    header = tdmrep.of_fields(field("tdm-reservation"), field("tdm-policy"))
+    meta = tdmrep.of_metas(metas)
+    statements = (
+        *content_usage.of_field(field("Content-Usage")),
+        *content_signal.of_field(field("Content-Signal")),
+        *of_terms(terms),
+        *header.statements,
+        *meta.statements,
+    )
+    found = (*licenses.of_field(field("Link"), url), *licenses.of_elements(links, base or url))
+    return Page(statements, found, header, meta)
+
+
+def of_terms(terms: Iterable[tuple[str, str]]) -> tuple[Statement, ...]:
+    """Return what ``noai``, ``noimageai`` and ``noml`` say; other robots terms say nothing here.
+
+    No document defines them. ``noimageai`` speaks of the images of a page, and counts for all of
+    it.
+    """
+    found = []
+    for term, source in terms:
+        label = term.strip().lower()
+        if label in _LABELS:
+            place = META_ELEMENT if source == META_ELEMENT else HEADER
+            found.append(Statement(META, label, "", DISALLOWED, place, None, term))
+    return tuple(dict.fromkeys(found))
+
+
+def together(
+    page: Page,
+    robots: Sequence[Statement] = (),
+    robots_licenses: Sequence[License] = (),
+    file: tdmrep.Said = tdmrep.SILENT,
+) -> Preferences:
+    """Return what robots.txt, tdmrep.json and the response say together."""
+    return Preferences(
+        (*robots, *file.statements, *page.statements),
+        (*robots_licenses, *page.licenses),
+        tdmrep.together(file, page.header, page.meta),
+    )

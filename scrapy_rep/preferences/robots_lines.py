@@ -1,0 +1,157 @@
+"""What the lines of a robots.txt say about use, for one crawler.
+
+``Content-Usage`` has a path, and the rule with the longest path that matches counts, as for Allow
+and Disallow (draft-ietf-aipref-attach-05). ``Content-Signal`` speaks of the whole site, and
+``License`` too.
+
+A hostile file may have ten thousand such lines. They are sorted by kind when they are first asked
+for, and only the rules that decide about a URL are parsed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scrapy_rep.matching.normal_form import NormalForm, readings, written_path
+from scrapy_rep.preferences import content_signal, content_usage, licenses
+from scrapy_rep.preferences.statement import ROBOTS_TXT, Statement
+from scrapy_rep.preferences.vocabulary import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    COUNTS_FOR,
+    DISALLOWED,
+)
+
+if TYPE_CHECKING:
+    from scrapy_rep.matching.rule_set import LongestMatchRules
+
+USAGE_KEY: Final = "content-usage"
+SIGNAL_KEY: Final = "content-signal"
+LICENSE_KEY: Final = "license"
+KEYS: Final = (USAGE_KEY, SIGNAL_KEY, LICENSE_KEY)
+
+MOST_LINES: Final = 2_000
+"""Lines of one kind that are read for one crawler. Sorting this many takes 5 ms."""
+
+MOST_OCTETS: Final = 32_768
+"""Octets of lines that are parsed together: signals, or rules with one path. They take 20 ms, once.
+
+No file in the field comes near to either. If there is more, each use is disallowed: what the other
+lines say is not known, and a failure is never permission.
+"""
+
+_OCTETS_OF_A_LINE: Final = 16
+"""The octets whose parsing takes as long as beginning a line."""
+
+
+class Line(NamedTuple):
+    """A line that says something: its number from 1, its key in lower case, and its value."""
+
+    number: int
+    key: str
+    value: str
+
+
+class UsageLines:
+    """The lines that count for one crawler.
+
+    ``group`` are those of the groups that name it, ``before`` those that stand before the first
+    group. Of the latter, a ``Content-Signal`` counts for each crawler, and a ``License`` for each
+    whose own groups have none (RSL 1.0). A ``Content-Usage`` there belongs to no group, and counts
+    for none (RFC 9309 section 2.2.2). ``rules_of`` makes rules of paths.
+    """
+
+    __slots__ = (
+        "_matcher",
+        "_parsed",
+        "_rules",
+        "_signals",
+        "_too_many",
+        "form",
+        "licenses",
+        "others",
+    )
+
+    def __init__(
+        self,
+        group: Sequence[Line],
+        before: Sequence[Line],
+        form: NormalForm,
+        rules_of: Callable[[list[str]], LongestMatchRules],
+    ) -> None:
+        self._rules: dict[str, list[Line]] = {}
+        rules = [line for line in group if line.key == USAGE_KEY]
+        self._too_many = len(rules) > MOST_LINES
+        for line in rules[:MOST_LINES]:
+            path, _ = content_usage.path_and_expression(line.value)
+            self._rules.setdefault(path, []).append(line)
+        paths = [path for path in self._rules if path]
+        self._matcher = rules_of(paths) if paths else None
+        self._parsed: dict[str, list[Statement]] = {}
+        self.form = form
+        signals = [line for line in (*before, *group) if line.key == SIGNAL_KEY]
+        self._signals = _parsed(signals, content_signal.of_line, CONTENT_SIGNAL)
+        own = [(line.number, line.value) for line in group if line.key == LICENSE_KEY]
+        if not own:
+            own = [(line.number, line.value) for line in before if line.key == LICENSE_KEY]
+        self.licenses, self.others = licenses.of_lines(own[:MOST_LINES])
+
+    @property
+    def state(self) -> int:
+        """How many rules have been parsed: it grows as URLs are asked about."""
+        return len(self._parsed)
+
+    def statements(self, url: str) -> tuple[Statement, ...]:
+        """What the lines say about the page with a URL: usage, signals, lines that are no URL."""
+        return (*self._usage(url), *self._signals, *self.others)
+
+    def _usage(self, url: str) -> list[Statement]:
+        """A URL with dot segments is also read without them: the rules for both count."""
+        if self._too_many:
+            return _nothing_allowed(CONTENT_USAGE, None, "too many lines")
+        if not self._rules:
+            return []
+        found: dict[str, None] = {}
+        for octets in readings(written_path(url, self.form), self.form):
+            # The matcher reads text, and a lone surrogate as the octet that it stands for.
+            text = octets.encode("latin-1").decode("utf-8", "surrogateescape")
+            deciding = self._deciding(text)
+            if deciding is None:
+                return _nothing_allowed(CONTENT_USAGE, None, "too costly to read")
+            found.update(dict.fromkeys(deciding))
+        return [statement for path in found for statement in self._said(path)]
+
+    def _deciding(self, text: str) -> Sequence[str] | None:
+        """The longest paths that match a text; None if that is too costly to know."""
+        if self._matcher is not None:
+            match = self._matcher.match(text)
+            if match.too_costly:
+                return None
+            if match.allow is not None:
+                return match.patterns
+        return [""] if "" in self._rules else []
+
+    def _said(self, path: str) -> list[Statement]:
+        if path not in self._parsed:
+            self._parsed[path] = _parsed(self._rules[path], content_usage.of_rule, CONTENT_USAGE)
+        return self._parsed[path]
+
+
+def _parsed(
+    lines: Sequence[Line], parse: Callable[[str, int], list[Statement]], vocabulary: str
+) -> list[Statement]:
+    """Each value once, with the first line that it stands on."""
+    values: dict[str, int] = {}
+    for line in lines:
+        values.setdefault(line.value, line.number)
+    if sum(len(value) + _OCTETS_OF_A_LINE for value in values) > MOST_OCTETS:
+        return _nothing_allowed(vocabulary, lines[0].number, "too many lines")
+    return [statement for value, number in values.items() for statement in parse(value, number)]
+
+
+def _nothing_allowed(vocabulary: str, line: int | None, why: str) -> list[Statement]:
+    return [
+        Statement(vocabulary, label, "", DISALLOWED, ROBOTS_TXT, line, why)
+        for label in COUNTS_FOR[vocabulary]
+    ]

@@ -1,0 +1,120 @@
+"""One thing that a site said about use, and what several of them say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from scrapy_rep.preferences.vocabulary import (
+    ALLOWED,
+    CATEGORIES,
+    COUNTS_FOR,
+    DISALLOWED,
+    OUTDATED,
+    TDM,
+    UNKNOWN,
+)
+
+ROBOTS_TXT: Final = "robots.txt"
+HEADER: Final = "header"
+META_ELEMENT: Final = "meta"
+FILE: Final = "file"
+HTML: Final = "html"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One label and its value; ``raw`` is the whole line, field or element that it stands in.
+
+    ``source`` is ``robots.txt``, ``header``, ``meta`` or ``file`` (a tdmrep.json), and ``line`` the
+    line of a robots.txt. ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. The label is
+    empty if the text could not be read as a whole.
+    """
+
+    vocabulary: str
+    label: str
+    value: str
+    answer: str
+    source: str
+    line: int | None = None
+    raw: str = ""
+
+    @property
+    def category(self) -> str | None:
+        """The category that this counts for; None if it counts for none."""
+        return COUNTS_FOR.get(self.vocabulary, {}).get(self.label)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether earlier drafts of the vocabulary had this label, and the current one has not."""
+        return self.label in OUTDATED.get(self.vocabulary, ())
+
+
+class License(NamedTuple):
+    """The address of licence terms in RSL; nothing here fetches it."""
+
+    url: str
+    source: str
+    """``robots.txt``, ``header`` or ``html``."""
+    line: int | None = None
+
+
+class Tdm(NamedTuple):
+    """Whether the rights of text and data mining are reserved, as TDMRep says it.
+
+    ``reserved`` is None, and ``source`` too, if no place says so or that they are not. ``source``
+    is ``file``, ``header`` or ``meta``. ``policy`` is a URL, and counts only with a reservation.
+    """
+
+    reserved: bool | None = None
+    policy: str | None = None
+    source: str | None = None
+
+
+NOT_SAID: Final = Tdm()
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What a site says about the use of one page: ``preferences["train-ai"]`` is one answer.
+
+    The answer is ``allowed``, ``disallowed`` or ``unknown``. What nobody spoke of is unknown.
+    """
+
+    statements: tuple[Statement, ...] = ()
+    licenses: tuple[License, ...] = ()
+    tdm: Tdm = NOT_SAID
+
+    def __getitem__(self, category: str) -> str:
+        """Return the answer for a category; raise KeyError if there is no such category."""
+        if category not in CATEGORIES:
+            raise KeyError(category)
+        if category == TDM:
+            return {True: DISALLOWED, False: ALLOWED, None: UNKNOWN}[self.tdm.reserved]
+        return strictest(one.answer for one in self.statements if one.category == category)
+
+    def about(self, category: str) -> tuple[Statement, ...]:
+        """The statements that count for a category."""
+        return tuple(one for one in self.statements if one.category == category)
+
+    def against(self, category: str) -> Statement | None:
+        """The first statement that disallows a category; None if the answer is another one."""
+        if self[category] != DISALLOWED:
+            return None
+        against = [one for one in self.about(category) if one.answer == DISALLOWED]
+        if category == TDM:  # not every place counts
+            against = [one for one in against if one.source == self.tdm.source]
+        return next(iter(against), None)
+
+
+def strictest(answers: Iterable[str]) -> str:
+    """Return ``disallowed`` if any answer is, else ``allowed`` if any is, else ``unknown``.
+
+    draft-ietf-aipref-vocab-08 section 5.1. A statement that leaves open what is asked takes nothing
+    away from one that answers it.
+    """
+    found = set(answers)
+    if DISALLOWED in found:
+        return DISALLOWED
+    return ALLOWED if ALLOWED in found else UNKNOWN

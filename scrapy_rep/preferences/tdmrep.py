@@ -1,0 +1,212 @@
+"""TDMRep: whether the rights of text and data mining are reserved.
+
+TDM Reservation Protocol (W3C Community Group Final Report, 2024-05-10). Three places may say it, in
+rising order of strength: ``/.well-known/tdmrep.json``, header fields, and metas of the page. What
+a stronger place does not say, it leaves to the weaker ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from scrapy_rep.matching import tuning
+from scrapy_rep.matching.budget import TooCostlyError
+from scrapy_rep.matching.normal_form import NormalForm, normal_path, readings, written_path
+from scrapy_rep.matching.wildcard import Wildcard, parse_wildcard
+from scrapy_rep.preferences.content_usage import MOST_OCTETS
+from scrapy_rep.preferences.licenses import is_url
+from scrapy_rep.preferences.statement import FILE, HEADER, META_ELEMENT, Statement, Tdm
+from scrapy_rep.preferences.vocabulary import ALLOWED, DISALLOWED, TDMREP, UNKNOWN
+
+PATH: Final = "/.well-known/tdmrep.json"
+RESERVATION: Final = "tdm-reservation"
+POLICY: Final = "tdm-policy"
+
+MOST_RULES: Final = 10_000
+"""Rules of a tdmrep.json that are read; a file with more is as if it could not be had.
+
+Holding a path against this many takes 3 ms. The files of publishers in the field have a few.
+"""
+
+_RESERVED: Final = {"1": True, "0": False}
+_ANSWERS: Final = {True: DISALLOWED, False: ALLOWED, None: UNKNOWN}
+_MOST_SHOWN: Final = 200
+
+
+class Said(NamedTuple):
+    """What one place says: ``reserved`` and ``policy`` are None where it does not."""
+
+    reserved: bool | None
+    policy: str | None
+    statements: tuple[Statement, ...]
+
+
+SILENT: Final = Said(None, None, ())
+
+
+class Rule(NamedTuple):
+    """An object of a tdmrep.json."""
+
+    location: str
+    head: str
+    """What the path must begin with, in its normal form."""
+    reservation: Any
+    policy: Any
+
+
+class TdmRules:
+    """The rules of one tdmrep.json; made by :meth:`parse`.
+
+    ``damaged`` says that there is a file that cannot be read: what it reserves is unknown.
+    """
+
+    __slots__ = ("_form", "_made", "_rules", "damaged", "size")
+
+    def __init__(
+        self, rules: Sequence[Rule], size: int, form: NormalForm, *, damaged: bool
+    ) -> None:
+        self._rules = rules
+        self._form = form
+        self._made: dict[str, Wildcard] = {}
+        self.size = size
+        self.damaged = damaged
+
+    @classmethod
+    def parse(cls, body: bytes, form: NormalForm) -> TdmRules:
+        """Read the octets of a tdmrep.json; nothing is raised, whatever they are.
+
+        ``form`` is the normal form of paths. A body that is no JSON at all, such as the HTML that
+        many sites answer to any path, is no tdmrep.json. One that begins like JSON and is not an
+        array of objects is damaged.
+        """
+        rules: list[Rule] = []
+        text = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+        if text[:1] not in (b"[", b"{"):
+            return cls(rules, len(body), form, damaged=False)
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, list) or len(found) > MOST_RULES:
+            return cls(rules, len(body), form, damaged=True)
+        for each in found:
+            location = each.get("location") if isinstance(each, dict) else None
+            if isinstance(location, str) and location:
+                octets = location.encode("utf-8", "surrogatepass").decode("latin-1")
+                head = form.normal_start(octets.partition("*")[0].removesuffix("$"))
+                rules.append(Rule(octets, head, each.get(RESERVATION), each.get(POLICY)))
+        return cls(rules, len(body) + 300 * len(rules), form, damaged=False)
+
+    def about(self, url: str) -> Said | None:
+        """Return what the first rule that matches a URL says; None if that cannot be known.
+
+        Patterns are those of robots.txt (RFC 9309 section 2.2.3), with upper and lower case apart.
+        A URL with dot segments is also read without them, and must be free of reservations both
+        ways.
+        """
+        if self.damaged:
+            return None
+        paths = [
+            normal_path(written, self._form)
+            for written in readings(written_path(url, self._form), self._form)
+        ]
+        try:
+            found = [self._first(path, tuning.STEPS // len(paths)) for path in paths]
+        except TooCostlyError:
+            return None
+        said = [_said_by(rule) for rule in found if rule is not None]
+        return next((one for one in said if one.reserved), said[0] if said else SILENT)
+
+    def _first(self, path: str, steps: int) -> Rule | None:
+        """Only the patterns whose head may begin the path are taken apart."""
+        left = steps
+        for rule in self._rules:
+            if not path.startswith(rule.head):
+                continue
+            pattern = self._made.get(rule.location)
+            if pattern is None:
+                if len(self._made) >= MOST_RULES:
+                    self._made.clear()
+                pattern = self._made[rule.location] = parse_wildcard(rule.location, self._form)
+            left -= tuning.STEPS_OF_A_PATTERN + pattern.steps(path)
+            left -= tuning.STEPS_OF_A_PIECE * len(pattern.inner)
+            if left < 0:
+                raise TooCostlyError
+            if pattern.matches(path):
+                return rule
+        return None
+
+
+def of_fields(reservations: Sequence[str], policies: Sequence[str]) -> Said:
+    """Return what the ``tdm-reservation`` and ``tdm-policy`` fields of a response say."""
+    return _said(reservations, policies, HEADER)
+
+
+def of_metas(metas: Iterable[tuple[str, str]]) -> Said:
+    """Return what the metas of a page say, given as name and content."""
+    found: dict[str, list[str]] = {RESERVATION: [], POLICY: []}
+    for name, content in metas:
+        if name.strip().lower() in found:
+            found[name.strip().lower()].append(content)
+    return _said(found[RESERVATION], found[POLICY], META_ELEMENT)
+
+
+def together(file: Said, header: Said, meta: Said) -> Tdm:
+    """Return what counts: the strongest place that says something.
+
+    A policy counts only with a reservation, and may come from another place.
+    """
+    strongest = ((META_ELEMENT, meta), (HEADER, header), (FILE, file))
+    reserved, source = None, None
+    for place, said in strongest:
+        if said.reserved is not None:
+            reserved, source = said.reserved, place
+            break
+    policy = None
+    if reserved:
+        policy = next((said.policy for _, said in strongest if said.policy), None)
+    return Tdm(reserved, policy, source)
+
+
+def _said(reservations: Sequence[str], policies: Sequence[str], source: str) -> Said:
+    """Lines that a proxy has joined are read apart; if several disagree, a reservation counts."""
+    values = [value.strip() for text in reservations for value in text[:MOST_OCTETS].split(",")]
+    statements = tuple(_statement(value, source, value) for value in values if value)
+    reserved = _reserved([_RESERVED.get(value) for value in values])
+    policy = next((text.strip() for text in policies if is_url(text.strip())), None)
+    return Said(reserved, policy, statements)
+
+
+def _said_by(rule: Rule) -> Said:
+    """A rule of the file; JSON may write the numbers as text too."""
+    value = rule.reservation
+    written = str(value) if type(value) is int and value in (0, 1) else value
+    reserved = _RESERVED.get(written) if isinstance(written, str) else None
+    policy = rule.policy if isinstance(rule.policy, str) and is_url(rule.policy) else None
+    if value is None:
+        return Said(None, policy, ())
+    shown = _shown(value)
+    raw = f"{rule.location.encode('latin-1').decode('utf-8', 'replace')[:_MOST_SHOWN]} {shown}"
+    return Said(reserved, policy, (_statement(shown, FILE, raw, reserved),))
+
+
+def _shown(value: object) -> str:
+    """A value of JSON that may be anything; a number may have more digits than Python prints."""
+    if isinstance(value, str):
+        return value[:_MOST_SHOWN]
+    small = value is True or value is False or (type(value) is int and abs(value) < 10**9)
+    return json.dumps(value) if small else f"({type(value).__name__})"
+
+
+def _statement(value: str, source: str, raw: str, reserved: bool | None = None) -> Statement:
+    if source != FILE:
+        reserved = _RESERVED.get(value)
+    return Statement(TDMREP, RESERVATION, value, _ANSWERS[reserved], source, None, raw)
+
+
+def _reserved(found: Sequence[bool | None]) -> bool | None:
+    if True in found:
+        return True
+    return False if False in found else None

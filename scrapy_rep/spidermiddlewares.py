@@ -1,0 +1,176 @@
+"""The spider middleware: what a page says of its links and items is counted, and obeyed if asked.
+
+``REP_PAGE_DIRECTIVES`` is ``report`` or ``obey``. The page is read once, when its response is on
+the way to the callback. Start requests have no page, and are left alone.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+from scrapy.utils.misc import load_object
+
+from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+from scrapy_rep.nofollow import marked, unmarked
+from scrapy_rep.page_responses import keep_unread, kept, page_source, read_and_keep
+from scrapy_rep.pages.links import canonical, urls_not_to_follow
+from scrapy_rep.pages.statements import NOFOLLOW, NOINDEX, PageDirectives
+from scrapy_rep.pages.terms import NONE
+from scrapy_rep.settings import RepSettings, obeys
+from scrapy_rep.stats import PageStats, RepStats
+from scrapy_rep.usage.responses import UseOfResponses
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+
+_UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
+"""What a page says that could not be read by a fault of this package: a fault is not permission."""
+
+
+class RepSpiderMiddleware(BaseSpiderMiddleware):
+    """Counts what pages ask of crawlers and, under ``REP_PAGE_DIRECTIVES = "obey"``, obeys it.
+
+    A request found on a ``nofollow`` page ends in :class:`RobotsForbidden`. The items of a
+    ``noindex`` page are dropped under ``REP_NOINDEX = "drop"``. What pages may be used for is
+    counted too. Under ``REP_PREFERENCES = "drop"`` the items of pages are dropped that may not be
+    used for a purpose of ``REP_PURPOSES``.
+    """
+
+    def __init__(self, crawler: Crawler):
+        super().__init__(crawler)
+        if not obeys(crawler.settings):
+            raise NotConfigured("ROBOTSTXT_OBEY is off")
+        settings = RepSettings.from_settings(crawler.settings)
+        self._reads = settings.page_directives != "off"
+        if not self._reads and settings.preferences == "off":
+            raise NotConfigured
+        if not _has_the_gate(crawler.settings):
+            raise ValueError(
+                "SPIDER_MIDDLEWARES has RepSpiderMiddleware, which needs RepDownloaderMiddleware "
+                "in DOWNLOADER_MIDDLEWARES"
+            )
+        self._obeys = settings.page_directives == "obey"
+        self._drops = self._obeys and settings.noindex == "drop"
+        self._link_nofollow = self._obeys and settings.link_nofollow
+        self._profile = settings.profile
+        self._stats = RepStats(crawler.stats)
+        self._pages = PageStats(self._stats, obeys=self._obeys, drops=self._drops)
+        self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
+        self._dropped: WeakSet[Response] = WeakSet()
+        self._use = None
+        if settings.preferences != "off":
+            self._use = UseOfResponses(settings, self._stats)
+        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RepSpiderMiddleware:
+        """Return the middleware of a crawl; raise ``NotConfigured`` if it has nothing to do.
+
+        Raises ``ValueError`` for a bad setting, and if ``RepDownloaderMiddleware`` is missing.
+        """
+        try:
+            return cls(crawler)
+        except ValueError:
+            # Scrapy 2.14 ends with status 0 after any error if the crawler has a spider.
+            crawler.spider = None
+            raise
+
+    def process_spider_input(self, response: Response) -> None:
+        """Read the page before its callback does."""
+        if self._reads:
+            self._said(response)
+        if self._use is not None:
+            self._use.see(response, self._agents(response))
+
+    def get_processed_request(self, request: Request, response: Response | None) -> Request:
+        """Mark a request that the page asks not to follow; the gate refuses it."""
+        if response is None or not self._obeys or request.meta.get("dont_obey_robotstxt"):
+            return request
+        try:
+            source = self._nofollow(request, response)
+        except Exception as error:  # noqa: BLE001  # no link may end a crawl
+            self._stats.own_fault("The reading of links", error)
+            source = ""
+        return unmarked(request) if source is None else marked(request, source)
+
+    def get_processed_item(self, item: Any, response: Response | None) -> Any:
+        """Return the item; ``None``, which drops it, if the page or its site does not want it.
+
+        That is, if the page is not to be indexed, or disallows a purpose of the crawl.
+        """
+        if response is None:
+            return item
+        if self._use is not None and self._use.drops_items(response):
+            return None
+        if not self._drops:
+            return item
+        if not self._said(response).is_noindex(datetime.now(timezone.utc)):
+            return item
+        self._pages.item_dropped(response.url, first=response not in self._dropped)
+        self._dropped.add(response)
+        return None
+
+    def _said(self, response: Response) -> PageDirectives:
+        """Return what a page says; it is read and counted when that is first asked for."""
+        try:
+            said = kept(response)
+            if said is None:
+                said = read_and_keep(response, self._agents(response), self._profile)
+                self._pages.page(said)
+        except Exception as error:  # noqa: BLE001  # no page may end a crawl
+            self._stats.own_fault("The reading of a page", error)
+            said = _UNREADABLE
+            keep_unread(response, self._profile, said)
+        return said
+
+    def _agents(self, response: Response) -> tuple[str, ...]:
+        gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        return gate.agents(response.request) if gate is not None else ()
+
+    def _nofollow(self, request: Request, response: Response) -> str | None:
+        """Return which source says that the request is not to be made; ``None`` if none does."""
+        said = self._said(response)
+        if NOFOLLOW in said.restrictions:
+            return _source_of_nofollow(said)
+        if self._link_nofollow:
+            links = self._links_not_to_follow(response)
+            if links and canonical(request.url) in links:
+                return "rel"
+        return None
+
+    def _links_not_to_follow(self, response: Response) -> frozenset[str]:
+        """Return the URLs that ``rel="nofollow"`` closes, in canonical form."""
+        if response not in self._links:
+            markup = page_source(response).markup
+            self._links[response] = (
+                frozenset() if markup is None else urls_not_to_follow(markup, response.url)
+            )
+        return self._links[response]
+
+    def _spider_closed(self) -> None:
+        self._pages.close()
+        if self._use is not None:
+            self._use.close()
+
+
+def _source_of_nofollow(said: PageDirectives) -> str:
+    for names in ((NOFOLLOW, NONE), (NOINDEX,)):  # the second closes links in the text of 1996-98
+        for statement in said.statements:
+            if statement.name.lower() in names:
+                return statement.source
+    return ""
+
+
+def _has_the_gate(settings: BaseSettings) -> bool:
+    """Return whether the downloader middleware, or a subclass of it, is enabled."""
+    configured = settings.getdict("DOWNLOADER_MIDDLEWARES")
+    enabled = (load_object(key) for key, order in configured.items() if order is not None)
+    return any(isinstance(c, type) and issubclass(c, RepDownloaderMiddleware) for c in enabled)

@@ -1,0 +1,182 @@
+"""Turns on a Redis server: one pace for a host, kept by the workers of many machines.
+
+The hash ``PREFIX:turn:HOST`` says who holds a turn (``token``), and ``since``: when the last
+request to the host ended or, while a turn is held, when that turn ends if no worker renews it.
+Either way the next turn is granted an interval after ``since``, so that a worker that dies needs no
+other treatment than one that ends its turn. The hash expires a while after the interval is over.
+
+A missing hash means that no request was made lately, unless the server has lost its memory. The
+hash ``PREFIX:turns`` tells: it says since when turns have been kept, and in which replication
+history of the server. Redis begins a new history when it is restarted, even from a dump, which is
+older than the last turns, and when a replica takes over, which may lack the last writes. After
+both, and after ``FLUSHALL``, the first turns wait for an interval. A user who may not run ``INFO``
+sees no histories; then only a missing hash tells.
+
+Each command is one script, and goes by the server's clock, in microseconds. In a cluster the two
+keys of a script lie on one node: the hosts are spread over :data:`PARTS` parts, each with a
+``PREFIX:turns`` hash.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.stored import MONTH
+from scrapy_rep.stores.turn import LONGEST_TURN, Turn
+
+if TYPE_CHECKING:
+    from scrapy_rep.stores.redis_pool import RedisPool
+
+TURN_PATIENCE = 1.0
+"""Seconds within which a turn is granted or refused, or the server has failed."""
+
+TELL_PATIENCE = 5.0
+"""Seconds within which a turn is renewed or ended; after that it has lapsed, or soon will."""
+
+KEPT = 60.0
+"""Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
+
+PARTS = 64
+"""Into so many parts the hosts are divided in a cluster."""
+
+_MICRO = 1_000_000
+
+# A script that reads the clock and then writes has to say so to servers before version 5.
+_NOW = """
+if redis.replicate_commands then redis.replicate_commands() end
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local key, token = KEYS[1], ARGV[1]
+
+local function keep(holder, since, interval)
+  redis.call('HMSET', key, 'token', holder, 'since', string.format('%.0f', since),
+    'interval', string.format('%.0f', interval))
+  local rest = (since - now + math.max(interval, tonumber(ARGV[2]))) / 1000
+  redis.call('PEXPIRE', key, string.format('%.0f', math.ceil(rest)))
+end
+"""
+
+# The command may come twice if a connection breaks: then the token is that of the holder.
+_TAKE = (
+    _NOW
+    + """
+local lease, interval = tonumber(ARGV[3]), tonumber(ARGV[4])
+
+local info = redis.pcall('INFO', 'replication')
+local history = type(info) == 'string' and string.match(info, 'master_replid:(%w+)') or ''
+local memory = redis.call('HMGET', KEYS[2], 'since', 'history')
+local began = tonumber(memory[1])
+if not began or began > now or memory[2] ~= history then
+  began = now
+  redis.call('HMSET', KEYS[2], 'since', string.format('%.0f', now), 'history', history)
+end
+redis.call('PEXPIRE', KEYS[2], ARGV[5])
+
+local last = redis.call('HMGET', key, 'token', 'since', 'interval')
+if last[1] ~= token then
+  local longest = math.max(interval, tonumber(last[3]) or 0)
+  local since = tonumber(last[2]) or 0
+  if since > now + tonumber(ARGV[6]) then  -- the clock was set back
+    since, last[1] = now, ''
+    keep('', now, longest)
+  end
+  local wait = math.max(began, since) + longest - now
+  if wait > 0 then
+    if last[1] and last[1] ~= '' then wait = math.min(wait, longest) end
+    return {0, wait}
+  end
+end
+keep(token, now + lease, interval)
+return {1, 0}
+"""
+)
+_RENEW = (
+    _NOW
+    + """
+local last = redis.call('HMGET', key, 'token', 'interval')
+if last[1] == token then keep(token, now + tonumber(ARGV[3]), tonumber(last[2]) or 0) end
+return 1
+"""
+)
+_END = (
+    _NOW
+    + """
+local holder = redis.call('HGET', key, 'token')
+if not holder or holder == '' or holder == token then keep('', now, tonumber(ARGV[3])) end
+return 1
+"""
+)
+_CANCEL = """
+if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+"""
+
+
+class RedisTurns:
+    """The part of :class:`scrapy_rep.stores.redis.RedisStore` that grants turns."""
+
+    keeps_pace = True
+
+    _in_cluster: bool
+    _pool: RedisPool
+    _prefix: str
+
+    def take_turn(self, host: str, seconds: float, interval: float) -> Future[Turn]:
+        """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
+        token = secrets.token_hex(8)
+        lease, pause = _micro(seconds), _micro(interval)
+        arguments = (token, _micro(KEPT), lease, pause, int(MONTH * 1000), _micro(LONGEST_TURN))
+        return self._pool.ask(
+            host,
+            ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments),
+            patience=TURN_PATIENCE,
+            convert=partial(_turn, token),
+            too_late=partial(self._give_turn_back, host),
+        )
+
+    def renew_turn(self, host: str, token: str, seconds: float) -> None:
+        """Have a turn end in ``seconds`` from now, if ``token`` still holds it."""
+        self._tell(_RENEW, host, token, _micro(KEPT), _micro(seconds))
+
+    def end_turn(self, host: str, token: str, interval: float) -> None:
+        """End a turn whose request has ended: the interval begins."""
+        self._tell(_END, host, token, _micro(KEPT), _micro(interval))
+
+    def cancel_turn(self, host: str, token: str) -> None:
+        """Give back a turn for which no request was made."""
+        self._tell(_CANCEL, host, token)
+
+    def _tell(self, script: str, host: str, *arguments: Any) -> None:
+        """Queue a script. If it fails the turn lapses, so that no one has to hear of it."""
+        command = ("EVAL", script, 1, self._turn_keys(host)[0], *arguments)
+        self._pool.ask(host, command, patience=TELL_PATIENCE, convert=lambda _: None)
+
+    def _turn_keys(self, host: str) -> tuple[str, str]:
+        if not self._in_cluster:
+            return f"{self._prefix}:turn:{host}", f"{self._prefix}:turns"
+        part = f"{{{crc32(host.encode()) % PARTS}}}"
+        return f"{self._prefix}:turn:{part}:{host}", f"{self._prefix}:turns:{part}"
+
+    def _give_turn_back(self, host: str, turn: Turn) -> None:
+        """Cancel a turn that was granted after its deadline: no caller knows of it."""
+        if turn.token is not None:
+            with suppress(StoreError):  # if it fails, the turn lapses
+                self.cancel_turn(host, turn.token)
+
+
+def _micro(seconds: float) -> int:
+    return math.ceil(seconds * _MICRO)
+
+
+def _turn(token: str, reply: Any) -> Turn:
+    if isinstance(reply, list) and len(reply) == 2 and all(isinstance(n, int) for n in reply):
+        granted, wait = reply
+        return Turn(token) if granted else Turn(None, wait / _MICRO)
+    raise StoreError("the Redis server answered with a value of a wrong type")

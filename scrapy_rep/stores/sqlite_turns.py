@@ -1,0 +1,172 @@
+"""Turns in the SQLite file: one pace for a host, kept by all processes of a machine.
+
+A row of ``host_turns`` says who holds a turn, and ``since``: when the last request to the host
+ended or, while a turn is held, when that turn ends if nobody renews it. Either way the next turn is
+granted an interval after ``since``, so that a process that dies needs no other treatment than one
+that ends its turn.
+
+``turn_memory`` says since when the file has been keeping turns. A file that was made or replaced a
+moment ago does not know what was requested before that, so the first turns in it wait for an
+interval.
+
+All times are those of the system's monotonic clock, which all processes of a machine share: a clock
+that is set neither lengthens an interval nor cuts it short. It begins anew when the machine is
+restarted, so that times in the future are those of an earlier run, and not believed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.sqlite_transaction import Transaction
+from scrapy_rep.stores.turn import LONGEST_TURN, Turn
+
+if TYPE_CHECKING:
+    from scrapy_rep.stores.sqlite_writer import Writer
+
+KEPT = 60.0
+"""Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
+
+_EXPIRE = "DELETE FROM host_turns WHERE until < ?"
+_MEMORY = "SELECT since FROM turn_memory WHERE prefix = ?"
+_REMEMBER = "INSERT OR REPLACE INTO turn_memory VALUES (?, ?)"
+_READ = "SELECT token <> '', since, interval FROM host_turns WHERE prefix = ? AND host = ?"
+_WRITE = "INSERT OR REPLACE INTO host_turns VALUES (?, ?, ?, ?, ?, ?)"
+_HOLDER = "SELECT token = ? FROM host_turns WHERE prefix = ? AND host = ? AND token <> ''"
+_RENEW = (
+    "UPDATE host_turns SET since = ?1, until = ?1 + max(interval, ?2)"
+    " WHERE prefix = ?3 AND host = ?4 AND token = ?5"
+)
+_CANCEL = "DELETE FROM host_turns WHERE prefix = ? AND host = ? AND token = ?"
+
+
+@dataclass(eq=False)
+class TurnStep:
+    """One thing to do in a transaction, and the Future of whoever waits for its result."""
+
+    run: Callable[[Transaction], Any]
+    future: Future[Turn] | None = None
+
+
+class TurnQueue:
+    """The steps that wait for the writer, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._steps: list[TurnStep] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._steps)
+
+    def append(self, step: TurnStep) -> None:
+        """Add a step."""
+        self._steps.append(step)
+
+    def add(self, newer: TurnQueue) -> None:
+        """Add the steps that were queued later."""
+        self._steps += newer._steps
+
+    def write(self, transaction: Transaction) -> list[Any]:
+        """Do all steps; return their results."""
+        return [step.run(transaction) for step in self._steps]
+
+    def answer(self, results: list[Any]) -> None:
+        """Hand out the results of steps that are written, and forget them."""
+        for step, result in zip(self._steps, results, strict=True):
+            if step.future is not None:
+                with suppress(InvalidStateError):  # cancelled meanwhile: the turn will lapse
+                    step.future.set_result(result)
+        self._steps.clear()
+
+    def give_up(self, error: StoreError) -> None:
+        """Fail what is waited for; what is only to be written stays, as it names its time."""
+        for step in self._steps:
+            if step.future is not None:
+                with suppress(InvalidStateError):
+                    step.future.set_exception(error)
+        self._steps = [step for step in self._steps if step.future is None]
+
+
+class SqliteTurns:
+    """The part of :class:`scrapy_rep.stores.sqlite.SqliteStore` that grants turns."""
+
+    keeps_pace = True
+
+    _prefix: str
+    _turn_clock: Callable[[], float]
+    _writer: Writer
+
+    def _check(self) -> None:
+        raise NotImplementedError
+
+    def take_turn(self, host: str, seconds: float, interval: float) -> Future[Turn]:
+        """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
+        future: Future[Turn] = Future()
+        self._do(partial(self._take, host, seconds, interval), future)
+        return future
+
+    def renew_turn(self, host: str, token: str, seconds: float) -> None:
+        """Have a turn end in ``seconds`` from now, if ``token`` still holds it."""
+        since = self._turn_clock() + seconds
+        self._do(lambda write: write.run(_RENEW, since, KEPT, self._prefix, host, token))
+
+    def end_turn(self, host: str, token: str, interval: float) -> None:
+        """End a turn whose request has ended: the interval begins."""
+        self._do(partial(self._end, host, token, interval, self._turn_clock()))
+
+    def cancel_turn(self, host: str, token: str) -> None:
+        """Give back a turn for which no request was made."""
+        self._do(lambda write: write.run(_CANCEL, self._prefix, host, token))
+
+    def _do(self, run: Callable[[Transaction], Any], future: Future[Turn] | None = None) -> None:
+        self._check()
+        self._writer.turn(TurnStep(run, future))
+
+    def _take(self, host: str, seconds: float, interval: float, write: Transaction) -> Turn:
+        now = self._turn_clock()
+        write.run(_EXPIRE, now)
+        is_held, since, longest = self._last(write, host, now, interval)
+        wait = max(since, self._began(write, now)) + longest - now
+        if wait > 0:
+            # A turn that is held may end at once, and the next can begin an interval after that.
+            return Turn(None, min(wait, longest) if is_held else wait)
+        token = secrets.token_hex(8)
+        self._write(write, host, token, now + seconds, interval)
+        return Turn(token)
+
+    def _last(
+        self, write: Transaction, host: str, now: float, interval: float
+    ) -> tuple[bool, float, float]:
+        """Return whether a turn is held, when the last one ends, and the interval after it."""
+        for is_held, since, kept in write.ask(_READ, self._prefix, host):
+            if isinstance(since, float) and isinstance(kept, float):
+                if since > now + LONGEST_TURN:
+                    self._write(write, host, "", now, kept)
+                    return False, now, max(kept, interval)
+                return bool(is_held), since, max(kept, interval)
+        return False, float("-inf"), interval
+
+    def _began(self, write: Transaction, now: float) -> float:
+        """Return since when the file has been keeping turns."""
+        for (since,) in write.ask(_MEMORY, self._prefix):
+            if isinstance(since, float) and since <= now:
+                return since
+        write.run(_REMEMBER, self._prefix, now)
+        return now
+
+    def _end(self, host: str, token: str, interval: float, now: float, write: Transaction) -> None:
+        holders = write.ask(_HOLDER, token, self._prefix, host)
+        if not holders or holders[0][0]:
+            self._write(write, host, "", now, interval)
+
+    def _write(
+        self, write: Transaction, host: str, token: str, since: float, interval: float
+    ) -> None:
+        until = since + max(interval, KEPT)
+        write.run(_WRITE, self._prefix, host, token, since, interval, until)

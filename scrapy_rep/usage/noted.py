@@ -1,0 +1,60 @@
+"""What was in force when a request was let through, for whoever reads its response later.
+
+The copy of robots.txt that is valid when a page is fetched says what the page may be used for
+(draft-ietf-aipref-attach-05 section 3.3); a newer one may have come into force before the response
+is parsed, and the old one may be out of memory. So the gate notes the copy by request, for as long
+as the request lives. Most sites say nothing, and nothing is noted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from scrapy_rep.preferences.page import Page, together
+from scrapy_rep.preferences.statement import Preferences, Statement
+from scrapy_rep.preferences.tdmrep import SILENT, Said
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+
+class Noted(NamedTuple):
+    """What governs one request: the page's URL, the agent, robots.txt and tdmrep.json.
+
+    ``tokens`` is what the groups of ``REP_PURPOSE_TOKENS`` say. ``file`` is None if there may be a
+    tdmrep.json that could not be had.
+    """
+
+    url: str
+    agent: tuple[str, ...]
+    robots: RobotsTxt | None
+    tokens: tuple[Statement, ...]
+    file: Said | None
+
+    @property
+    def before_the_page(self) -> Preferences:
+        """What was said before the page was fetched."""
+        return self.with_page(Page())
+
+    def with_page(self, page: Page) -> Preferences:
+        """What was said before the page was fetched, and by the page itself."""
+        said = self.robots and self.robots.preferences(self.url, self.agent)
+        statements = (*(said.statements if said else ()), *self.tokens)
+        licenses = self.robots.licenses(self.agent) if self.robots is not None else ()
+        return together(page, statements, licenses, self.file or SILENT)
+
+
+_NOTED: WeakKeyDictionary[Request, Noted] = WeakKeyDictionary()
+
+
+def note(request: Request, noted: Noted) -> None:
+    """Keep what governs a request."""
+    _NOTED[request] = noted
+
+
+def noted_for(request: Request | None) -> Noted | None:
+    """Return what governed a request when it was let through; None if nothing was said."""
+    return None if request is None else _NOTED.get(request)

@@ -1,0 +1,120 @@
+"""What is said about the use of the page that a response brought."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin
+from weakref import WeakKeyDictionary
+
+from scrapy_rep.page_responses import page_source
+from scrapy_rep.pages.markup import Markup
+from scrapy_rep.pages.profiles import page_profile
+from scrapy_rep.pages.reading import read
+from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, Page, of_response, together
+from scrapy_rep.preferences.statement import Preferences
+from scrapy_rep.preferences.tdmrep import SILENT, TdmRules
+from scrapy_rep.protocol.product_token import tokens_of
+from scrapy_rep.protocol.profiles import RFC9309
+from scrapy_rep.protocol.usage import FORM
+from scrapy_rep.settings import product_tokens
+from scrapy_rep.usage.noted import noted_for
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+    from scrapy_rep.pages.source import PageSource
+    from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+_DEFAULT_PROFILE = "rfc9309"
+_FIELDS = (*FIELDS, "X-Robots-Tag", "Robots-Tag")
+_LICENSE_TYPE = "rsl+xml"
+_SILENT = Page()
+
+_kept: WeakKeyDictionary[Response, Preferences] = WeakKeyDictionary()
+
+
+def usage_preferences(
+    response: Response,
+    agent: str | Sequence[str] | None = None,
+    robots: RobotsTxt | None = None,
+    tdmrep: bytes | None = None,
+) -> Preferences:
+    """Return what a page may be used for: its robots.txt, tdmrep.json, header and HTML together.
+
+    In a crawl, ``agent`` is the crawler's own, ``robots`` the copy that was in force when the page
+    was requested, and ``tdmrep`` likewise, if they are None. Elsewhere only what is for all agents
+    counts then, and what the response itself says. ``tdmrep`` is the octets of a tdmrep.json.
+    Raises ``ValueError`` for an agent without a name; no response makes it raise.
+    """
+    if agent is None and robots is None and tdmrep is None and response in _kept:
+        return _kept[response]
+    noted = noted_for(response.request)
+    url = response.url if noted is None else noted.url
+    tokens = () if noted is None else noted.agent
+    if agent is not None:
+        tokens = product_tokens(agent)
+    page = page_of(response, tokens, _DEFAULT_PROFILE)
+    rules = noted.robots if robots is None and noted is not None else robots
+    said = None if rules is None else rules.preferences(url, tokens)
+    if tdmrep is not None:
+        file = TdmRules.parse(tdmrep, FORM).about(url)
+    else:
+        file = None if noted is None else noted.file
+    return together(
+        page,
+        (*(said.statements if said else ()), *(noted.tokens if noted is not None else ())),
+        () if rules is None else rules.licenses(tokens),
+        file or SILENT,
+    )
+
+
+def preferences_in_a_crawl(
+    response: Response, agent: tuple[str, ...], profile: str
+) -> Preferences | None:
+    """Return what is said about a page, and keep it for callbacks; None if nothing is."""
+    noted = noted_for(response.request)
+    page = page_of(response, agent, profile)
+    if noted is None and page is _SILENT:
+        return None
+    found = together(page) if noted is None else noted.with_page(page)
+    _kept[response] = found
+    return found
+
+
+def page_of(response: Response, agent: tuple[str, ...], profile: str) -> Page:
+    """Return what a response itself says; most say nothing, and are not parsed."""
+    source = page_source(response)
+    markup = source.markup
+    speaks = markup is not None and (markup.may_name(*TERMS) or markup.holds(_LICENSE_TYPE))
+    if not speaks and not any(name in response.headers for name in _FIELDS):
+        return _SILENT
+    metas = [] if markup is None else [(one.name, one.content) for one in markup.metas(NAMES)]
+    links = [] if markup is None else list(_links(markup))
+    base = urljoin_safely(response.url, markup.base) if markup is not None and links else ""
+    page = of_response(
+        source.lines, metas, links, _terms(source, agent, profile), response.url, base
+    )
+    return page or _SILENT
+
+
+def urljoin_safely(url: str, reference: str) -> str:
+    """Return a reference resolved against a URL; the URL itself if that cannot be done."""
+    try:
+        return urljoin(url, reference)
+    except ValueError:
+        return url
+
+
+def _links(markup: Markup) -> Iterator[tuple[str, str, str]]:
+    if markup.holds(_LICENSE_TYPE):
+        for link in markup.links("license"):
+            yield " ".join(link.rel), link.type, link.href
+
+
+def _terms(source: PageSource, agent: tuple[str, ...], profile: str) -> Iterator[tuple[str, str]]:
+    """The robots terms that are for an agent; those that HTML does not define are left out."""
+    tokens = tokens_of(agent, RFC9309)
+    for statement in read(source, tokens, page_profile(profile), whole=False).statements:
+        if statement.source != "http-equiv":
+            yield statement.name, statement.source

@@ -1,0 +1,82 @@
+"""What the pages of a crawl say about their use: counted, told at the end, and obeyed if asked.
+
+Under ``REP_PREFERENCES = "drop"`` the items of a page are dropped if anything that is said about it
+disallows one of ``REP_PURPOSES``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from scrapy_rep import stats as names
+from scrapy_rep.preferences.statement import Preferences
+from scrapy_rep.preferences.vocabulary import CATEGORIES, DISALLOWED, TDM
+from scrapy_rep.usage.noted import noted_for
+from scrapy_rep.usage.of_response import preferences_in_a_crawl
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.stats import RepStats
+
+
+class UseOfResponses:
+    """Reads each response once; says which responses may give items."""
+
+    def __init__(self, settings: RepSettings, stats: RepStats):
+        self._stats = stats
+        self._profile = settings.profile
+        self._mode = settings.preferences
+        self._purposes = settings.purposes if settings.preferences == "drop" else ()
+        self._barren: WeakSet[Response] = WeakSet()
+        self._disallowed: Counter[str] = Counter()
+        self._pages = 0
+
+    def see(self, response: Response, agent: tuple[str, ...]) -> None:
+        """Read a response before its callback does; a fault here is not permission."""
+        self._pages += 1
+        try:
+            found = preferences_in_a_crawl(response, agent, self._profile)
+        except Exception as error:  # noqa: BLE001  # whatever it is
+            self._stats.own_fault("The reading of usage preferences", error)
+            self._barren.add(response)
+            return
+        if found is not None:
+            self._count(found)
+            if self._forbids(response, found):
+                self._barren.add(response)
+
+    def drops_items(self, response: Response) -> bool:
+        """Return whether an item of a page is dropped, and count it if so."""
+        if not self._purposes or response not in self._barren:
+            return False
+        if response.request is not None and response.request.meta.get("dont_obey_robotstxt"):
+            return False
+        self._stats.inc(names.PREFERENCES_DROPPED)
+        return True
+
+    def close(self) -> None:
+        """Say in one line how many pages disallow what, and which setting obeys it."""
+        if self._disallowed:
+            counts = {one: self._disallowed[one] for one in CATEGORIES if self._disallowed[one]}
+            self._stats.disallowed_uses(self._pages, counts, obeys=self._mode in ("skip", "drop"))
+
+    def _count(self, found: Preferences) -> None:
+        for category in CATEGORIES:
+            if found.about(category):
+                answer = found[category]
+                self._stats.inc(names.PREFERENCES.format(category, answer))
+                self._disallowed[category] += answer == DISALLOWED
+        if found.licenses:
+            self._stats.inc(names.PREFERENCES_LICENSE)
+
+    def _forbids(self, response: Response, found: Preferences) -> bool:
+        """A tdmrep.json that could not be had may reserve what the page does not speak of."""
+        if any(found[purpose] == DISALLOWED for purpose in self._purposes):
+            return True
+        noted = noted_for(response.request)
+        file_is_unknown = noted is not None and noted.file is None
+        return TDM in self._purposes and file_is_unknown and found.tdm.reserved is None

@@ -1,0 +1,183 @@
+"""DOWNLOADER may be anything: the pace is kept or the requests are refused, and nothing locks up.
+
+RFC 9309 section 2.2.4 leaves Crawl-delay open; what cannot be kept is no permission.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.core.downloader import Downloader
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.pacing import SlotlessDownloader, gaps
+from tests.crawl.plugin import RULES, obey
+from tests.site import Site
+
+SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
+
+
+def settings_of(downloader: type[Any], **settings: Any) -> dict[str, Any]:
+    """Settings of a crawl with a custom downloader, which Scrapy's default queue may not suit."""
+    return obey(
+        DOWNLOADER=f"{__name__}.{downloader.__name__}",
+        SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
+        **settings,
+    )
+
+
+class InnerMiddleware:
+    """Downloads another page of the same site before a request, or after its response."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> InnerMiddleware:
+        """The middleware, which needs the engine."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        """The inner page first."""
+        if "/before" in request.url:
+            await self.inner(request)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """The inner page before the spider gets the outer one."""
+        if "/after" in request.url:
+            await self.inner(request)
+        return response
+
+    async def inner(self, request: Request) -> None:
+        """One more page."""
+        url = request.url.replace("/before", "/inner").replace("/after", "/inner")
+        await self.crawler.engine.download_async(Request(url, dont_filter=True))
+
+
+class OneAtATimeDownloader(SlotlessDownloader):
+    """Has room for one request, and says so in no way but the documented one."""
+
+    def needs_backout(self) -> bool:
+        """There is room for one."""
+        return len(self.active) >= 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.parametrize("downloader", [SlotlessDownloader, OneAtATimeDownloader])
+def test_a_downloader_without_slots_locks_nothing_up(
+    site: Site, mode: str, where: str, downloader: type[Any]
+) -> None:
+    """A request may wait for another one of its host, before its download or after it."""
+    slow = site.authority(SLOW)
+    settings = settings_of(downloader, DOWNLOADER_MIDDLEWARES={f"{__name__}.InnerMiddleware": 950})
+    settings["DOWNLOADER"] = f"{downloader.__module__}.{downloader.__name__}"
+    plans = [slow.url(f"/{where}{number}") for number in range(3)]
+    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    assert len(result.downloaded) == 3
+    assert len(slow.page_hits) == 6
+    assert min(gaps(slow)) >= 0.3
+
+
+class OtherSlot:
+    """A slot that has nothing of Scrapy's."""
+
+    def __init__(self) -> None:
+        self.members: list[Request] = []
+
+
+class OtherSlotsDownloader(SlotlessDownloader):
+    """Keeps slots by the name that Scrapy's downloader has for them, but others."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.slots: dict[str, OtherSlot] = {}
+        self.per_slot_settings: dict[str, Any] = {}
+        self.domain_concurrency = self.total_concurrency = 8
+
+    def _get_slot(self, request: Request) -> tuple[str, OtherSlot]:
+        key = request.url.split("/")[2]
+        return key, self.slots.setdefault(key, OtherSlot())
+
+
+class MissingSlotsDownloader(OtherSlotsDownloader):
+    """Fails when it is asked for a slot."""
+
+    def _get_slot(self, request: Request) -> tuple[str, OtherSlot]:
+        raise LookupError("there are none")
+
+
+class HalfADownloader(Downloader):
+    """Scrapy's, with other slots behind its back."""
+
+    def _get_slot(self, request: Request, spider: Any = None) -> Any:
+        key, slot = super()._get_slot(request)
+        return key, _Guarded(slot)
+
+
+class _Guarded:
+    """A slot that shows of Scrapy's only what its downloader needs to send."""
+
+    def __init__(self, slot: Any) -> None:
+        self.__dict__["_slot"] = slot
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "concurrency":
+            raise AttributeError(name)
+        return getattr(self.__dict__["_slot"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_slot"], name, value)
+
+
+@pytest.mark.parametrize(
+    "downloader", [OtherSlotsDownloader, MissingSlotsDownloader, HalfADownloader]
+)
+@ensureDeferred
+async def test_a_downloader_with_other_slots_keeps_the_pace(
+    site: Site, downloader: type[Any]
+) -> None:
+    """What is in ``slots`` need not be what Scrapy has there."""
+    slow, quick = site.authority(SLOW), site.authority(RULES)
+    plans = [shop.url(f"/{number}") for number in range(4) for shop in (slow, quick)]
+    plans.append(quick.url("/private"))
+    result = (await crawl(settings=settings_of(downloader), plans=plans)).check()
+    assert (len(result.downloaded), len(result.forbidden)) == (8, 1)
+    assert min(gaps(slow)) >= 0.3
+
+
+class _Opaque:
+    """Runs the middlewares, and shows nothing of their methods."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+        self.middlewares = own.middlewares
+
+    def download_async(self, download: Any, request: Request) -> Any:
+        """What a request comes to."""
+        return self._own.download_async(download, request)
+
+
+class OpaqueDownloader(SlotlessDownloader):
+    """A downloader that nothing can be added to."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.middleware: Any = _Opaque(self.middleware)
+
+
+@ensureDeferred
+async def test_where_no_pace_can_be_kept_requests_are_refused(site: Site) -> None:
+    """One line says why; sites that ask for no pace are not concerned."""
+    slow, quick = site.authority(SLOW), site.authority(RULES)
+    plans = [shop.url(f"/{number}") for number in range(4) for shop in (slow, quick)]
+    result = await crawl(settings=settings_of(OpaqueDownloader), plans=plans)
+    assert len(result.lines("no request can be held to a pace", "ERROR")) == 1
+    assert slow.page_hits == []
+    assert len(result.downloaded) == len(quick.page_hits) == 4
+    assert len(result.unreachable) == 4

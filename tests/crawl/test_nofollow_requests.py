@@ -1,0 +1,261 @@
+"""A request that is not to be followed: what becomes of it beside all that Scrapy does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+from twisted.internet.defer import CancelledError
+
+from tests.crawl.faults import FaultError, Faults
+from tests.crawl.harness import crawl, settings_of, within
+from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta
+from tests.crawl.logtap import LogTap
+from tests.crawl.plugin import RULES
+from tests.crawl.test_page_directives import obeying, page_stats, paths, visit
+from tests.replies import Reply
+from tests.site import Site
+from tests.timed import timed
+
+
+@pytest.mark.parametrize("order", [["/closed", "/open"], ["/open", "/closed"]], ids=" ".join)
+@ensureDeferred
+async def test_the_same_url_found_elsewhere_is_fetched(site: Site, order: list[str]) -> None:
+    """Whichever page comes first: the duplicate filter does not know what was refused."""
+    pages = {"/closed": links("/shared", head=meta("nofollow")), "/open": links("/shared")}
+    shop = site.authority(RULES, pages)
+    plans = [{"url": shop.url(path), "priority": -n} for n, path in enumerate(order)]
+    result = (await crawl(LinksSpider, obeying(CONCURRENT_REQUESTS=1), plans=plans)).check()
+    assert [hit.path for hit in shop.page_hits if hit.path != "/shared"] == order
+    kinds = [ending.kind for ending in result.endings if ending.url == shop.url("/shared")]
+    assert sorted(kinds) == ["downloaded", "forbidden"]
+    assert "dupefilter/filtered" not in result.stats
+
+
+@ensureDeferred
+async def test_refused_requests_are_not_filtered_as_duplicates(site: Site) -> None:
+    """Each one has its end, however often the URL is found."""
+    page = links("/a", "/a", "/b", head=meta("nofollow"))
+    shop = site.authority(RULES, {"/": links("/1", "/2"), "/1": page, "/2": page})
+    result = await visit(shop, obeying())
+    assert paths(shop, result.forbidden) == ["/a"] * 4 + ["/b"] * 2
+
+
+@ensureDeferred
+async def test_requests_that_pass_are_filtered_as_ever(site: Site) -> None:
+    """Obeying pages makes no request exempt that a page does not close."""
+    shop = site.authority(RULES, {"/": links("/a", "/b"), "/a": links("/c"), "/b": links("/c")})
+    result = await crawl(LinksSpider, obeying(), plans=[shop.url("/")])
+    assert result.stats["dupefilter/filtered"] == 1
+    assert len([hit for hit in shop.hits if hit.path == "/c"]) == 1
+
+
+@ensureDeferred
+async def test_depth_and_referer_are_as_ever(site: Site) -> None:
+    """A refused request has both, and its callback and errback."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obeying(REFERRER_POLICY="unsafe-url"))
+    refused = {request.url: request for request in result.crawler.spider.refused}
+    request = refused[shop.url("/by-meta/1")]
+    assert request.meta["depth"] == 2
+    assert request.headers["Referer"].decode() == shop.url("/by-meta")
+    assert request.callback == result.crawler.spider.page
+    assert result.stats["request_depth_max"] == 2
+
+
+@ensureDeferred
+async def test_a_limit_of_depth_drops_before_a_page_refuses(site: Site) -> None:
+    """Scrapy's middlewares act first: what is too deep is not made at all."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await crawl(LinksSpider, obeying(DEPTH_LIMIT=1), plans=[shop.url("/")])
+    assert result.forbidden == []
+    assert page_stats(result)["nofollow"] == 4
+
+
+@ensureDeferred
+async def test_a_request_that_a_spider_yields_is_left_as_it_is(site: Site) -> None:
+    """The mark is on a copy: what the spider keeps may be yielded from another page."""
+    pages = {"/closed": links(head=meta("nofollow")), "/open": links()}
+    shop = site.authority(RULES, pages)
+
+    class Spider(LinksSpider):
+        kept: Request | None = None
+
+        def found(self, response: Any) -> Any:
+            if self.kept is None:
+                self.kept = self.request(shop.url("/shared"))
+            if not response.url.endswith("/shared"):
+                yield self.kept
+
+    plans = [shop.url("/closed"), {"url": shop.url("/open"), "priority": -1}]
+    result = await crawl(Spider, obeying(CONCURRENT_REQUESTS=1), plans=plans)
+    kinds = [ending.kind for ending in result.endings if ending.url == shop.url("/shared")]
+    assert kinds == ["forbidden", "downloaded"]
+    spider: Any = result.crawler.spider
+    assert not spider.kept.dont_filter
+    assert not [key for key in spider.kept.meta if key.startswith("_")]
+
+
+@pytest.mark.parametrize("again", [{}, {"dont_obey_robotstxt": True}], ids=["same", "insisting"])
+@ensureDeferred
+async def test_a_refused_request_that_an_errback_repeats(site: Site, again: dict[str, Any]) -> None:
+    """It is refused once more, unless it says itself that it does not obey."""
+    shop = site.authority(RULES, {"/": links("/a", head=meta("nofollow")), "/a": links("/b")})
+
+    class Spider(LinksSpider):
+        def failed(self, failure: Any) -> Any:
+            super().failed(failure)
+            if not self.refused[1:]:
+                number = {"number": len(self.made)}
+                self.made.append(shop.url("/a"))
+                yield failure.request.replace(meta={**failure.request.meta, **number, **again})
+
+        def meta_of(self, response: Any) -> dict[str, Any]:
+            kept = {k: v for k, v in response.meta.items() if k != "dont_obey_robotstxt"}
+            return kept if response.url == shop.url("/a") else {}
+
+    result = (await crawl(Spider, obeying(), plans=[shop.url("/")])).check()
+    kinds = [ending.kind for ending in result.endings if ending.url == shop.url("/a")]
+    assert kinds == ["forbidden", "downloaded" if again else "forbidden"]
+    if again:  # the mark went along with the meta, and is taken off where the page says nothing
+        assert result.kind(shop.url("/b")) == "downloaded"
+
+
+class StoppingSpider(LinksSpider):
+    """Ends the crawl when it has read a page that closes its links."""
+
+    def found(self, response: Any) -> Any:
+        """The links are in the queue by then."""
+        yield from super().found(response)
+        if self.plans:
+            raise CloseSpider("enough")
+
+
+@ensureDeferred
+async def test_a_crawl_that_is_resumed_refuses_what_its_queue_holds(
+    site: Site, tmp_path: Path
+) -> None:
+    """The mark is kept on disk with the request, and the URL is not known to the filter."""
+    shop = site.authority(RULES, {"/": links("/a", "/b", head=meta("nofollow"))})
+    settings = obeying(JOBDIR=str(tmp_path), CONCURRENT_REQUESTS=1)
+    first = await crawl(StoppingSpider, settings, plans=[shop.url("/")])
+    assert first.stats["finish_reason"] == "enough"
+    second = (await crawl(StoppingSpider, settings, plans=[])).check_log()
+    assert sorted(first.forbidden + second.forbidden) == [shop.url("/a"), shop.url("/b")]
+    assert second.forbidden
+    assert second.downloaded == []
+    for path in ("/a", "/b"):
+        third = await crawl(LinksSpider, settings, plans=[shop.url(path)])
+        assert third.downloaded == [shop.url(path)]
+
+
+class RuleSpider(CrawlSpider):
+    """A crawl by rules."""
+
+    name = "rules"
+    rules = (Rule(LinkExtractor(), callback="page", follow=True, errback="failed"),)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pages: list[str] = []
+        self.refused: list[str] = []
+
+    def page(self, response: Any) -> Any:
+        """A page."""
+        self.pages.append(response.url)
+        yield {"page": response.url}
+
+    def failed(self, failure: Any) -> None:
+        """No page."""
+        self.refused.append(failure.request.url)
+
+
+@ensureDeferred
+async def test_a_crawl_spider_is_unharmed(site: Site) -> None:
+    """Its rules, callbacks and errbacks work as they do without the middleware."""
+    shop = site.authority(RULES, VILLAGE)
+    crawler = Crawler(RuleSpider, settings_of(obeying()))
+    with LogTap() as tap:
+        await within(30, crawler.crawl(start_urls=[shop.url("/")]))
+    spider: Any = crawler.spider
+    assert paths(shop, spider.refused) == CLOSED
+    assert {"/by-meta", "/open", "/open/1", "/for-other/1"} <= {*paths(shop, spider.pages)}
+    assert not [line for line in tap.lines if line.level in ("ERROR", "WARNING")]
+
+
+EVIL = "evil\x1b[31m\u202e"
+HOSTILE = {
+    "unknown terms": meta(f"{EVIL}, nofollow, {EVIL}: 5"),
+    "a million metas": "<meta name=robots content=nofollow>" * 15_000,
+    "a tag without an end": meta("nofollow") + "<meta name=robots content='" + EVIL * 50_000,
+    "20 MB without an end": meta("nofollow") + "<" + "x" * 20_000_000,
+    "entities": '<!DOCTYPE html [<!ENTITY a "evil"><!ENTITY b "&a;&a;&a;">]><html><head>'
+    '<meta name="robots" content="nofollow, &b;"/></head></html>',
+    "open elements": meta("nofollow") + "<div>" * 100_000,
+}
+
+
+@pytest.mark.parametrize("page", HOSTILE.values(), ids=HOSTILE.keys())
+@ensureDeferred
+async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -> None:
+    """Names of stats are a closed list, and what a page says stays in its statements."""
+    lines = [("X-Robots-Tag", f"evil: noindex, evil, max-snippet: evil{'a' * 6_000}")]
+    kind = "application/xhtml+xml" if "ENTITY" in page else "text/html"
+    reply = Reply(200, page, [("Content-Type", kind), *lines])
+    shop = site.authority(RULES, {"/": reply})
+
+    class Spider(LinksSpider):
+        def found(self, response: Any) -> Any:
+            yield self.request(shop.url("/x"))
+
+    result = (await crawl(Spider, obeying(LOG_LEVEL="DEBUG"), plans=[shop.url("/")])).check()
+    assert result.forbidden == [shop.url("/x")]
+    assert result.lines("evil") == []
+    assert not [name for name in result.stats if "evil" in name]
+    assert page_stats(result) == {"count": 1, "nofollow": 1, "requests_refused": 1}
+
+
+@pytest.fixture
+def faults() -> Iterator[Faults]:
+    """What reads and marks, with a point at each call."""
+    names = ("pages.reading", "pages.markup", "pages.source", "page_responses", "spidermiddlewares")
+    with Faults(*(f"scrapy_rep.{name}" for name in (*names, "nofollow"))).installed() as faults:
+        yield faults
+
+
+@timed
+@pytest.mark.parametrize("error", [FaultError, CancelledError])
+@ensureDeferred
+async def test_a_fault_of_ours_is_no_permission(
+    site: Site, faults: Faults, error: type[BaseException]
+) -> None:
+    """Where a page cannot be read, its links are refused; no request is lost."""
+    shop = site.authority(RULES, VILLAGE)
+    settings = obeying(REP_NOINDEX="drop", REP_LINK_NOFOLLOW=True, RETRY_ENABLED=False)
+    await visit(shop, settings)
+    points = sorted(faults.passed)
+    faults.passed.clear()
+    wrong = []
+    for point in Random(error.__name__).sample(points, min(25, len(points))):
+        before = len(shop.hits)
+        with faults.at(point, error, lasting=True), LogTap():
+            crawler = Crawler(LinksSpider, settings_of(settings))
+            try:
+                await within(10, crawler.crawl(plans=[shop.url("/")]))
+            except (FaultError, CancelledError):
+                continue  # it did not start
+        spider: Any = crawler.spider
+        if {hit.path for hit in shop.hits[before:]} & {*CLOSED}:
+            wrong.append(f"{faults.labels[point]}: fetched what a page closes")
+        if sorted(e.number for e in spider.endings) != list(range(len(spider.made))):
+            wrong.append(f"{faults.labels[point]}: {len(spider.made)} made, {spider.endings}")
+    assert wrong == []

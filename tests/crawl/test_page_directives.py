@@ -1,0 +1,416 @@
+"""What pages ask of crawlers: counted by default, obeyed on request, in real crawls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.crawler import Crawler
+
+from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsForbidden
+from tests.crawl.harness import MODES, crawl, crawl_in_child, settings_of, within
+from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta, with_header
+from tests.crawl.plugin import RULES, by_hand, obey
+from tests.crawl.result import Result
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Hang, Reply, redirect
+from tests.site import Authority, Site
+
+SAID = "Of 14 pages read: "
+
+
+def obeying(**settings: Any) -> dict[str, Any]:
+    """The settings of a project that obeys what pages ask of `mybot`."""
+    return obey(REP_PAGE_DIRECTIVES="obey", ROBOTSTXT_USER_AGENT="mybot", **settings)
+
+
+def paths(shop: Authority, urls: list[str]) -> list[str]:
+    """The paths of URLs of an authority, in order."""
+    return sorted(url.removeprefix(shop.url("/").removesuffix("/")) for url in urls)
+
+
+async def visit(shop: Authority, settings: Any, spider: Any = LinksSpider) -> Result:
+    """One crawl from the first page of an authority on."""
+    return (await crawl(spider, settings, plans=[shop.url("/")])).check()
+
+
+def page_stats(result: Result) -> dict[str, int]:
+    """The stats of pages, by the last part of their names."""
+    prefix = "robotstxt/page/"
+    return {k.removeprefix(prefix): v for k, v in result.stats.items() if k.startswith(prefix)}
+
+
+@pytest.mark.parametrize("spider", ["LinksSpider", "AsyncLinksSpider"])
+@pytest.mark.parametrize("mode", MODES)
+def test_links_of_nofollow_pages_end_in_robots_forbidden(
+    site: Site, mode: str, spider: str
+) -> None:
+    """By META, by either header, for all and for this crawler: in three reactor modes."""
+    shop = site.authority(RULES, VILLAGE)
+    result = crawl_in_child(
+        f"tests.crawl.links.{spider}", obeying(), mode=mode, plans=[shop.url("/")]
+    ).check()
+    assert paths(shop, result.forbidden) == CLOSED
+    assert not {hit.path for hit in shop.hits} & {*CLOSED}
+    assert {"/open/1", "/for-other/1"} <= {*paths(shop, result.downloaded)}
+    assert result.errors == []
+    assert result.stats["robotstxt/forbidden"] == len(CLOSED)
+    assert page_stats(result) == {
+        "count": 9,
+        "nofollow": 4,
+        "noindex": 2,
+        "noarchive": 1,
+        "requests_refused": 5,
+    }
+
+
+@ensureDeferred
+async def test_the_exception_says_which_source_asked(site: Site) -> None:
+    """Its verdict has no rule of robots.txt, and its text begins as users match on it."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obeying())
+    for path, source in [
+        ("/by-meta/1", "meta"),
+        ("/by-header/1", "X-Robots-Tag"),
+        ("/by-tag/1", "Robots-Tag"),
+    ]:
+        problem = result.ending(shop.url(path)).problem
+        assert problem is not None
+        assert isinstance(problem.exception, RobotsForbidden)
+        assert problem.text.startswith(f"Forbidden by robots.txt: nofollow ({source})")
+        assert problem.exception.verdict.reason == f"nofollow ({source})"
+        assert problem.exception.verdict.rule is None
+        assert str(problem.exception.authority) + "/" == shop.url("/")
+        assert len(result.lines(rf"^Forbidden.*{path}> \(nofollow \({source}\)\)", "DEBUG")) == 1
+
+
+@ensureDeferred
+async def test_by_default_pages_are_counted_and_nothing_changes(site: Site) -> None:
+    """One line at the close says what pages said, and which settings would obey."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obey(ROBOTSTXT_USER_AGENT="mybot"))
+    assert result.forbidden == []
+    assert {*CLOSED} <= {*paths(shop, result.downloaded)}
+    assert page_stats(result) == {"count": 14, "nofollow": 4, "noindex": 2, "noarchive": 1}
+    assert result.lines("^Of .* pages read", "INFO") == [
+        f"{SAID}4 nofollow, 2 noindex, 1 noarchive; "
+        'REP_PAGE_DIRECTIVES = "obey" refuses the requests of nofollow pages; '
+        'REP_NOINDEX = "drop" and REP_PAGE_DIRECTIVES = "obey" drops the items of noindex pages'
+    ]
+
+
+@ensureDeferred
+async def test_a_crawl_of_pages_that_say_nothing_says_nothing(site: Site) -> None:
+    """The pages are counted; there is no line."""
+    shop = site.authority(RULES, {"/": links("/a")})
+    result = await visit(shop, obey())
+    assert page_stats(result) == {"count": 2}
+    assert result.lines("pages read") == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"REP_PAGE_DIRECTIVES": "off"},
+        {"REP_PAGE_DIRECTIVES": "obey", "ROBOTSTXT_OBEY": False},
+        {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": None}},
+    ],
+    ids=["off", "robots.txt is not obeyed", "disabled"],
+)
+@ensureDeferred
+async def test_off_means_that_there_is_no_middleware(site: Site, settings: Any) -> None:
+    """So that it costs nothing; and there is no warning of a middleware that is disabled."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obey(**settings))
+    middlewares = result.crawler.engine.scraper.spidermw.middlewares
+    assert not [each for each in middlewares if isinstance(each, RepSpiderMiddleware)]
+    assert page_stats(result) == {}
+    assert result.forbidden == []
+    assert result.lines("Disabled.*Spider", "WARNING") == [
+        line for line in result.lines("OBEY is off", "WARNING") if "Spider" in line
+    ]
+
+
+@pytest.mark.parametrize("name", ["scrapy_rep.RepSpiderMiddleware", RepSpiderMiddleware])
+@ensureDeferred
+async def test_the_add_on_leaves_the_order_of_the_project(site: Site, name: Any) -> None:
+    """One middleware, where the project has it."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obeying(SPIDER_MIDDLEWARES={name: 640}))
+    middlewares = result.crawler.engine.scraper.spidermw.middlewares
+    assert [isinstance(each, RepSpiderMiddleware) for each in middlewares].count(True) == 1
+    assert paths(shop, result.forbidden) == CLOSED
+
+
+@ensureDeferred
+async def test_the_middlewares_can_be_set_by_hand(site: Site) -> None:
+    """Two lines do what the add-on does."""
+    shop = site.authority(RULES, VILLAGE)
+    spider = {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": 100}}
+    settings = {"REP_PAGE_DIRECTIVES": "obey", "ROBOTSTXT_USER_AGENT": "mybot"}
+    result = await visit(shop, by_hand(**spider, **settings))
+    assert paths(shop, result.forbidden) == CLOSED
+
+
+@ensureDeferred
+async def test_a_crawl_whose_marks_would_not_be_seen_does_not_start(site: Site) -> None:
+    """The spider middleware marks requests; only the downloader middleware refuses them."""
+    shop = site.authority(RULES)
+    spider = {"scrapy_rep.RepSpiderMiddleware": 100}
+    settings = {"ROBOTSTXT_OBEY": True, "SPIDER_MIDDLEWARES": spider}
+    crawler = Crawler(RequestsSpider, settings_of(settings))
+    with pytest.raises(ValueError, match="needs RepDownloaderMiddleware"):
+        await within(10, crawler.crawl(plans=[shop.url("/")]))
+    assert site.hits == []
+
+
+@ensureDeferred
+async def test_a_subclass_of_the_gate_is_a_gate(site: Site) -> None:
+    """A project may extend it."""
+    shop = site.authority(RULES, VILLAGE)
+    settings = by_hand(
+        DOWNLOADER_MIDDLEWARES={
+            "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+            OwnGate: 100,
+        },
+        SPIDER_MIDDLEWARES={RepSpiderMiddleware: 100},
+        REP_PAGE_DIRECTIVES="obey",
+        ROBOTSTXT_USER_AGENT="mybot",
+    )
+    assert paths(shop, (await visit(shop, settings)).forbidden) == CLOSED
+
+
+class OwnGate(RepDownloaderMiddleware):
+    """A project's own."""
+
+
+@ensureDeferred
+async def test_a_request_may_name_another_crawler(site: Site) -> None:
+    """The page is read for the name by which its request went."""
+    shop = site.authority(RULES, VILLAGE)
+    plans = [
+        {"url": shop.url("/for-other"), "meta": {"robotstxt_user_agent": "otherbot"}},
+        {"url": shop.url("/for-mybot"), "meta": {"robotstxt_user_agent": "otherbot"}},
+    ]
+    result = (await crawl(LinksSpider, obeying(), plans=plans)).check()
+    assert paths(shop, result.forbidden) == ["/for-other/1"]
+    assert paths(shop, result.downloaded) == ["/for-mybot", "/for-mybot/1", "/for-other"]
+
+
+@ensureDeferred
+async def test_a_user_agent_names_the_crawler_here_too(site: Site) -> None:
+    """Its product token, as for robots.txt."""
+    shop = site.authority(RULES, VILLAGE)
+    settings = obey(REP_PAGE_DIRECTIVES="obey", USER_AGENT="MyBot/1.0 (+https://example.org)")
+    assert paths(shop, (await visit(shop, settings)).forbidden) == CLOSED
+
+
+@ensureDeferred
+async def test_a_profile_counts_for_pages(site: Site) -> None:
+    """In the text of 1996-98, NOINDEX alone closes the links."""
+    shop = site.authority(Reply(404), {"/": links("/a", head=meta("noindex"))})
+    assert (await visit(shop, obeying())).forbidden == []
+    assert (await visit(shop, obeying(REP_PROFILE="kollar"))).forbidden == [shop.url("/a")]
+
+
+@ensureDeferred
+async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) -> None:
+    """All of it, without naming the crawler: what the crawl does not need, too."""
+    pages = {
+        "/": links("/a", head=meta("nosnippet", "mybot") + meta("static", "document-state")),
+        "/a": "<body><span data-nosnippet>x</span>",
+    }
+    shop = site.authority(RULES, pages)
+    said = (await visit(shop, obeying())).crawler.spider.said
+    assert said[shop.url("/")].restrictions == {"nosnippet"}
+    assert said[shop.url("/")].document_state == "static"
+    assert [s.source for s in said[shop.url("/a")].statements] == ["data-nosnippet"]
+
+
+@ensureDeferred
+async def test_start_requests_are_never_touched(site: Site) -> None:
+    """They have no page, whatever the meta they were given says."""
+    shop = site.authority(RULES, VILLAGE)
+    plans = [shop.url(path) for path in ("/by-meta", "/by-meta/1", "/by-header/1")]
+    result = (await crawl(LinksSpider, obeying(), plans=plans)).check()
+    assert result.kind(shop.url("/by-header/1")) == "downloaded"
+    kinds = {(e.number, e.kind) for e in result.endings if e.url == shop.url("/by-meta/1")}
+    assert {kind for _, kind in kinds} == {"downloaded", "forbidden"}
+
+
+class ObstinateSpider(LinksSpider):
+    """Does not obey robots.txt on the way from a page."""
+
+    def meta_of(self, response: Any) -> dict[str, Any]:
+        """As the request says that led to the page."""
+        return {"dont_obey_robotstxt": True}
+
+
+@ensureDeferred
+async def test_dont_obey_robotstxt_passes(site: Site) -> None:
+    """The request says so itself; it is counted as any other that does."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obeying(), ObstinateSpider)
+    assert result.forbidden == []
+    assert {*CLOSED} <= {*paths(shop, result.downloaded)}
+    assert result.stats["robotstxt/bypassed"] == 13
+
+
+@ensureDeferred
+async def test_a_refused_request_waits_for_no_rules(site: Site) -> None:
+    """Its host's robots.txt hangs, and is not even asked for."""
+    hung = site.authority(Hang())
+    shop = site.authority(RULES, {"/": links(hung.url("/a"), head=meta("nofollow"))})
+    result = await visit(shop, obeying(REP_TIMEOUT=20))
+    assert result.forbidden == [hung.url("/a")]
+    assert hung.hits == []
+
+
+@ensureDeferred
+async def test_a_refused_request_waits_for_no_pace(site: Site) -> None:
+    """Ten of them on a host that asks for a minute between two requests end at once."""
+    urls = [f"/{n}" for n in range(10)]
+    shop = site.authority(
+        "User-agent: *\nCrawl-delay: 60\n", {"/": links(*urls, head=meta("nofollow"))}
+    )
+    result = await visit(shop, obeying())
+    assert paths(shop, result.forbidden) == urls
+
+
+@ensureDeferred
+async def test_what_no_robots_txt_governs_is_refused_as_well(site: Site) -> None:
+    """The page asks not to follow its links, whatever their scheme."""
+    shop = site.authority(RULES, {"/": links("data:,x", head=meta("nofollow"))})
+    result = await visit(shop, obeying())
+    [(problem)] = [ending.problem for ending in result.endings if ending.problem]
+    assert problem.text == "Forbidden by robots.txt: nofollow (meta)"
+    assert problem.exception is not None
+    assert problem.exception.authority is None  # type: ignore[attr-defined]
+
+
+@ensureDeferred
+async def test_only_the_response_that_is_served_counts(site: Site) -> None:
+    """What the header of a redirect says is not said of the page that it leads to."""
+    away = Reply(302, b"", {"Location": "/open", "X-Robots-Tag": "nofollow"})
+    shop = site.authority(RULES, {**VILLAGE, "/": away})
+    result = await visit(shop, obeying())
+    assert paths(shop, result.downloaded) == ["/", "/open/1"]
+    back = site.authority(RULES, {**VILLAGE, "/": redirect("/by-meta")})
+    assert paths(back, (await visit(back, obeying())).forbidden) == ["/by-meta/1", "/by-meta/2"]
+
+
+@ensureDeferred
+async def test_a_page_out_of_the_http_cache_counts(site: Site, tmp_path: Any) -> None:
+    """Its header is kept with it."""
+    shop = site.authority(RULES, VILLAGE)
+    settings = obeying(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
+    for _ in range(2):
+        assert paths(shop, (await visit(shop, settings)).forbidden) == CLOSED
+    assert len([hit for hit in shop.hits if hit.path == "/by-header"]) == 1
+
+
+@ensureDeferred
+async def test_a_pdf_has_a_header_and_no_metas(site: Site) -> None:
+    """Scrapy takes it for HTML by its octets."""
+    lines = [("Content-Type", "application/pdf"), ("X-Robots-Tag", "noarchive")]
+    page = Reply(200, links("/a", head=meta("nofollow")), lines)
+    shop = site.authority(RULES, {"/": page})
+    assert page_stats(await visit(shop, obeying())) == {"count": 1, "noarchive": 1}
+
+
+@ensureDeferred
+async def test_items_of_noindex_pages_are_kept_by_default(site: Site) -> None:
+    """What an item is for, only the project knows."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obeying())
+    assert result.stats["item_scraped_count"] == 9
+    [line] = result.lines("pages read", "INFO")
+    assert line.endswith('noarchive; REP_NOINDEX = "drop" drops the items of noindex pages')
+
+
+@ensureDeferred
+async def test_items_of_noindex_pages_are_dropped_on_request(site: Site) -> None:
+    """Also of those whose date is over; one line of DEBUG for each page."""
+    pages = {
+        "/": links("/noindex", "/over", "/soon"),
+        "/noindex": with_header("<p>", ("X-Robots-Tag", "noindex")),
+        "/over": links(head=meta("unavailable_after: 2001-01-01")),
+        "/soon": links(head=meta("unavailable_after: 2999-01-01")),
+    }
+    shop = site.authority(RULES, pages)
+    result = await visit(shop, obeying(REP_NOINDEX="drop"), TwoItemsSpider)
+    assert result.stats["item_scraped_count"] == 4
+    assert page_stats(result) == {
+        "count": 4,
+        "noindex": 1,
+        "unavailable_after": 2,
+        "items_dropped": 4,
+    }
+    assert sorted(result.lines("items of a noindex page are dropped", "DEBUG")) == [
+        f"The items of a noindex page are dropped: <{shop.url(path)}>"
+        for path in ("/noindex", "/over")
+    ]
+    assert "would" not in "".join(result.lines("pages read"))
+
+
+class TwoItemsSpider(LinksSpider):
+    """Makes two items of each page."""
+
+    def found(self, response: Any) -> Any:
+        """What the other one makes, and one item more."""
+        yield from super().found(response)
+        yield {"more": response.url}
+
+
+@ensureDeferred
+async def test_noindex_drops_nothing_unless_pages_are_obeyed(site: Site) -> None:
+    """`REP_NOINDEX` is a part of obeying."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obey(REP_NOINDEX="drop"))
+    assert result.stats["item_scraped_count"] == 14
+
+
+LINKS = """<html><head><base href="/shop/"></head><body>
+<a href="open">1</a>
+<a rel="ugc NoFollow" href="closed">2</a>
+<a rel="nofollow" href="both#a">3</a> <a href="both">4</a>
+<a rel="sponsored" href="/sponsored">5</a>
+<map><area rel=nofollow href="/map?b=1&amp;a=2"></map>
+<!-- <a href="closed"> --><template><a href="closed"></a></template>
+</body></html>"""
+
+
+class MapSpider(LinksSpider):
+    """Follows the areas of a map as well, and orders their query."""
+
+    def found(self, response: Any) -> Any:
+        """Each URL once: a link to it that is left out is an open one."""
+        yield from (item for item in super().found(response) if isinstance(item, dict))
+        if response.css("map"):
+            self.made.clear()
+            for path in ("/shop/open", "/shop/closed", "/shop/both", "/sponsored", "/map?a=2&b=1"):
+                yield self.request(response.urljoin(path))
+
+
+@pytest.mark.parametrize("settings", [{}, {"REP_LINK_NOFOLLOW": True}])
+@ensureDeferred
+async def test_nofollow_links_are_refused_on_request(site: Site, settings: Any) -> None:
+    """A URL to which another link of the page leads without it is open."""
+    shop = site.authority(RULES, {"/": LINKS})
+    result = await crawl(MapSpider, obeying(**settings), plans=[shop.url("/")])
+    refused = ["/map?a=2&b=1", "/shop/closed"] if settings else []
+    assert paths(shop, result.forbidden) == refused
+    for path in refused:
+        problem = result.ending(shop.url(path)).problem
+        assert problem is not None
+        assert problem.text.startswith("Forbidden by robots.txt: nofollow (rel)")
+    assert len(result.downloaded) == 6 - len(refused)
+
+
+@ensureDeferred
+async def test_nofollow_links_count_for_nothing_unless_pages_are_obeyed(site: Site) -> None:
+    """`REP_LINK_NOFOLLOW` is a part of obeying."""
+    shop = site.authority(RULES, {"/": LINKS})
+    result = await crawl(MapSpider, obey(REP_LINK_NOFOLLOW=True), plans=[shop.url("/")])
+    assert result.forbidden == []

@@ -1,0 +1,446 @@
+"""Real crawls of sites that say what their pages may be used for.
+
+`report` changes nothing, `skip` refuses requests, `drop` drops items as well; the rest of a crawl
+is as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.http import Response
+
+from scrapy_rep import RobotsTxt, usage_preferences
+from scrapy_rep.preferences.vocabulary import CATEGORIES
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.plugin import NOTHING, by_hand, obey
+from tests.crawl.result import Result
+from tests.crawl.spiders import RequestsSpider
+from tests.preferences.answers import answers
+from tests.preferences.test_robots_rows import MANAGED
+from tests.replies import Hang, Reply, Reset, html, redirect
+from tests.site import Site
+
+BY_PATH = "User-agent: *\nContent-Usage: / train-ai=y\nContent-Usage: /art/ train-ai=n\nAllow: /\n"
+RESERVED = '[{"location": "/free/", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]'
+TDMREP = "/.well-known/tdmrep.json"
+
+
+class UseSpider(RequestsSpider):
+    """Makes an item of each page, and logs what the page may be used for."""
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """The item."""
+        yield self.item(response)
+
+    def item(self, response: Response) -> dict[str, str]:
+        """What is said about the page."""
+        use = answers(usage_preferences(response))
+        self.logger.info("%s may be used: %s.", response.url, use)
+        return {"url": response.url}
+
+
+class AsyncUseSpider(UseSpider):
+    """The same with a callback that is an asynchronous generator."""
+
+    async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
+        """A page came."""
+        self._note(response.meta, status=response.status, final=response.url)
+        yield self.item(response)
+
+
+SPIDERS = ["tests.crawl.test_preferences.UseSpider", "tests.crawl.test_preferences.AsyncUseSpider"]
+
+
+def page(*fields: str, head: str = "") -> Reply:
+    """A page with these header lines."""
+    body = f"<html><head>{head}</head><body>text</body></html>"
+    lines = [(name, value.strip()) for name, _, value in (field.partition(":") for field in fields)]
+    return Reply(200, body, (("Content-Type", "text/html"), *lines))
+
+
+def said(result: Result, url: str) -> str:
+    """What the spider was told of a page."""
+    [line] = [text for text in result.lines(" may be used: ") if text.startswith(f"{url} ")]
+    return line.partition(": ")[2].removesuffix(".")
+
+
+def items(result: Result) -> int:
+    """How many items came out of the crawl."""
+    return int(result.stats.get("item_scraped_count", 0))
+
+
+async def visit(plans: list[Any], spider: Any = UseSpider, **settings: Any) -> Result:
+    """One crawl with the add-on."""
+    return (await crawl(spider, obey(**settings), plans=plans)).check()
+
+
+@ensureDeferred
+async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
+    """All pages and items come; stats and one line at the end say what was disallowed."""
+    shop = site.authority(MANAGED)
+    plans = [shop.url("/a"), shop.url("/b")]
+    result = await visit(plans)
+    assert result.downloaded == plans
+    assert items(result) == 2
+    assert said(result, plans[0]) == "train-ai=n search=y"
+    assert result.stats["robotstxt/preferences/train-ai/disallowed"] == 2
+    assert result.stats["robotstxt/preferences/search/allowed"] == 2
+    [line] = result.lines("disallow a use", "INFO")
+    assert line.startswith("Of 2 pages, so many disallow a use: 2 train-ai.")
+
+
+@pytest.mark.parametrize("spider", SPIDERS)
+@pytest.mark.parametrize("mode", MODES)
+def test_skip_refuses_what_robots_txt_disallows(site: Site, mode: str, spider: str) -> None:
+    """The managed block, and Content-Usage by path; the exception names the statement."""
+    managed, by_path, free = site.authority(MANAGED), site.authority(BY_PATH), site.authority()
+    urls = [managed.url("/x"), by_path.url("/art/1"), by_path.url("/text"), free.url("/")]
+    settings = obey(REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
+    result = crawl_in_child(spider, settings, mode=mode, plans=urls).check()
+    assert result.forbidden == urls[:2]
+    assert result.downloaded == urls[2:]
+    assert items(result) == 2
+    problem = result.ending(urls[1]).problem
+    assert problem is not None
+    assert problem.text.startswith(
+        "Forbidden by robots.txt: Content-Usage disallows train-ai (http://"
+    )
+    statement = problem.data["statement"]
+    assert (statement["line"], statement["raw"]) == (3, "/art/ train-ai=n")
+    assert problem.data["verdict"]["line"] == 3
+    assert result.stats["robotstxt/preferences/skipped"] == 2
+    assert result.stats["robotstxt/forbidden"] == 2
+    assert managed.page_hits == []
+    assert said(result, urls[2]) == "train-ai=y"
+
+
+@pytest.mark.parametrize("spider", SPIDERS)
+@pytest.mark.parametrize("mode", MODES)
+def test_drop_drops_the_items_of_pages_that_disallow(site: Site, mode: str, spider: str) -> None:
+    """Pages say it by header or meta; what robots.txt disallows is refused as with skip."""
+    pages = {
+        "/header": page("Content-Usage: train-ai=n"),
+        "/noai": page(head='<meta name="robots" content="noai">'),
+        "/other": page(head='<meta name="otherbot" content="noai">'),
+        "/free": page("Content-Usage: train-ai=y"),
+    }
+    shop, managed = site.authority(None, pages), site.authority(MANAGED)
+    urls = [*(shop.url(path) for path in pages), managed.url("/x")]
+    settings = obey(REP_PREFERENCES="drop", REP_PURPOSES="train-ai")
+    result = crawl_in_child(spider, settings, mode=mode, plans=urls).check()
+    assert result.downloaded == urls[:4]
+    assert result.forbidden == urls[4:]
+    assert items(result) == 2
+    assert result.stats["robotstxt/preferences/dropped"] == 2
+    assert said(result, urls[1]) == "train-ai=n"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_tdmrep_json_is_fetched_once_and_skips(site: Site, mode: str) -> None:
+    """It is asked for before the first page, and its first rule that matches counts."""
+    shop = site.authority(None, {TDMREP: Reply(200, RESERVED), "/": html(), "/free/a": html()})
+    plans = [shop.url("/"), shop.url("/free/a"), shop.url("/free/b"), shop.url("/b")]
+    settings = obey(REP_PREFERENCES="skip", REP_PURPOSES=["tdm"], REP_TDMREP=True)
+    result = crawl_in_child(SPIDERS[0], settings, mode=mode, plans=plans).check()
+    assert result.downloaded == [shop.url("/free/a"), shop.url("/free/b")]
+    assert result.forbidden == [shop.url("/"), shop.url("/b")]
+    assert [hit.path for hit in shop.hits][:2] == ["/robots.txt", TDMREP]
+    assert len([hit for hit in shop.hits if hit.path == TDMREP]) == 1
+    assert result.stats["robotstxt/tdmrep/request_count"] == 1
+    assert result.stats["robotstxt/request_count"] == 1
+    assert said(result, shop.url("/free/a")) == "tdm=y"
+    assert "tdmrep.json disallows tdm" in result.ending(shop.url("/b")).problem.text
+
+
+@ensureDeferred
+async def test_a_page_may_lift_what_tdmrep_json_reserves(site: Site) -> None:
+    """The stronger place counts, so `drop` lets the page come, and drops the items of the rest."""
+    pages = {
+        TDMREP: Reply(200, RESERVED),
+        "/meta": page(head='<meta name="tdm-reservation" content="0">'),
+        "/header": page("tdm-reservation: 0"),
+        "/plain": page(),
+    }
+    shop = site.authority(None, pages)
+    plans = [shop.url(path) for path in pages if path != TDMREP]
+    result = await visit(plans, REP_PREFERENCES="drop", REP_PURPOSES=["tdm"], REP_TDMREP=True)
+    assert result.downloaded == plans
+    assert items(result) == 2
+    assert [said(result, url) for url in plans] == ["tdm=y", "tdm=y", "tdm=n"]
+
+
+BROKEN = [Reply(503), Reply(200, "[{"), Reset(), Reply(429)]
+
+
+@pytest.mark.parametrize("answer", BROKEN)
+@pytest.mark.parametrize("mode", ["report", "skip", "drop"])
+@ensureDeferred
+async def test_a_tdmrep_json_that_cannot_be_had_is_no_permission(
+    site: Site, mode: str, answer: Reply
+) -> None:
+    """It is unknown, which forbids where `tdm` is a purpose and `skip` or `drop` is set."""
+    shop = site.authority(None, {TDMREP: answer, "/": page(), "/own": page("tdm-reservation: 0")})
+    settings = {"REP_PREFERENCES": mode, "REP_PURPOSES": ["tdm"], "REP_TDMREP": True}
+    plans = [shop.url("/"), shop.url("/own")]
+    result = await visit(plans, **settings)
+    assert items(result) == {"report": 2, "skip": 0, "drop": 1}[mode]
+    assert len(result.downloaded) == (0 if mode == "skip" else 2)
+    other = await visit(plans, **{**settings, "REP_PURPOSES": ["search"]})
+    assert items(other) == 2
+
+
+@ensureDeferred
+async def test_a_site_without_tdmrep_json_is_free(site: Site) -> None:
+    """404, and HTML with status 200: there is no such file, and nothing is reserved."""
+    none, soft = site.authority(), site.authority(None, html())
+    none.pages = {"/": html(), TDMREP: Reply(404)}
+    plans = [none.url("/"), soft.url("/")]
+    result = await visit(plans, REP_PREFERENCES="skip", REP_PURPOSES=["tdm"], REP_TDMREP=True)
+    assert result.downloaded == plans
+    assert said(result, plans[0]) == ""
+
+
+@ensureDeferred
+async def test_tdmrep_json_is_not_fetched_where_robots_txt_disallows_it(site: Site) -> None:
+    """A request to the site like any other; what the file says is unknown then."""
+    shop = site.authority("User-agent: *\nDisallow: /.well-known/\n")
+    plans = [shop.url("/")]
+    result = await visit(plans, REP_PREFERENCES="skip", REP_PURPOSES=["tdm"], REP_TDMREP=True)
+    assert result.forbidden == plans
+    assert [hit.path for hit in shop.hits] == ["/robots.txt"]
+    assert (await visit(plans, REP_TDMREP=True)).downloaded == plans
+
+
+@ensureDeferred
+async def test_nothing_is_fetched_for_a_page_that_robots_txt_disallows(site: Site) -> None:
+    """The refusal comes first."""
+    shop = site.authority(NOTHING)
+    result = await visit([shop.url("/")], REP_TDMREP=True)
+    assert result.forbidden == [shop.url("/")]
+    assert [hit.path for hit in shop.hits] == ["/robots.txt"]
+
+
+@ensureDeferred
+async def test_a_store_keeps_tdmrep_json_beside_robots_txt(site: Site, tmp_path: Any) -> None:
+    """Under a key of its own: the next crawl asks for neither, and takes none for the other."""
+    shop = site.authority(BY_PATH, {TDMREP: Reply(200, RESERVED), "/art/": page(), "/": page()})
+    settings = {
+        "REP_STORE": f"sqlite:///{tmp_path}/robots.db",
+        "REP_TDMREP": True,
+        "REP_PREFERENCES": "skip",
+        "REP_PURPOSES": ["tdm", "train-ai"],
+    }
+    for asked in (2, 0):
+        before = len(shop.hits)
+        result = await visit([shop.url("/"), shop.url("/art/")], **settings)
+        assert len(result.forbidden) == 2
+        assert len(shop.hits) - before == asked
+
+
+@ensureDeferred
+async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) -> None:
+    """`Google-Extended` is a name for training; `*` is not, whatever it forbids."""
+    named = "User-agent: Google-Extended\nDisallow: /art\n\nUser-agent: *\nAllow: /\n"
+    other = "User-agent: mybot\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+    shop, strict = site.authority(named), site.authority(other)
+    plans = [shop.url("/art"), shop.url("/text"), strict.url("/art")]
+    settings = {
+        "ROBOTSTXT_USER_AGENT": "mybot",
+        "REP_PREFERENCES": "skip",
+        "REP_PURPOSES": ["train-ai"],
+        "REP_PURPOSE_TOKENS": {"train-ai": ["Google-Extended"], "search": "Googlebot"},
+    }
+    result = await visit(plans, **settings)
+    assert result.forbidden == plans[:1]
+    problem = result.ending(plans[0]).problem
+    assert "the group of Google-Extended disallows train-ai" in problem.text
+    assert problem.exception.statement.raw == "Disallow: /art"
+    told = await visit(plans, **{**settings, "REP_PREFERENCES": "report"})
+    assert told.downloaded == plans
+    assert said(told, plans[0]) == "train-ai=n"
+
+
+@ensureDeferred
+async def test_a_request_that_passes_by_is_left_alone(site: Site) -> None:
+    """`dont_obey_robotstxt` is for its request and its items."""
+    shop = site.authority(MANAGED, page("Content-Usage: train-ai=n"))
+    plans = [{"url": shop.url("/a"), "meta": {"dont_obey_robotstxt": True}}]
+    result = await visit(plans, REP_PREFERENCES="drop", REP_PURPOSES=["train-ai"])
+    assert len(result.downloaded) == 1
+    assert items(result) == 1
+
+
+@ensureDeferred
+async def test_a_redirect_is_judged_by_where_it_leads(site: Site) -> None:
+    """Each hop passes the gate."""
+    managed = site.authority(MANAGED)
+    shop = site.authority(None, {"/r": redirect(managed.url("/x"))})
+    result = await visit([shop.url("/r")], REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
+    assert result.forbidden == [shop.url("/r")]
+    assert managed.page_hits == []
+
+
+@ensureDeferred
+async def test_the_page_of_a_service_is_the_one_that_counts(site: Site) -> None:
+    """`robotstxt_url`: the preferences of the page that is named, not of the service."""
+    shop, service = site.authority(BY_PATH), site.authority()
+    url = service.url("/render")
+    plans = [{"url": url, "meta": {"robotstxt_url": shop.url("/art/1")}}]
+    result = await visit(plans)
+    assert said(result, url) == "train-ai=n"
+    refused = await visit(plans, REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
+    assert refused.forbidden == [url]
+
+
+@ensureDeferred
+async def test_off_reads_nothing(site: Site) -> None:
+    """No stat, no line, no fetch, and no gate that asks; callbacks may still ask for themselves."""
+    shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "tdm-reservation: 1"))
+    result = await visit(
+        [shop.url("/a")], REP_PREFERENCES="off", REP_PURPOSES=["train-ai"], REP_TDMREP=True
+    )
+    assert items(result) == 1
+    assert not [name for name in result.stats if "preferences" in name or "tdmrep" in name]
+    assert result.lines("disallow a use") == []
+    assert [hit.path for hit in shop.hits] == ["/robots.txt", "/a"]
+    assert said(result, shop.url("/a")) == "train-ai=n tdm=n"
+
+
+@ensureDeferred
+async def test_without_the_spider_middleware_requests_are_still_skipped(site: Site) -> None:
+    """By hand, a project may use the downloader middleware alone."""
+    managed = site.authority(MANAGED)
+    settings = by_hand(REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
+    result = (await crawl(UseSpider, settings, plans=[managed.url("/x")])).check()
+    assert result.forbidden == [managed.url("/x")]
+
+
+@ensureDeferred
+async def test_a_spider_is_told_where_licences_are(site: Site) -> None:
+    """RSL: of robots.txt, header and HTML, by `usage_preferences`; nothing fetches them."""
+    link = '<link rel="license" type="application/rsl+xml" href="/html.xml">'
+    field = 'Link: </header.xml>; rel="license"; type="application/rsl+xml"'
+    shop = site.authority("License: https://e.org/robots.xml\n", page(field, head=link))
+    found: list[Any] = []
+
+    class LicenseSpider(RequestsSpider):
+        def found(self, response: Response) -> Iterable[Any]:
+            found.extend(usage_preferences(response).licenses)
+            return ()
+
+    result = await visit([shop.url("/a")], LicenseSpider)
+    assert [(one.url, one.source, one.line) for one in found] == [
+        ("https://e.org/robots.xml", "robots.txt", 1),
+        (shop.url("/header.xml"), "header", None),
+        (shop.url("/html.xml"), "html", None),
+    ]
+    assert [hit.path for hit in shop.hits] == ["/robots.txt", "/a"]
+    assert result.stats["robotstxt/preferences/license"] == 1
+
+
+def test_outside_a_crawl_everything_may_be_handed_in() -> None:
+    """A response, a robots.txt and the octets of a tdmrep.json."""
+    response = Response(
+        "https://e.org/art/1", headers={"Content-Usage": ["search=y", "ai-use=n"]}, body=b"x"
+    )
+    assert answers(usage_preferences(response)) == "ai-use=n search=y"
+    robots = RobotsTxt.parse(BY_PATH + "\nUser-agent: mybot\nContent-Signal: ai-train=yes\n")
+    whole = usage_preferences(response, "otherbot", robots, RESERVED.encode())
+    assert answers(whole) == "train-ai=n ai-use=n search=y tdm=n"
+    assert whole.tdm.source == "file"
+    own = usage_preferences(response, ["mybot"], robots)
+    assert answers(own) == "train-ai=y ai-use=n search=y"
+    with pytest.raises(ValueError, match="product token"):
+        usage_preferences(response, "")
+
+
+def test_a_licence_is_named_for_pages_that_are_disallowed_too() -> None:
+    """RSL 1.0 has no effect on rules, nor they on it."""
+    robots = RobotsTxt.parse("User-agent: *\nLicense: https://e.org/l.xml\nDisallow: /\n")
+    assert robots.preferences("https://e.org/a", "mybot") is None
+    found = usage_preferences(Response("https://e.org/a"), "mybot", robots)
+    assert [one.url for one in found.licenses] == ["https://e.org/l.xml"]
+
+
+@ensureDeferred
+async def test_a_mode_without_a_purpose_is_warned_of(site: Site) -> None:
+    """Else a crawl would seem to obey what it does not."""
+    shop = site.authority(MANAGED)
+    result = await visit([shop.url("/a")], REP_PREFERENCES="skip")
+    assert result.downloaded == [shop.url("/a")]
+    assert result.lines("REP_PURPOSES is empty", "WARNING")
+
+
+HOSTILE = "\x1b[31mPWNED\x07"
+
+
+@pytest.mark.parametrize("mode", ["report", "skip", "drop"])
+@ensureDeferred
+async def test_no_text_of_a_site_gets_into_stats_or_log(site: Site, mode: str) -> None:
+    """Labels, values, locations, licences: the names of stats are from closed lists."""
+    robots = (
+        f"License: {HOSTILE}\nUser-agent: *\nContent-Usage: train-ai=n, pwned=PWNED\n"
+        f"Content-Usage: {HOSTILE}\nContent-Signal: ai-train=no,{HOSTILE}={HOSTILE}\nAllow: /\n"
+    )
+    file = f'[{{"location": "/", "tdm-reservation": "{HOSTILE}", "tdm-policy": "{HOSTILE}"}}]'
+    head = f'<meta name="robots" content="noai, {HOSTILE}"><meta name="tdm-policy" content="PWNED">'
+    fields = (f"Content-Usage: pwned=PWNED{'(' * 9_000}", 'Link: <PWNED>; rel="license"')
+    reply = page(*fields, "tdm-reservation: PWNED", head=head)
+    shop = site.authority(robots, {TDMREP: Reply(200, file), "/": reply})
+    bare = site.authority(None, {"/": reply})
+    settings = {"REP_TDMREP": True, "REP_PURPOSES": ["train-ai", "tdm"], "REP_PREFERENCES": mode}
+    plans = [shop.url("/"), bare.url("/")]
+    result = await visit(plans, RequestsSpider, **settings, LOG_LEVEL="DEBUG")
+    assert len(result.forbidden) == (0 if mode == "report" else 1)
+    assert "PWNED" not in str(result.stats).upper()
+    assert not [line for line in result.log if "PWNED" in line.text.upper()]
+    assert {name for name in result.stats if "preferences" in name} <= {
+        *(f"robotstxt/preferences/{use}/{answer}"
+          for use in CATEGORIES for answer in ("allowed", "disallowed", "unknown")),
+        "robotstxt/preferences/skipped",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_crawl_that_closes_while_tdmrep_json_hangs_loses_nothing(site: Site, mode: str) -> None:
+    """The requests that wait for it end, as those do that wait for robots.txt."""
+    shop, quick = site.authority(None, {TDMREP: Hang()}), site.authority(None, html())
+    settings = obey(REP_TDMREP=True, CLOSESPIDER_ITEMCOUNT=1, REP_TIMEOUT=20)
+    plans = [shop.url("/a"), shop.url("/b"), quick.url("/")]
+    result = crawl_in_child(SPIDERS[0], settings, mode=mode, plans=plans).check()
+    assert result.downloaded == [quick.url("/")]
+    assert shop.page_hits == [hit for hit in shop.hits if hit.path == TDMREP]
+
+
+@ensureDeferred
+async def test_a_downloader_middleware_sees_the_request_for_tdmrep_json(site: Site) -> None:
+    """So that one that signs requests signs this one."""
+    shop = site.authority(None, html())
+    middlewares = {"tests.crawl.test_preferences.SigningMiddleware": 900}
+    await visit([shop.url("/")], REP_TDMREP=True, DOWNLOADER_MIDDLEWARES=middlewares)
+    assert [hit.header("Signature") for hit in shop.hits] == ["signed"] * 3
+
+
+class SigningMiddleware:
+    """Stands for one that signs requests as bots do."""
+
+    def process_request(self, request: Request) -> None:
+        """A header more."""
+        request.headers["Signature"] = "signed"
+
+
+@ensureDeferred
+async def test_both_files_of_many_sites_are_fetched_at_once(site: Site) -> None:
+    """No octet of a file is received twice, or by another fetch."""
+    padding = "# " + "x" * 60_000 + "\n"
+    shops = site.authorities(12, padding + BY_PATH, {TDMREP: Reply(200, RESERVED), "/a": page()})
+    plans = [shop.url("/a") for shop in shops]
+    result = await visit(plans, REP_TDMREP=True)
+    assert {said(result, url) for url in plans} == {"train-ai=y tdm=n"}
+    assert result.stats["robotstxt/response_count"] == 12
+    assert result.stats["robotstxt/tdmrep/response_count"] == 12

@@ -1,0 +1,266 @@
+"""One pace for a host, kept by all workers that share a store: real processes, real stores."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from tests.crawl.pace import slowness
+from tests.crawl.pacing import gaps, taken
+from tests.crawl.test_workers import Workers
+from tests.crawl.worker import fill
+from tests.replies import Reply
+from tests.site import Authority, Hit, Site
+from tests.stores.servers import RedisServer
+from tests.timed import timed
+
+PAGE = 0.1
+"""Seconds that each page of a paced host takes."""
+
+
+@pytest.fixture
+def queue() -> Iterator[RedisServer]:
+    """The redis-server of the workers' queue."""
+    with tempfile.TemporaryDirectory() as directory:
+        server = RedisServer(Path(directory)).start()
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    """Another one, for their store."""
+    with tempfile.TemporaryDirectory() as directory:
+        server = RedisServer(Path(directory)).start()
+        yield server
+        server.stop()
+
+
+def paced(site: Site, interval: float) -> Authority:
+    """A host that asks for a pace."""
+    return site.authority(f"User-agent: *\nCrawl-delay: {interval:g}\n", Reply(200, delay=PAGE))
+
+
+def at_work(
+    queue: RedisServer, directory: Path, count: int, urls: list[str], **settings: Any
+) -> Workers:
+    """So many workers, all there before the first request is in their queue."""
+    workers = Workers(queue.uri, directory, count, **settings)
+    workers.ready()
+    with redis.Redis(port=queue.port) as client:
+        fill(client, urls)
+    return workers
+
+
+def worker_of(hit: Hit) -> str:
+    """Who asked."""
+    return (hit.header("User-Agent") or "").partition("/")[0]
+
+
+def used(shop: Authority, interval: float) -> float:
+    """Which part of the turns that were possible from the first to the last page were used."""
+    hits = sorted(shop.page_hits, key=lambda hit: hit.received)
+    possible = sum(interval + (hit.finished or 0.0) - hit.received for hit in hits[:-1])
+    return possible / (hits[-1].received - hits[0].received)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
+def test_three_workers_keep_one_pace_together(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
+) -> None:
+    """The host asks for 1 s and gets 1 s, from all of them; each has its turns."""
+    shop = paced(site, 1.0)
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    own = {"REP_STORE": uri, "CONCURRENT_REQUESTS": 2, "REP_PARK_LIMIT": 2}
+    workers = at_work(queue, tmp_path, 3, [shop.url(f"/{n}") for n in range(12)], **own)
+    workers.finish()
+    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 12}
+    assert min(gaps(shop)) >= 1.0
+    assert len({worker_of(hit) for hit in shop.page_hits}) >= 2
+    stats = [workers.stats(number) for number in range(3)]
+    assert all(each["robotstxt/crawl_delay/hosts"] == 1 for each in stats)
+    assert sum(each.get("robotstxt/crawl_delay/waited", 0) for each in stats) >= 10
+    print(f"used: {used(shop, 1.0):.0%}")  # noqa: T201
+
+
+class Estate:
+    """Five hosts that ask for a pace, and a hundred that do not."""
+
+    def __init__(self, site: Site, interval: float, page: float = PAGE) -> None:
+        self.interval = interval
+        robots = f"User-agent: *\nCrawl-delay: {interval:g}\n"
+        self.paced = [site.authority(robots, Reply(200, delay=page)) for _ in range(5)]
+        self.others = site.authorities(100, "User-agent: *\nDisallow: /private\n")
+
+    def urls(self, each: int, others: int) -> list[str]:
+        """So many pages of each paced host, and of each other one, well mixed."""
+        slow = [shop.url(f"/{n}") for n in range(each) for shop in self.paced]
+        fast = [shop.url(f"/{n}") for n in range(others) for shop in self.others]
+        step = max(len(fast) // max(len(slow), 1), 1)
+        mixed = []
+        while fast or slow:
+            mixed += slow[:1] + fast[:step]
+            slow, fast = slow[1:], fast[step:]
+        return mixed
+
+    def early(self) -> list[tuple[float, Hit, Hit]]:
+        """The requests that came too early after the one before, and how far apart they were."""
+        pairs = [pair for shop in self.paced for pair in pairwise(shop.page_hits)]
+        apart = [(later.received - earlier.received, earlier, later) for earlier, later in pairs]
+        return [each for each in apart if each[0] < self.interval]
+
+
+@timed
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
+@pytest.mark.parametrize("count", [4, 8])
+def test_few_turns_are_wasted(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, count: int, store: str
+) -> None:
+    """85 % of one request per interval and page time are made, on a machine that is free."""
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    estate = Estate(site, 2.0)
+    urls = estate.urls(12, 3)
+    workers = at_work(queue, tmp_path, count, urls, REP_STORE=uri, REP_PARK_LIMIT=10)
+    workers.finish()
+    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": len(urls)}
+    assert not estate.early()
+    served = [len({worker_of(hit) for hit in shop.page_hits}) for shop in estate.paced]
+    parts = [used(shop, 2.0) for shop in estate.paced]
+    print(f"used: {[f'{part:.0%}' for part in parts]} by {served} workers")  # noqa: T201
+    assert min(served) > 1
+    assert 1 / min(parts) - 1 <= (1 / 0.85 - 1) * slowness()
+
+
+@timed
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
+def test_other_hosts_are_not_slowed(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
+) -> None:
+    """They take at most 1.2 times what they take alone; each the best of two runs."""
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    seconds: dict[int, list[float]] = {0: [], 4: []}
+    for number in range(4):
+        each = 4 * (number % 2)
+        estate = Estate(site, 2.0)
+        urls = estate.urls(each, 20)
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        workers = at_work(queue, directory, 4, urls, REP_STORE=uri)
+        workers.finish()
+        assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": len(urls)}
+        assert not estate.early()
+        seconds[each].append(taken(estate.others))
+        with redis.Redis(port=queue.port) as client:
+            client.flushall()
+    print(f"others: {seconds}")  # noqa: T201
+    assert min(seconds[4]) <= 1.2 * min(seconds[0])
+
+
+def serving(estate: Estate) -> str:
+    """The worker that a paced host serves now."""
+    end = time.monotonic() + 60
+    while True:
+        for shop in estate.paced:
+            for hit in shop.page_hits:
+                if hit.finished is None:
+                    return worker_of(hit)
+        assert time.monotonic() < end, "no worker is served"
+        time.sleep(0.005)
+
+
+LEASE = 10.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
+def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
+) -> None:
+    """SIGKILL while a request is under way: it is not renewed, and lapses; the pace is kept."""
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    estate = Estate(site, 2.0, page=0.5)
+    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), REP_STORE=uri, REP_PARK_LIMIT=10)
+    workers.when(100, lambda: None)
+    number = int(serving(estate).removeprefix("worker-"))
+    workers.processes[number].kill()
+    killed_at = time.monotonic()
+    workers.finish(killed=number)
+    assert not estate.early()
+    times = [[hit.received for hit in shop.page_hits] for shop in estate.paced]
+    after = [min((at for at in each if at > killed_at), default=0.0) for each in times]
+    longest = max(after) - killed_at
+    print(f"held up for {longest:.1f} s at most")  # noqa: T201
+    assert longest < LEASE + 2.0 + 3.0  # and what a busy machine adds
+    assert len(workers.all_ends()) + len(workers.held(number)) >= 360 - 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
+def test_a_stopped_worker_makes_one_request_late_at_most(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
+) -> None:
+    """SIGSTOP for longer than a lease, then SIGCONT: the others go on, the pace is kept."""
+    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
+    estate = Estate(site, 2.0)
+    workers = at_work(queue, tmp_path, 4, estate.urls(16, 3), REP_STORE=uri, REP_PARK_LIMIT=10)
+    workers.when(100, lambda: None)
+    name = serving(estate)
+    process = workers.processes[int(name.removeprefix("worker-"))]
+    process.send_signal(signal.SIGSTOP)
+    stopped_at = time.monotonic()
+    time.sleep(LEASE + 4.0)
+    process.send_signal(signal.SIGCONT)
+    went_on_at = time.monotonic()
+    workers.finish()
+    meanwhile = [
+        hit
+        for shop in estate.paced
+        for hit in shop.page_hits
+        if stopped_at + 0.1 < hit.received < went_on_at
+    ]
+    assert meanwhile, "the others do not go on"
+    assert name not in {worker_of(hit) for hit in meanwhile}
+    late = [each for each in estate.early() if name in map(worker_of, each[1:])]
+    assert len(late) == len(estate.early()) <= 1
+    assert all(each[2].received < went_on_at + 3.0 for each in late)
+    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 380}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seconds", [0.0, 4.0])
+def test_a_restart_of_redis_costs_no_host_its_pace(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, seconds: float
+) -> None:
+    """It has lost its memory: all wait for an interval; so they do while it is gone."""
+    estate = Estate(site, 2.0)
+    own = {"REP_STORE": server.uri, "REP_PARK_LIMIT": 10}
+    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), **own)
+
+    def restart() -> None:
+        server.stop()
+        time.sleep(seconds)
+        server.start()
+
+    workers.when(100, restart)
+    workers.finish()
+    assert not estate.early()
+    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 360}
+    alone = [workers.stats(n).get("robotstxt/crawl_delay/without_store", 0) for n in range(4)]
+    assert alone == [0, 0, 0, 0]

@@ -1,0 +1,415 @@
+"""One crawl that takes turns from a store; what other workers do, the test does to the store."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.crawler import Crawler
+
+from scrapy_rep.stores import Store, StoreError
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.crawl.faults import FaultError, Faults
+from tests.crawl.harness import MODES, crawl, crawl_in_child, settings_of, within
+from tests.crawl.logtap import LogTap
+from tests.crawl.pacing import gaps
+from tests.crawl.plugin import obey
+from tests.crawl.sharing import CustomStore
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Reply
+from tests.site import Authority, Site
+from tests.stores.servers import RedisServer
+from tests.stores.turn_contract import granted
+from tests.stores.turn_contract import taken as turn_of
+
+ALONE = "grants no turns .*: for now each worker keeps the pace of a site by itself"
+TOGETHER = "grants turns again"
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    """A redis-server that a test may stop."""
+    with tempfile.TemporaryDirectory() as directory:
+        server = RedisServer(Path(directory)).start()
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """What another worker sees of the crawl's store; it has been in use for a while."""
+    store = SqliteStore(tmp_path / "robots.db")
+    granted(store, interval=1.0, host="in-use.example")
+    yield store
+    store.close()
+
+
+def paced(site: Site, interval: float, pages: Any = None) -> Authority:
+    """A host that asks for a pace."""
+    return site.authority(f"User-agent: *\nCrawl-delay: {interval:g}\n", pages)
+
+
+def urls(shop: Authority, count: int) -> list[str]:
+    """So many pages."""
+    return [shop.url(f"/{number}") for number in range(count)]
+
+
+def sharing(tmp_path: Path, **settings: Any) -> dict[str, Any]:
+    """The settings of a crawl on the store of the test."""
+    return obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", **settings)
+
+
+@ensureDeferred
+async def test_a_turn_of_another_worker_is_waited_for(
+    site: Site, store: Store, tmp_path: Path
+) -> None:
+    """All pages of another host are fetched meanwhile; then the turn ends."""
+    shop, other = paced(site, 0.5), site.authority()
+    token = turn_of(store, 60.0, 0.5, shop.host).token
+    assert token
+    ended: list[float] = []
+
+    def end() -> None:
+        limit = time.monotonic() + 20
+        while len(other.page_hits) < 20 and time.monotonic() < limit:
+            time.sleep(0.02)
+        ended.append(time.monotonic())
+        store.end_turn(shop.host, token, 0.5)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    plans = [*urls(shop, 3), *urls(other, 20)]
+    result = (await crawl(settings=sharing(tmp_path), plans=plans)).check()
+    thread.join()
+    assert len(result.downloaded) == 23
+    assert other.page_hits[-1].received < ended[0]
+    assert shop.page_hits[0].received >= ended[0] + 0.5
+    assert min(gaps(shop)) >= 0.5
+    assert result.stats["robotstxt/crawl_delay/hosts"] == 1
+    assert result.stats["robotstxt/crawl_delay/waited"] >= 1
+    assert "robotstxt/crawl_delay/without_store" not in result.stats
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) -> None:
+    """The other worker's request ends while the crawl is about to make its first one."""
+    path = store._database.path  # type: ignore[attr-defined]
+    shop = paced(site, 0.4)
+    token = turn_of(store, 30.0, 0.4, shop.host).token
+    assert token
+    ended: list[float] = []
+
+    def end() -> None:
+        ended.append(time.monotonic())
+        store.end_turn(shop.host, token, 0.4)
+
+    timer = threading.Timer(3.0, end)
+    timer.start()
+    settings = obey(REP_STORE=f"sqlite://{path}")
+    crawl_in_child(mode=mode, settings=settings, plans=urls(shop, 4)).check()
+    timer.join()
+    assert len(shop.page_hits) == 4
+    assert shop.page_hits[0].received >= ended[0] + 0.4
+    assert min(gaps(shop)) >= 0.4
+
+
+@ensureDeferred
+async def test_a_turn_is_held_for_as_long_as_a_request_takes(
+    site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is renewed, so that it outlasts its lease; after the crawl nobody has to wait for it."""
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.BEAT", 0.2)
+    shop = paced(site, 0.3, Reply(200, delay=3.0))
+    waits: list[float] = []
+    watching = threading.Event()
+
+    def watch() -> None:
+        while not watching.wait(0.1):
+            if shop.page_hits and shop.page_hits[0].finished is None:
+                turn = turn_of(store, 0.1, 0.3, shop.host)
+                waits.append(turn.wait)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    (await crawl(settings=sharing(tmp_path), plans=urls(shop, 1))).check()
+    watching.set()
+    thread.join()
+    assert len(waits) > 10
+    assert min(waits) > 0
+    assert turn_of(store, 1.0, 0.3, shop.host).wait <= 0.3
+
+
+@ensureDeferred
+async def test_pages_from_the_http_cache_use_up_no_turn(
+    site: Site, store: Store, tmp_path: Path
+) -> None:
+    """They never reach the site, so that no other worker waits for them."""
+    shop = paced(site, 0.1)
+    settings = sharing(tmp_path, HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
+    (await crawl(settings=settings, plans=urls(shop, 10))).check()
+    shop.robots = "User-agent: *\nCrawl-delay: 30\n"
+    again = (await crawl(settings=settings, plans=urls(shop, 10))).check()
+    assert len(again.downloaded) == len(shop.page_hits) == 10
+    assert again.stats["elapsed_time_seconds"] < 5
+    assert turn_of(store, 1.0, 0.1, shop.host).token
+
+
+@ensureDeferred
+async def test_a_request_that_does_not_obey_holds_up_the_other_workers(
+    site: Site, store: Store, tmp_path: Path
+) -> None:
+    """It waits for no turn, but its end begins the interval for all."""
+    shop = paced(site, 5.0)
+    plans = [shop.url("/1"), {"url": shop.url("/2"), "meta": {"dont_obey_robotstxt": True}}]
+    begun = time.monotonic()
+    (await crawl(settings=sharing(tmp_path), plans=plans)).check()
+    turn = turn_of(store, 1.0, 5.0, shop.host)
+    assert turn.wait > 5.0 - (time.monotonic() - begun)
+
+
+@ensureDeferred
+async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
+    site: Site, store: Store, tmp_path: Path
+) -> None:
+    """REP_SHARED_PACE = False: another worker's turn is none of its business."""
+    shop = paced(site, 0.3)
+    token = turn_of(store, 30.0, 0.3, shop.host).token
+    settings = sharing(tmp_path, REP_SHARED_PACE=False)
+    result = (await crawl(settings=settings, plans=urls(shop, 3))).check()
+    assert result.stats["elapsed_time_seconds"] < 5
+    assert min(gaps(shop)) >= 0.3
+    store.end_turn(shop.host, token or "", 0.3)
+
+
+@ensureDeferred
+async def test_memory_grants_no_turns(site: Site) -> None:
+    """No other worker shares it, so that no first request has to wait for an interval."""
+    shop = paced(site, 10.0)
+    result = (await crawl(settings=obey(REP_STORE="memory:"), plans=urls(shop, 1))).check()
+    assert result.stats["elapsed_time_seconds"] < 5
+    assert not result.lines("turns")
+
+
+@ensureDeferred
+async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path: Path) -> None:
+    """It is for one crawl at a time; how that keeps its pace from run to run is another matter."""
+    shop = paced(site, 0.1)
+    (await crawl(settings=obey(JOBDIR=str(tmp_path)), plans=urls(shop, 2))).check()
+    store = SqliteStore(tmp_path / "robots.db")
+    assert store._database.ask("SELECT * FROM host_turns") == []
+    assert store._database.ask("SELECT * FROM turn_memory") == []
+    store.close()
+
+
+@ensureDeferred
+async def test_it_is_said_once_that_a_custom_store_shares_no_pace(site: Site) -> None:
+    """It has only get and put; the pace is kept all the same, by each worker."""
+    CustomStore.entries.clear()
+    shops = [paced(site, 0.2) for _ in range(3)]
+    settings = obey(REP_STORE="tests.crawl.sharing.CustomStore")
+    plans = [url for shop in shops for url in urls(shop, 3)]
+    result = (await crawl(settings=settings, plans=plans)).check()
+    said = result.lines("CustomStore grants no turns", "WARNING")
+    assert len(said) == 1
+    assert all(min(gaps(shop)) >= 0.2 for shop in shops)
+    assert result.stats["robotstxt/crawl_delay/hosts"] == 3
+
+
+class StepsSpider(RequestsSpider):
+    """Calls a function after so many pages."""
+
+    def __init__(self, steps: dict[int, Callable[[], object]], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.steps = steps
+
+    def found(self, response: Any) -> Iterable[Any]:
+        """A page came."""
+        step = self.steps.get(len(self.endings))
+        if step:
+            step()
+        return ()
+
+
+@pytest.mark.parametrize("outage", ["is gone", "is back soon"])
+@ensureDeferred
+async def test_a_store_that_fails_leaves_each_worker_to_its_own_pace(
+    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch, outage: str
+) -> None:
+    """After a lease, in which other workers may hold turns; what begins and ends is said once."""
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 3.0)
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.3)
+    shop = paced(site, 0.5)
+    steps: dict[int, Callable[[], object]] = {3: server.stop}
+    if outage == "is back soon":
+        steps[3] = lambda: (server.stop(), server.start())
+    else:
+        steps[8] = server.start
+    settings = obey(REP_STORE=server.uri)
+    result = (await crawl(StepsSpider, settings, plans=urls(shop, 20), steps=steps)).check()
+    assert len(result.downloaded) == 20
+    assert min(gaps(shop)) >= 0.5
+    alone = result.stats.get("robotstxt/crawl_delay/without_store", 0)
+    if outage == "is back soon":
+        assert alone == 0
+        assert not result.lines(ALONE)
+    else:
+        assert gaps(shop)[2] >= 3.0
+        assert 5 <= alone < 17
+        assert len(result.lines(ALONE, "WARNING")) == 1
+        assert len(result.lines(TOGETHER, "WARNING")) == 1
+        assert result.stats["robotstxt/store/error"] > 0
+
+
+@ensureDeferred
+async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
+    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has lapsed, and another worker has the next one: its end is waited for."""
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 1.0)
+    shop = paced(site, 0.2)
+    ended: list[float] = []
+    with closing(RedisStore(server.uri)) as store:
+        granted(store, interval=0.2, host="in-use.example")
+        take_turn = RedisStore.take_turn
+
+        def end(token: str) -> None:
+            ended.append(time.monotonic())
+            store.end_turn(shop.host, token, 0.2)
+
+        def stop(self: RedisStore, *args: Any) -> Any:
+            answer = take_turn(self, *args)
+            if answer.result(5).token and self is not store and not ended:
+                ended.append(time.monotonic())
+                time.sleep(1.5)  # the process stands still
+                token = turn_of(store, 30.0, 0.2, shop.host).token
+                threading.Timer(1.0, end, [token]).start()
+            return answer
+
+        monkeypatch.setattr(RedisStore, "take_turn", stop)
+        result = (await crawl(settings=obey(REP_STORE=server.uri), plans=urls(shop, 3))).check()
+    assert len(result.downloaded) == 3
+    assert len(ended) == 2
+    assert shop.page_hits[0].received >= ended[1] + 0.2
+    assert min(gaps(shop)) >= 0.2
+
+
+class OddStore(CustomStore):
+    """Grants what is no turn, or raises whatever it likes."""
+
+    keeps_pace = True
+    answer: Any = None
+
+    def take_turn(self, host: str, seconds: float, interval: float) -> Any:
+        """Anything."""
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def end_turn(self, host: str, token: str, interval: float) -> None:
+        """It fails, too."""
+        raise OSError("odd")
+
+
+@pytest.mark.parametrize("answer", [None, ("token", 0.0), StoreError("no"), KeyError("odd")])
+@ensureDeferred
+async def test_a_custom_store_may_do_anything(
+    site: Site, monkeypatch: pytest.MonkeyPatch, answer: Any
+) -> None:
+    """It counts as failing, and no request is lost."""
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 0.5)
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.1)
+    monkeypatch.setattr(OddStore, "answer", answer)
+    OddStore.entries.clear()
+    shop = paced(site, 0.2)
+    settings = obey(REP_STORE="tests.crawl.test_turns.OddStore")
+    result = (await crawl(settings=settings, plans=urls(shop, 4))).check()
+    assert len(result.downloaded) == 4
+    assert min(gaps(shop)) >= 0.2
+    assert result.stats["robotstxt/crawl_delay/without_store"] == 4
+    assert len(result.lines(ALONE)) == 1
+
+
+def restless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lease of half a second."""
+    for name, seconds in {"LEASE": 0.5, "RETRY": 0.05, "BEAT": 0.1, "UNUSED": 0.2}.items():
+        monkeypatch.setattr(f"scrapy_rep.scheduling.shared_pace.{name}", seconds)
+
+
+async def strike(site: Site, tmp_path: Path, faults: Faults, points: list[int]) -> list[str]:
+    """What went wrong at those points, in words."""
+    wrong = []
+    for point in points:
+        shop, other = paced(site, 0.1, Reply(200, delay=0.3)), site.authority()
+        crawler = Crawler(RequestsSpider, settings_of(sharing(tmp_path)))
+        plans = [*urls(shop, 3), *urls(other, 3)]
+        with faults.at(point, FaultError, lasting=True), LogTap():
+            try:
+                await within(9, crawler.crawl(plans=plans))
+            except FaultError:  # it did not start
+                continue
+            except Exception as error:  # noqa: BLE001
+                wrong.append(f"{faults.labels[point]}: {error!r}")
+                continue
+        spider: Any = crawler.spider
+        if sorted(ending.number for ending in spider.endings) != list(range(len(plans))):
+            wrong.append(f"{faults.labels[point]}: not one end for each request")
+        if min(gaps(shop), default=0.1) < 0.1:
+            wrong.append(f"{faults.labels[point]}: {min(gaps(shop)):.3f} s apart")
+    return wrong
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
+@ensureDeferred
+async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
+    site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    """An exception at each place where something is called or awaited, a quarter at a time."""
+    restless(monkeypatch)
+    modules = ("scrapy_rep.scheduling.shared_pace", "scrapy_rep.caching.shared_turns")
+    with Faults(*modules).installed() as faults:
+        shop = paced(site, 0.1, Reply(200, delay=0.3))
+        (await crawl(settings=sharing(tmp_path), plans=urls(shop, 3))).check()
+        points = sorted(faults.passed)
+        assert len(points) > 30
+        assert await strike(site, tmp_path, faults, points[part::4]) == []
+    gc.collect()
+
+
+@ensureDeferred
+async def test_a_turn_is_not_kept_from_others_while_no_place_is_free(
+    site: Site, store: Store, tmp_path: Path
+) -> None:
+    """A crawl whose places are all taken for seconds holds a host's turn for one at most."""
+    shop, busy = paced(site, 0.2), site.authority(pages=Reply(200, delay=4.0))
+    settings = sharing(tmp_path, CONCURRENT_REQUESTS=2)
+    refused: list[float] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.1):
+            turn = turn_of(store, 0.1, 0.01, shop.host)
+            if turn.token:
+                store.cancel_turn(shop.host, turn.token)
+            else:
+                refused.append(time.monotonic())
+
+    thread = threading.Thread(target=watch)
+    plans = [*urls(busy, 4), *({"url": url, "priority": -1} for url in urls(shop, 2))]
+    thread.start()
+    result = (await crawl(settings=settings, plans=plans)).check()
+    done.set()
+    thread.join()
+    assert len(result.downloaded) == 6
+    assert len(refused) < 30

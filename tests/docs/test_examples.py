@@ -1,0 +1,205 @@
+"""The examples of the documents work: as doctests, in crawls, and as the log lines they show."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scrapy
+from pytest_twisted import ensureDeferred
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.settings import Settings
+
+from scrapy_rep import RepDownloaderMiddleware
+from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.stores import open_store
+from tests.crawl.harness import settings_of, within
+from tests.crawl.logtap import LogTap
+from tests.docs.pages import DOCS, PAGES, block_with, blocks, executed, name_of
+from tests.replies import Reply
+from tests.site import Site
+
+OBEY = {"ADDONS": {"scrapy_rep.Addon": 100}}
+START = "docs/start.rst"
+FAILURES = "docs/guides/failures.rst"
+
+
+def chosen(block: str) -> Settings:
+    """The settings that a block sets, as of a project."""
+    names = executed(block)
+    return Settings({name: value for name, value in names.items() if name.isupper()})
+
+
+def spider_of(block: str, site: Site | None = None) -> Any:
+    """The spider that a block defines, with the example's host put on the site."""
+    if site is not None:
+        shop = site.authority("User-agent: *\nDisallow: /private\nSitemap: /map.xml\n")
+        origin = shop.url("/").removesuffix("/")
+        block = re.sub(r"https://example\.org(?=[/{])", origin, block)
+    else:
+        block = block.replace("https://example.org", "data:,")
+    return next(
+        value
+        for name, value in executed(block).items()
+        if name.endswith("Spider") and isinstance(value, type)
+    )
+
+
+async def crawled(spider: Any, settings: Settings) -> Crawler:
+    """A crawl of the spider, done."""
+    crawler = Crawler(spider, settings_of(settings))
+    await within(30, crawler.crawl())
+    return crawler
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_interactive_examples_work(page: Path) -> None:
+    """As doctest runs them."""
+    assert doctest.testfile(str(page), module_relative=False).failed == 0
+
+
+def test_there_are_interactive_examples() -> None:
+    """So that the test above has something to run."""
+    result = doctest.testfile(str(DOCS / "guides/without-scrapy.rst"), module_relative=False)
+    assert result.attempted > 5
+
+
+@pytest.mark.parametrize(("page", "block"), blocks())
+def test_blocks_of_python_are_python(page: str, block: str) -> None:
+    """Each can be compiled; one that imports something can be run."""
+    code = compile(block, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    needs_newer = "robots_parsed" in block and scrapy.version_info < (2, 15)
+    if block.startswith(("import ", "from ")) and not needs_newer and "REDIS" not in block:
+        exec(code, {"__name__": "documentation"})
+
+
+@pytest.mark.parametrize(
+    "block", [block_with("ADDONS", START), block_with("DOWNLOADER_MIDDLEWARES", START)]
+)
+@ensureDeferred
+async def test_activation_puts_the_plugin_in_the_place_of_the_builtin(block: str) -> None:
+    """With the add-on and without it."""
+    crawler = await crawled(spider_of(block_with("ShopSpider", FAILURES)), chosen(block))
+    assert crawler.get_downloader_middleware(RepDownloaderMiddleware)
+    assert crawler.get_downloader_middleware(RobotsTxtMiddleware) is None
+
+
+@ensureDeferred
+async def test_activation_of_the_parser_leaves_the_builtin(site: Site) -> None:
+    """Scrapy's middleware asks our parser."""
+    spider = spider_of(block_with("ShopSpider", FAILURES), site)
+    crawler = await crawled(spider, chosen(block_with("ROBOTSTXT_PARSER", START)))
+    assert crawler.get_downloader_middleware(RobotsTxtMiddleware)
+    assert crawler.get_downloader_middleware(RepDownloaderMiddleware) is None
+    assert crawler.stats.get_value("robotstxt/forbidden") == 1
+
+
+@ensureDeferred
+async def test_spider_example_learns_why(site: Site) -> None:
+    """Its errback gets the rule and the line; one page is fetched, one is not."""
+    with LogTap() as tap:
+        crawler = await crawled(spider_of(block_with("ShopSpider", FAILURES), site), Settings(OBEY))
+    said = [line.text for line in tap.lines if line.logger == "shop"]
+    assert [text.partition("/private/: ")[2] for text in said if "private" in text] == [
+        "Disallow: /private, line 2"
+    ]
+    assert any(text.endswith("/ was fetched") for text in said)
+    assert crawler.stats.get_value("robotstxt/forbidden") == 1
+
+
+@ensureDeferred
+async def test_spider_of_the_readme_learns_why(site: Site) -> None:
+    """The same, in the README."""
+    with LogTap() as tap:
+        await crawled(spider_of(block_with("ShopSpider", "README"), site), Settings(OBEY))
+    [said] = [line.text for line in tap.lines if line.logger == "shop"]
+    assert said.endswith("/private/: Disallow: /private, line 2")
+
+
+@ensureDeferred
+async def test_log_lines_are_as_shown(site: Site) -> None:
+    """Those of a forbidden request, and of a site whose robots.txt fails."""
+    dark = site.authority(Reply(503))
+    spider = spider_of(block_with("ShopSpider", FAILURES), site)
+    with LogTap() as tap:
+        await crawled(spider, Settings(OBEY))
+        spider.start = _starting_at(dark.url("/"))
+        await crawled(spider, Settings({**OBEY, "REP_RETRY_DELAYS": []}))
+    lines = [line.text for line in tap.lines if line.logger == "scrapy_rep"]
+    assert len(lines) >= 3
+    shown = (DOCS / "guides/failures.rst").read_text("utf-8")
+    for line in lines:
+        host = "example.org" if "private" in line else "example.net"
+        line = re.sub(r"http://[\d.:]+\d", f"https://{host}", line)
+        assert line in shown or line.startswith("The only start request was refused: 1 with")
+
+
+def _starting_at(url: str) -> Any:
+    async def start(self: Any) -> Any:
+        yield scrapy.Request(url, errback=self.dropped)
+
+    return start
+
+
+@ensureDeferred
+async def test_explain_example_works(site: Site) -> None:
+    """It says False by the rule, and what is in memory."""
+    with LogTap() as tap:
+        await crawled(spider_of(block_with("WhySpider"), site), Settings(OBEY))
+    said = [line.text for line in tap.lines if line.logger == "why"]
+    assert said[0] == "False by Disallow: /private: rule"
+    info = ast.literal_eval(said[1])
+    shown = (DOCS / "guides/failures.rst").read_text("utf-8")
+    assert all(f"``{key}``" in shown for key in info)
+    assert info["authorities"] == 1
+
+
+@pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy has the signal since 2.15")
+@ensureDeferred
+async def test_signal_example_works(site: Site) -> None:
+    """It logs the sitemaps of the robots.txt."""
+    with LogTap() as tap:
+        await crawled(spider_of(block_with("MapSpider"), site), Settings(OBEY))
+    said = [line.text for line in tap.lines if line.logger == "map"]
+    assert said == ["sitemaps: ['/map.xml']"]
+
+
+def test_store_example_keeps_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is put can be got, by another object as well."""
+    monkeypatch.chdir(tmp_path)
+    store_class = executed(block_with("DbmStore(Store)"))["DbmStore"]
+    authority = authority_of("https://example.org/")
+    entry = Entry(Answer(status=200, body=b"User-agent: *\nDisallow: /\n", fetched_at=1e9))
+    store = store_class()
+    store.put(authority, entry)
+    store.close()
+    again = store_class()
+    assert again.get(authority) == entry
+    assert again.get(authority_of("http://example.org/")) is None
+    again.close()
+
+
+def test_programs_for_a_store_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is kept is counted, listed and written as lines of JSON."""
+    names = executed(block_with("def save(uri, path)"))
+    uri = f"sqlite://{tmp_path / 'robots.db'}"
+    store = open_store(uri)
+    answer = Answer(status=200, body=b"User-agent: *\n", fetched_at=time.time())
+    store.put(authority_of("https://example.org/"), Entry(answer))
+    store.put(authority_of("https://shop.test/"), Entry(answer))
+    store.close()
+    names["report"](uri)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "2 authorities, 1 of them on example.*"
+    assert second in ("https://example.org 0 s old", "https://example.org 1 s old")
+    names["save"](uri, tmp_path / "saved.jsonl")
+    saved = [json.loads(line) for line in (tmp_path / "saved.jsonl").read_text().splitlines()]
+    assert {entry["authority"] for entry in saved} == {"https://example.org", "https://shop.test"}

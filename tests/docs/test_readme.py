@@ -1,0 +1,102 @@
+"""README.rst is short, and says what is so; CHANGES.rst begins with this version."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import docutils.core
+import docutils.nodes
+import pytest
+
+from tests.crawl.harness import ROOT
+from tests.docs.pages import README
+from tests.test_example import demo
+
+PLAIN = {"halt_level": 2, "report_level": 2, "file_insertion_enabled": False}
+DOCUMENTS = ["README.rst", "CHANGES.rst", "CONTRIBUTING.rst", "SECURITY.rst", "tests/README.rst"]
+ADDRESS = re.compile(r"https?://[\w.:-]+")
+KNOWN = {
+    "https://example.org",
+    "https://example.net",
+    "https://www.scrapy.org",
+    "https://www.rfc-editor.org",
+}
+
+
+@cache
+def document(name: str) -> docutils.nodes.document:
+    """A document, read; a warning of docutils is an error."""
+    text = (ROOT / name).read_text("utf-8")
+    return docutils.core.publish_doctree(text, name, settings_overrides=PLAIN)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_document_is_well_formed(name: str) -> None:
+    """Without Sphinx: each can be shown by itself."""
+    assert document(name).children
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_to_files_lead_somewhere(name: str) -> None:
+    """Each link without a scheme is a file of the repository."""
+    for node in document(name).findall(docutils.nodes.reference):
+        target = node.get("refuri", "")
+        if target and ":" not in target:
+            assert (ROOT / name).parent.joinpath(target).exists(), target
+
+
+def test_readme_is_short() -> None:
+    """Everything else has its place in docs."""
+    assert len(README.read_text("utf-8").splitlines()) <= 200
+
+
+def test_readme_links_to_every_guide() -> None:
+    """And to every page of the reference that is not made from docstrings."""
+    text = README.read_text("utf-8")
+    pages = [*ROOT.glob("docs/guides/*.rst"), *ROOT.glob("docs/reference/*.rst")]
+    wanted = {str(page.relative_to(ROOT)) for page in pages if page.stem not in ("index", "python")}
+    assert {page for page in wanted if page not in text} == set()
+
+
+def test_readme_makes_up_no_address() -> None:
+    """The project has no public address yet."""
+    found = set(ADDRESS.findall(README.read_text("utf-8")))
+    assert {url for url in found if not url.startswith("http://127.0.0.")} - {
+        "https://..."
+    } <= KNOWN
+
+
+def test_first_two_commands_run_the_example_and_the_tests() -> None:
+    """They are the first lines that begin with a dollar sign and a space."""
+    lines = [line for line in README.read_text("utf-8").splitlines() if line.startswith("$ ")]
+    assert lines[0].endswith("scrapy crawl demo")
+    assert lines[1].endswith("-m pytest")
+    assert all(line.startswith("$ python3 -m venv .venv && ") for line in lines[:2])
+
+
+def test_readme_shows_what_the_demo_prints() -> None:
+    """Each line of the excerpt, but for ports and times, and in that order."""
+    [excerpt] = [
+        node.astext()
+        for node in document("README.rst").findall(docutils.nodes.literal_block)
+        if "robots.txt: 302 > 200" in node.astext()
+    ]
+    printed = [timeless(line) for line in demo().stdout.splitlines()]
+    at = 0
+    for line in excerpt.splitlines()[2:]:
+        at = printed.index(timeless("  " + line if line.startswith("/") else line), at) + 1
+
+
+def timeless(line: str) -> str:
+    """A line without what differs from run to run."""
+    return re.sub(r":\d{4,5}\b|\d\.\d s", "#", line).strip()
+
+
+def test_changes_begin_with_this_version() -> None:
+    """The first section of CHANGES.rst is of the package's version, which is in one place."""
+    changes = document("CHANGES.rst")
+    [version] = re.findall(r"^version = (.+)$", (ROOT / "setup.cfg").read_text("utf-8"), re.M)
+    titles = [node.astext().split()[0] for node in changes.findall(docutils.nodes.subtitle)]
+    titles += [node.astext().split()[0] for node in changes.findall(docutils.nodes.title)]
+    assert version in titles[:2]

@@ -1,0 +1,84 @@
+"""The reference says what the code does: settings, stats, meta keys and public names."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+from scrapy.settings import Settings
+
+import scrapy_rep
+from scrapy_rep import stats
+from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.settings import _CHECKS, RepSettings
+from tests.crawl.harness import ROOT
+from tests.docs.pages import DOCS, described, settings
+
+SWITCH = "ROBOTSTXT_OBEY"
+CHECKS = {name: (field, check) for name, field, check in _CHECKS}
+
+
+def test_every_setting_has_a_section() -> None:
+    """Each setting that is read, and no other."""
+    assert set(settings()) == {SWITCH, *CHECKS}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_default_of_a_setting_is_the_one_in_force(name: str) -> None:
+    """The default in the reference is the one without a setting."""
+    field, check = CHECKS[name]
+    default = ast.literal_eval(settings()[name].default)
+    in_force = getattr(RepSettings.from_settings(Settings()), field)
+    assert in_force == (default if default is None else check(default))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_example_of_a_setting_changes_something(name: str) -> None:
+    """It passes the check, and differs from the default."""
+    field, _ = CHECKS[name]
+    example = ast.literal_eval(settings()[name].example)
+    in_force = getattr(RepSettings.from_settings(Settings({name: example})), field)
+    assert in_force != getattr(RepSettings(), field)
+
+
+def test_profiles_are_named_with_their_defaults() -> None:
+    """All are there, and the defaults that the documents of the nineties set."""
+    named = set(re.findall(r"``(\w+)``", settings()["REP_PROFILE"].text))
+    assert named == set(PROFILES)
+    for profile in ("1996", "1994", "kollar"):
+        chosen = RepSettings.from_settings(Settings({"REP_PROFILE": profile}))
+        assert chosen.max_ttl == 7 * 86_400
+        assert chosen.access_denied == "disallow"
+        assert chosen.max_redirects == 20
+    strictest = RepSettings.from_settings(Settings({"REP_PROFILE": "strictest"}))
+    assert strictest == RepSettings(profile="strictest", access_denied="disallow")
+
+
+def test_every_stat_is_described() -> None:
+    """Each stat that is counted, and no other."""
+    counted = {
+        value.replace("status_count/{}", "status_count/N").replace("{}", "TYPE")
+        for name, value in vars(stats).items()
+        if name.isupper() and isinstance(value, str) and value.startswith("robotstxt/")
+    }
+    assert described("stat", "reference/stats.rst") == counted
+
+
+def test_every_meta_key_is_described() -> None:
+    """Each key of the request that the package reads by its name, but for its private ones."""
+    read = set()
+    for path in (ROOT / "scrapy_rep").rglob("*.py"):
+        text = path.read_text("utf-8")
+        read |= set(re.findall(r"""\.meta(?:\.get\(|\[)"(\w*robotstxt\w*)\"""", text))
+    assert read <= described("reqmeta", "reference/meta-keys.rst")
+    assert {"dont_obey_robotstxt", "robotstxt_user_agent"} <= read
+
+
+@pytest.mark.parametrize("name", scrapy_rep.__all__)
+def test_every_public_name_is_described(name: str) -> None:
+    """Whatever can be imported has its docstring in the reference."""
+    pages = (DOCS / "reference").glob("*.rst")
+    listed = "".join(page.read_text("utf-8") for page in pages)
+    entry = rf"^\.\. auto\w+:: scrapy_rep\.{name}$"
+    assert re.search(entry, listed, re.MULTILINE)

@@ -1,0 +1,243 @@
+"""No page costs more than it may, and none makes the reading of page directives fail."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse, Response
+
+from scrapy_rep import PageDirectives, page_directives
+from scrapy_rep.page_responses import page_source
+from scrapy_rep.pages.links import urls_not_to_follow
+from scrapy_rep.pages.profiles import PAGE_PROFILES
+from scrapy_rep.pages.reading import read
+from scrapy_rep.protocol.profiles import PROFILES
+from tests.hostile.test_budgets import calibration
+from tests.pages.cases import response
+from tests.timed import timed
+
+MOST = 0.050
+"""Seconds for a page in a crawl, on a machine where the calibration takes 20 ms."""
+
+KB512 = 512 * 1024
+META = "<meta name=robots content=nofollow>"
+XHTML = [("Content-Type", "application/xhtml+xml")]
+
+
+def filled(start: str, unit: str, size: int = KB512, end: str = "") -> str:
+    """A page of that size that repeats something."""
+    return start + unit * ((size - len(start) - len(end)) // len(unit)) + end
+
+
+def distinct(form: str, size: int = KB512) -> str:
+    """A page of that size whose parts all differ."""
+    part = form.format(0)
+    return META + "".join(form.format(n) for n in range(size // len(part)))
+
+
+PAGES: dict[str, tuple[str, Any]] = {
+    "metas": ("", META * 1_000_000),
+    "metas without a name": (META, "<meta>" * 1_000_000),
+    "metas with an empty name": (META, "<meta name>" * 500_000),
+    "metas that differ": ("", distinct("<meta name=robots content=x{}>")),
+    "long metas": ("", distinct("<meta name=robots content='" + "noindex," * 500 + "{}'>")),
+    "one meta of many terms": ("", filled("<meta name=robots content='", "noindex,", end="'>")),
+    "one meta of many colons": ("", filled("<meta name=robots content='", "a:", end="'>")),
+    "one meta of dates": (
+        "",
+        filled("<meta name=robots content='", "unavailable_after:1,1,", end="'>"),
+    ),
+    "one meta of many attributes": (META, f"<meta {distinct(' a{}=b', 400_000)}>"),
+    "carriage returns": (META, filled("", "\r")),
+    "line feeds": (META, filled("", "\n")),
+    "10,000 line feeds": (META, filled("", "<!--" + "x" * 50 + "-->\n")),
+    "elements that may be in the head": (META, filled("<head>", "<title></title><base>")),
+    "names": ("", filled("", '<meta name="')),
+    "names without an end": (META, filled("<meta ", "name=")),
+    "references": ("", filled('<meta name="', "&#114;")),
+    "references that are long": ("", filled('<meta name="&', "#0000000000")),
+    "links": (META, filled("", "<link>")),
+    "open elements": (META, filled("", "<div>")),
+    "open elements in the head": (META, filled("<head>", "<x-y>")),
+    "closed elements in the head": (META, filled("<head>", "<x-y></x-y>")),
+    "templates": (META, filled("<head>", "<template><meta name=robots>")),
+    "comments": (META, filled("", "<!---->")),
+    "a comment without an end": (META, filled("<!--", "- ->")),
+    "a script without an end": (META, filled("<script>", "</scrip")),
+    "a title without an end": (META, filled("<title>", "&a")),
+    "less-than signs": (META, filled("", "<")),
+    "20 MB without a greater-than sign": (META + "<", "x" * 20_000_000),
+    "20 MB in one value": ("<meta name=robots content='", "x" * 20_000_000),
+    "zero octets": (META, filled("<title>", "\0")),
+    "declarations": (META, filled("", "<!")),
+    "instructions": (META, filled("", "<?")),
+    "spaces": (META, filled("", " ")),
+}
+
+LAUGHS = "".join(
+    f'<!ENTITY {outer} "{10 * ("&" + inner + ";")}">'
+    for inner, outer in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+BOMBS = {
+    "a billion laughs": f'<!DOCTYPE html [<!ENTITY a "ha">{LAUGHS}]>'
+    '<html xmlns="http://www.w3.org/1999/xhtml"><head><title>&j;</title>'
+    '<meta name="robots" content="&j;"/></head></html>',
+    "a quadratic blow-up": '<!DOCTYPE html [<!ENTITY a "' + "a" * 100_000 + '">]>'
+    "<html><head><meta name='robots' content='" + "&a;" * 30_000 + "'/></head></html>",
+    "an entity that holds itself": '<!DOCTYPE html [<!ENTITY a "&b;"><!ENTITY b "&a;">]>'
+    "<html><head><meta name='robots' content='&a;'/></head></html>",
+    "an entity of a file": '<!DOCTYPE html [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+    "<html><head><meta name='robots' content='noindex'/><title>&a;</title></head></html>",
+    "namespaces": "<html><head>" + '<a xmlns:b="c">' * 20_000 + "robots",
+    "attributes": "<html><head><meta " + " ".join(f"a{n}='1'" for n in range(40_000)) + "/></head>",
+    "elements": "<html><head>" + "<a>" * 150_000,
+    "metas": "<html><head>" + "<meta name='robots' content='a'/>" * 15_000 + "</head></html>",
+}
+
+HEADERS = {
+    "64 KB of terms": [("X-Robots-Tag", "noindex," * 8_000)],
+    "64 KB of names": [("X-Robots-Tag", "mybot:" * 11_000)],
+    "64 KB of dates": [("X-Robots-Tag", "unavailable_after:1," * 3_000)],
+    "64 KB of spaces": [("X-Robots-Tag", "noindex" + " " * 60_000)],
+    "64 KB of one word": [("X-Robots-Tag", "a" * 65_000)],
+    "a thousand lines": [("X-Robots-Tag", "noindex")] * 1_000,
+    "64 KB of a structured field": [("Robots-Tag", "*;noindex," * 6_500)],
+    "64 KB of parameters": [("Robots-Tag", "*" + ";noindex" * 8_000)],
+    "64 KB of a string": [("Robots-Tag", '"' + "\\\\" * 32_000 + '"')],
+    "64 KB of digits": [("Robots-Tag", "1" * 65_000)],
+    "open brackets": [("Robots-Tag", "(" * 65_000)],
+    "a structured field that is broken": [("Robots-Tag", "*;NOINDEX," * 6_500)],
+}
+
+
+def seconds(action: Callable[[], object]) -> float:
+    """The least that it takes, of three."""
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        action()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def in_a_crawl(page: Response, profile: str = "rfc9309") -> PageDirectives:
+    """What the spider middleware reads."""
+    return read(page_source(page), ("mybot",), PAGE_PROFILES[profile], whole=False)
+
+
+def most() -> float:
+    """The bound on this machine."""
+    return MOST * max(1.0, calibration())
+
+
+@timed
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES.keys())
+def test_no_page_takes_long(page: tuple[str, str]) -> None:
+    """Whatever its author did; what it says before that is read."""
+    start, rest = page
+    given = response(start + rest)
+    assert seconds(lambda: in_a_crawl(given)) < most()
+    if start == META:
+        assert in_a_crawl(given).restrictions == {"nofollow"}
+
+
+@timed
+@pytest.mark.parametrize("page", BOMBS.values(), ids=BOMBS.keys())
+def test_no_xhtml_takes_long(page: str) -> None:
+    """Entities are not expanded, and no file is read."""
+    given = response(page, XHTML)
+    assert seconds(lambda: in_a_crawl(given)) < most()
+    assert "root:" not in str(page_directives(given).statements)
+
+
+@timed
+@pytest.mark.parametrize("lines", HEADERS.values(), ids=HEADERS.keys())
+def test_no_header_takes_long(lines: list[tuple[str, str]]) -> None:
+    """At most 8 KB of a field are read."""
+    given = response("", lines)
+    assert seconds(lambda: in_a_crawl(given)) < most()
+
+
+@timed
+@pytest.mark.parametrize(
+    "page",
+    [
+        distinct("<a rel=nofollow href=/{}>"),
+        distinct("<a href=/{}>") + "<a rel=nofollow href=/x>",
+        distinct("<a rel=nofollow href=//[{}>"),
+        filled("<a rel=nofollow href='", "../"),
+        filled("", "<a rel=nofollow href=x>"),
+        filled("<a rel='", "nofollow ", end="' href=x>"),
+    ],
+    ids=["closed", "open", "broken", "dots", "equal", "relations"],
+)
+def test_no_page_of_links_takes_long(page: str) -> None:
+    """`REP_LINK_NOFOLLOW` reads the whole page: four times the bound."""
+    markup = page_source(response(page)).markup
+    assert markup is not None
+    assert seconds(lambda: urls_not_to_follow(markup, "https://e.org/")) < 4 * most()
+
+
+@pytest.mark.parametrize("profile", PAGE_PROFILES)
+def test_all_of_a_hostile_page_can_be_asked_for(profile: str) -> None:
+    """In each profile, with all that the function reads."""
+    for start, rest in PAGES.values():
+        page_directives(response(start + rest), "mybot", profile)
+
+
+def test_profiles_of_pages_have_the_names_of_the_others() -> None:
+    """`REP_PROFILE` names both."""
+    assert list(PAGE_PROFILES) == list(PROFILES)
+
+
+MARKUP = [
+    *("<meta", " name=", "robots", '"', "'", " content=", "noindex", ",", ":", ">", "/>", "<!--"),
+    *("-->", "<title>", "</title>", "<head>", "</head>", "<body>", "<template>", "<script>", "&#"),
+    *("unavailable_after", "max-snippet", "mybot", "\0", "\ufeff", "<!DOCTYPE", "<![CDATA[", "]]>"),
+]
+KINDS = ["text/html", "application/xhtml+xml", "text/xml", "text/html; charset=utf-16"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from(MARKUP) | st.text(max_size=5), max_size=60).map("".join),
+    st.sampled_from(KINDS),
+    st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=60),
+    st.sampled_from([*PAGE_PROFILES]),
+)
+def test_nothing_makes_it_raise(page: str, kind: str, line: str, profile: str) -> None:
+    """Any markup, any header, in any profile: the restrictions are of a closed list."""
+    lines = {"Content-Type": kind, "X-Robots-Tag": line.encode("latin-1")}
+    lines["Robots-Tag"] = line.encode("latin-1")
+    octets = page.encode("utf-8", "surrogatepass")
+    given = HtmlResponse("https://e.org/", headers=lines, body=octets)
+    for agent in (None, "mybot"):
+        said = page_directives(given, agent, profile)
+        assert said.restrictions <= {
+            "noindex", "nofollow", "nosnippet", "notranslate", "noimageindex", "noarchive",
+            "nocache", "noai", "noimageai", "noml",
+        }  # fmt: skip
+        assert read(page_source(given), (), PAGE_PROFILES[profile], whole=False).restrictions <= (
+            said.restrictions
+        )
+    markup = page_source(given).markup
+    if markup is not None:
+        urls_not_to_follow(markup, "https://e.org/")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_octets_that_are_no_text_make_it_raise_nothing(seed: int) -> None:
+    """Any octets behind any declaration of an encoding."""
+    rnd = random.Random(seed)
+    names = ["utf-8", "utf-16", "utf-32", "gb18030", "iso-2022-jp", "idna", "utf-7", "zip", "x", ""]
+    for _ in range(100):
+        charset = rnd.choice(names)
+        octets = b"<meta name=robots content=noindex>" + rnd.randbytes(rnd.randrange(200))
+        page_directives(response(octets, [("Content-Type", f"text/html; charset={charset}")]))

@@ -1,0 +1,366 @@
+"""What is an element and what only looks like one: pages as an HTML parser sees them."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+
+from scrapy_rep import page_directives
+from scrapy_rep.pages.markup import Markup, Meta
+from tests.pages.cases import (
+    CHOICE,
+    GOOGLE,
+    HTML,
+    META_1996,
+    REPEXT,
+    SNIFFING,
+    XML,
+    Case,
+    parameters,
+    response,
+    rules,
+)
+
+M = '<meta name="robots" content="noindex">'
+SAID = rules("noindex")
+XHTML = [("Content-Type", "application/xhtml+xml")]
+DOCTYPE = (
+    '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" '
+    '"http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">'
+)
+
+
+def html_head(text: str) -> str:
+    """A page with this in its head."""
+    return f"<!doctype html><html><head>{text}</head><body><p>text</p></body></html>"
+
+
+def xhtml(text: str, prefix: str = "") -> str:
+    """XHTML with this in its head."""
+    colon = f"{prefix}:" if prefix else ""
+    name = f"xmlns:{prefix}" if prefix else "xmlns"
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>{DOCTYPE}'
+        f'<{colon}html {name}="http://www.w3.org/1999/xhtml"><{colon}head>{text}</{colon}head>'
+        f"<{colon}body><{colon}p>text</{colon}p></{colon}body></{colon}html>"
+    )
+
+
+def lines(content_type: str) -> list[tuple[str, str]]:
+    """A header."""
+    return [("Content-Type", content_type)]
+
+
+ELEMENTS = {
+    "in the head": Case(HTML, SAID, html_head(M)),
+    "in upper case": Case(HTML, SAID, html_head('<META NAME="ROBOTS" CONTENT="NOINDEX">')),
+    "content before name": Case(HTML, SAID, html_head('<meta content="noindex" name="robots">')),
+    "a greater-than sign in a value": Case(
+        HTML, SAID, html_head('<meta content="noindex, a>b" name="robots">')
+    ),
+    "without quotes": Case(HTML, SAID, html_head("<meta name=robots content=noindex>")),
+    "with single quotes": Case(HTML, SAID, html_head("<meta name='robots' content='noindex'>")),
+    "spaces around the equals sign": Case(
+        HTML, SAID, html_head('<meta name = "robots"\n content\t=\n"noindex">')
+    ),
+    "with a closing slash": Case(HTML, SAID, html_head('<meta name="robots" content="noindex"/>')),
+    "a slash in a value without quotes": Case(
+        HTML, {}, html_head("<meta/name=robots/content=noindex>")
+    ),
+    "the first of two equal attributes": Case(
+        HTML, SAID, html_head('<meta name=robots name=x content=noindex content="nofollow">')
+    ),
+    "the second of two equal attributes": Case(
+        HTML, {}, html_head("<meta name=x name=robots content=noindex>")
+    ),
+    "references in the value": Case(
+        HTML, SAID, html_head('<meta name="robots" content="&#110;o&#x69;ndex">')
+    ),
+    "references in the name": Case(
+        HTML, SAID, html_head('<meta name="&#114;ob&#x6f;ts" content="noindex">')
+    ),
+    "references in the name of the crawler": Case(
+        HTML, SAID, html_head("<meta name=&#109;ybot content=noindex>")
+    ),
+    "a page of two metas, one with references": Case(
+        HTML, SAID, html_head(f'<meta name="a" content="a &amp; b">{M}')
+    ),
+    "without html, head and body": Case(HTML, SAID, M),
+    "before the doctype": Case(HTML, SAID, f"{M}<!doctype html>"),
+    "between head and body": Case(HTML, SAID, f"<head></head>{M}<body>text</body>"),
+    "between head and body, behind a script": Case(
+        HTML, SAID, f"<head></head><script></script>{M}<body>text</body>"
+    ),
+    "a head without an end": Case(HTML, SAID, f"<html><head><title>x</title>{M}<body>text"),
+    "two heads": Case(HTML, SAID, f"<head><title>x</title></head><head>{M}</head>"),
+    "in noscript": Case(HTML, SAID, html_head(f"<noscript>{M}</noscript>")),
+    "behind a script": Case(HTML, SAID, html_head(f"<script>if (a < b) c();</script>{M}")),
+    "behind 100 KB of script": Case(
+        HTML, SAID, html_head(f"<script>{'a < b;' * 17_000}</script>{M}")
+    ),
+    "behind a template": Case(HTML, SAID, html_head(f"<template><p></p></template>{M}")),
+    "in a comment": Case(HTML, {}, html_head(f"<!-- {M} -->")),
+    "in a comment of two dashes": Case(HTML, {}, html_head(f"<!-- -- {M} -- -->")),
+    "behind an abrupt comment": Case(HTML, SAID, html_head(f"<!-->{M}")),
+    "in a comment without an end": Case(HTML, {}, html_head(f"<!-- {M}")),
+    "in a script": Case(HTML, {}, html_head(f"<script>document.write('{M}')</script>")),
+    "in JSON": Case(HTML, {}, html_head(f'<script type="application/json">"{M}"</script>')),
+    "in a style sheet": Case(HTML, {}, html_head(f"<style>/* {M} */</style>")),
+    "in the title": Case(HTML, {}, html_head(f"<title>{M}</title>")),
+    "in a title without an end": Case(HTML, {}, html_head(f"<title>x {M}")),
+    "in a template": Case(HTML, {}, html_head(f"<template>{M}</template>")),
+    "deep in a template": Case(
+        HTML, {}, html_head(f"<template><div><p>{M}</p></div><template>{M}</template></template>")
+    ),
+    "in a value": Case(HTML, {}, html_head("<meta name=x content='<meta name=robots>'>")),
+    "escaped": Case(HTML, {}, html_head("&lt;meta name=robots content=noindex&gt;")),
+    "in the body": Case(REPEXT, {}, f"<html><head></head><body>{M}</body></html>"),
+    "in a body without a start": Case(REPEXT, {}, f"<html><head></head><p>text</p>{M}"),
+    "behind the body": Case(REPEXT, {}, f"<html><head></head><body></body>{M}</html>"),
+    "behind text in the head": Case(HTML, {}, f"<html><head>text{M}</head>"),
+    "behind a paragraph in the head": Case(HTML, {}, f"<html><head><p>{M}</head>"),
+    "in a textarea": Case(HTML, {}, f"<body><textarea>{M}</textarea>", profile="google"),
+    "google: in a template in the body": Case(
+        HTML, {}, f"<body><template>{M}</template>", profile="google"
+    ),
+    "a tag without an end": Case(HTML, {}, '<html><head><meta name="robots" content="noindex"'),
+    "a value without an end": Case(HTML, {}, '<html><head><meta name="robots" content="noindex'),
+    "a broken tag before it": Case(HTML, SAID, f"<html><head><link <meta ><//>{M}</head>"),
+    "a zero octet in the name": Case(
+        HTML, {}, html_head('<meta name="rob\0ots" content="noindex">')
+    ),
+    "behind a zero octet": Case(HTML, SAID, html_head(f"<title>a\0b</title>{M}")),
+    "http-equiv is not applied": Case(
+        HTML, {}, html_head('<meta http-equiv="X-Robots-Tag" content="noindex">')
+    ),
+    "another element": Case(HTML, {}, html_head("<metadata name=robots content=noindex>")),
+    "within 512 KB": Case(CHOICE, SAID, html_head("<!--" + "x" * 500_000 + f"-->{M}")),
+    "beyond 512 KB": Case(CHOICE, {}, html_head("<!--" + "x" * 530_000 + f"-->{M}")),
+    "behind 1,900 metas": Case(CHOICE, SAID, html_head("<meta name=a content=b>" * 1_900 + M)),
+    "empty": Case(HTML, {}, ""),
+    "only spaces": Case(HTML, {}, " \n "),
+    "only a comment": Case(HTML, {}, "<!-- robots <meta -->"),
+    "only the word": Case(HTML, {}, "robots"),
+    "a frameset": Case(HTML, SAID, f"<html><head>{M}</head><frameset></frameset></html>"),
+}
+
+ENCODINGS = {
+    "UTF-8 with a mark": Case(HTML, SAID, codecs.BOM_UTF8 + html_head(M).encode()),
+    "UTF-16 with a mark": Case(HTML, SAID, html_head(M).encode("utf-16")),
+    "UTF-16 big-endian with a mark": Case(
+        HTML, SAID, codecs.BOM_UTF16_BE + html_head(M).encode("utf-16-be")
+    ),
+    "UTF-16 by its header": Case(
+        HTML, SAID, html_head(M).encode("utf-16-le"), lines("text/html; charset=UTF-16LE")
+    ),
+    "UTF-16 without any word of it": Case(CHOICE, SAID, html_head(M).encode("utf-16-be")),
+    "UTF-32 with a mark": Case(CHOICE, SAID, html_head(M).encode("utf-32")),
+    "UTF-16 declared in ASCII is not true": Case(
+        HTML, SAID, html_head(f'<meta charset="utf-16">{M}')
+    ),
+    "windows-1251": Case(
+        HTML,
+        SAID,
+        html_head("<title>\u041f\u0440\u0438\u0432\u0435\u0442</title>" + M).encode("cp1251"),
+        lines("text/html; charset=windows-1251"),
+    ),
+    "Shift_JIS declared in the page": Case(
+        HTML,
+        SAID,
+        html_head("<meta charset=shift_jis><title>\u30bd\u8868</title>" + M).encode("shift_jis"),
+    ),
+    "ISO-2022-JP": Case(
+        HTML,
+        SAID,
+        html_head("<title>\u3042\u3044</title>" + M).encode("iso2022_jp"),
+        lines("text/html; charset=iso-2022-jp"),
+    ),
+    "octets that are not UTF-8": Case(
+        HTML, SAID, html_head(f"<title>\xff</title>{M}").encode("latin-1")
+    ),
+    "an encoding that does not exist": Case(
+        CHOICE, SAID, html_head(M), lines("text/html; charset=nonsense")
+    ),
+    "an encoding that browsers do not know": Case(
+        CHOICE, SAID, html_head(M), lines("text/html; charset=punycode")
+    ),
+    "a codec that is not text": Case(
+        CHOICE, SAID, html_head(M), lines("text/html; charset=base64")
+    ),
+}
+
+XHTML_PAGES = {
+    "XHTML": Case(XML, SAID, xhtml('<meta name="robots" content="noindex" />'), XHTML),
+    "a script that closes itself": Case(
+        XML,
+        SAID,
+        xhtml('<script src="a.js"/><meta name="robots" content="noindex"/>'),
+        XHTML,
+    ),
+    "with a prefix": Case(
+        XML, SAID, xhtml('<h:meta name="robots" content="noindex"/>', "h"), XHTML
+    ),
+    "an entity of the DTD": Case(
+        XML,
+        SAID,
+        xhtml('<title>a&nbsp;b</title><meta name="robots" content="noindex"/>'),
+        XHTML,
+    ),
+    "in CDATA": Case(
+        XML,
+        {},
+        xhtml('<style><![CDATA[<meta name="robots" content="noindex"/>]]></style>'),
+        XHTML,
+    ),
+    "in a comment": Case(XML, {}, xhtml(f"<!-- {M} -->"), XHTML),
+    "in the body": Case(
+        REPEXT, {}, xhtml("").replace("<p>", '<meta name="robots" content="noindex"/><p>'), XHTML
+    ),
+    "not well-formed": Case(
+        CHOICE, SAID, xhtml("<title>" + '</title><br><meta name="robots" content="noindex">'), XHTML
+    ),
+    "as text/html": Case(HTML, SAID, xhtml('<meta name="robots" content="noindex" />')),
+    "as application/xml": Case(
+        SNIFFING,
+        SAID,
+        xhtml('<meta name="robots" content="noindex"/>'),
+        lines("application/xml"),
+    ),
+    "as a mobile profile": Case(
+        XML,
+        SAID,
+        xhtml('<meta name="robots" content="noindex"/>'),
+        lines("application/vnd.wap.xhtml+xml; charset=utf-8"),
+    ),
+    "a feed that quotes a page": Case(
+        CHOICE,
+        {},
+        '<rss><channel><meta name="robots" content="noindex"/></channel></rss>',
+        lines("text/xml"),
+    ),
+}
+
+NOT_HTML = {
+    "a PDF": Case(GOOGLE, {}, html_head(M), lines("application/pdf")),
+    "plain text": Case(SNIFFING, {}, html_head(M), lines("text/plain; charset=utf-8")),
+    "JSON": Case(CHOICE, {}, html_head(M), lines("application/json")),
+    "a download": Case(CHOICE, {}, html_head(M), lines("application/octet-stream")),
+    "the header of a PDF counts": Case(
+        GOOGLE,
+        rules("nofollow"),
+        html_head(M),
+        [*lines("application/pdf"), ("X-Robots-Tag", "nofollow")],
+    ),
+    "an unknown type is a guess": Case(SNIFFING, SAID, html_head(M), lines("*/*")),
+    "a type without a slash is a guess": Case(SNIFFING, SAID, html_head(M), lines("html")),
+    "no type is a guess": Case(SNIFFING, SAID, html_head(M), lines("")),
+    "a type in upper case": Case(SNIFFING, SAID, html_head(M), lines("TEXT/HTML;charset=utf-8")),
+    "the last of two types": Case(
+        SNIFFING, SAID, html_head(M), [*lines("application/pdf"), *lines("text/html")]
+    ),
+}
+
+
+@parameters(ELEMENTS)
+def test_elements(case: Case) -> None:
+    """A meta counts where a parser makes an element of it, in the head."""
+    case.check()
+
+
+@parameters(ENCODINGS)
+def test_encodings(case: Case) -> None:
+    """The mark counts before the header, and the header before the page."""
+    case.check()
+
+
+@parameters(XHTML_PAGES)
+def test_xhtml(case: Case) -> None:
+    """XHTML is XML if it is sent as XML; otherwise, and if it is broken, it is HTML."""
+    case.check()
+
+
+@parameters(NOT_HTML)
+def test_what_is_not_html_has_no_metas(case: Case) -> None:
+    """What the header says of the type counts before the class of the response."""
+    case.check()
+
+
+def test_a_statement_is_kept_as_it_was_written() -> None:
+    """Name, value, agent, source and line; those of other crawlers are left out."""
+    page = (
+        "<html><head>\n"
+        '<meta name="Robots" content="NoIndex, max-snippet: 5, Nonsense">\n'
+        '<meta name="mybot" content="nofollow">\n'
+        '<meta name="otherbot" content="none">\n'
+        '<meta http-equiv="X-Robots-Tag" content="noarchive">\n'
+        '<meta name="URL" content="http://e.org/">\n'
+        "</head><body>\n<div>\n<span data-nosnippet>secret</span></div>"
+    )
+    headers = [("X-Robots-Tag", "noai, otherbot: none"), ("Robots-Tag", "mybot;nosnippet;x=1")]
+    said = page_directives(response(page, headers), "mybot")
+    assert [tuple(getattr(s, n) for n in s.__slots__) for s in said.statements] == [
+        ("noai", None, "*", "X-Robots-Tag", None),
+        ("nosnippet", None, "mybot", "Robots-Tag", None),
+        ("x", "1", "mybot", "Robots-Tag", None),
+        ("NoIndex", None, "*", "meta", 2),
+        ("max-snippet", "5", "*", "meta", 2),
+        ("Nonsense", None, "*", "meta", 2),
+        ("nofollow", None, "mybot", "meta", 3),
+        ("x-robots-tag", "noarchive", "*", "http-equiv", 5),
+        ("url", "http://e.org/", "*", "meta", 6),
+        ("data-nosnippet", None, "*", "data-nosnippet", 9),
+    ]
+    assert said.restrictions == {"noai", "noindex", "nosnippet", "nofollow"}
+
+
+@pytest.mark.parametrize(
+    ("element", "reported"),
+    [
+        ("<span data-nosnippet>", True),
+        ('<div data-nosnippet="false">', True),
+        ("<SECTION DATA-NOSNIPPET>", True),
+        ("<p data-nosnippet>", False),
+        ("<span title=data-nosnippet>", False),
+        ("<!-- <span data-nosnippet> -->", False),
+    ],
+)
+def test_data_nosnippet_is_reported_and_restricts_nothing(element: str, reported: bool) -> None:
+    """Google: of span, div and section, and its presence counts, whatever its value."""
+    said = page_directives(response(f"<body><p>text</p>{element}</body>"))
+    assert [s.source for s in said.statements] == ["data-nosnippet"] * reported
+    assert said.restrictions == frozenset()
+
+
+def test_a_page_that_names_nothing_is_not_parsed() -> None:
+    """The words are searched for in the metas; the body costs nothing."""
+    page = html_head('<meta name="viewport" content="a &amp; b">') + "x" * 5_000 + "robots mybot"
+    markup = Markup(page.encode())
+    assert not markup.may_name("robots", "mybot")
+    assert markup.holds("robots")
+    assert not {"_head", "_whole", "_text"} & set(vars(markup))
+
+
+def test_metas_are_yielded_for_whoever_asks() -> None:
+    """By names; those of the body only if they are wanted."""
+    markup = Markup(
+        b"<meta name=A content=1><p><meta http-equiv=B content=2><meta name=c content=3>"
+    )
+    first, second = Meta("a", "", "1", True, 1), Meta("", "b", "2", False, 1)
+    assert list(markup.metas({"a", "b"})) == [first]
+    assert list(markup.metas({"a", "b"}, everywhere=True)) == [first, second]
+
+
+def test_links_are_yielded_by_relation() -> None:
+    """Relations and types are read without regard to case; references are kept as written."""
+    page = b'<head><link REL="License nofollow" type="Text/X" href=" /a "><link rel=license><p>'
+    [link] = Markup(page).links("license")
+    assert (link.rel, link.type, link.href) == (("license", "nofollow"), "text/x", "/a")
+
+
+def test_meta_of_1996_is_read_where_nothing_names_robots() -> None:
+    """A callback that asks gets it; a crawl does not parse the page for it."""
+    case = Case(
+        META_1996, {"document_state": "static"}, "<meta name=document-state content=static>"
+    )
+    case.check()

@@ -1,0 +1,187 @@
+"""What hostile sites may say about use: nothing is raised, and nothing takes long.
+
+RFC 9309 section 3, RFC 9651 section 6: untrusted content.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep import RobotsTxt
+from scrapy_rep.preferences import content_signal, content_usage, licenses
+from scrapy_rep.preferences.page import of_terms
+from scrapy_rep.preferences.robots_lines import MOST_LINES
+from scrapy_rep.preferences.statement import Preferences, Statement
+from scrapy_rep.preferences.tdmrep import TdmRules, of_fields, of_metas
+from scrapy_rep.preferences.vocabulary import CATEGORIES
+from scrapy_rep.protocol.usage import FORM
+from tests.hostile.test_budgets import ROOM, calibration
+from tests.hostile.test_costly import wrong_order
+from tests.preferences.answers import answers
+from tests.timed import timed
+
+URL = "https://e.org/" + "a" * 2_000
+MOST = 0.050
+"""Seconds for what one response or one tdmrep.json says."""
+MOST_OF_ROBOTS_TXT = 0.080
+"""Seconds for the first answer of a robots.txt of 500 KB, as for its first verdict."""
+
+
+def document(line: str, octets: int = 500_000) -> bytes:
+    """A robots.txt of one group with numbered lines of a kind."""
+    lines = "".join(f"{line.replace('@', str(n))}\n" for n in range(octets // (len(line) + 4)))
+    return f"User-agent: *\nAllow: /\n{lines}".encode()
+
+
+def tdm(location: str, count: int = 9_000) -> bytes:
+    """A tdmrep.json with numbered locations."""
+    rules = [
+        {"location": location.replace("@", str(n)), "tdm-reservation": 0} for n in range(count)
+    ]
+    return json.dumps(rules).encode()
+
+
+FIELDS: dict[str, Callable[[], Any]] = {
+    "64 KB of members": lambda: content_usage.of_field([",".join(["a=n"] * 16_000)]),
+    "8 KB of members": lambda: content_usage.of_field([",".join(f"a{n}=n" for n in range(1_000))]),
+    "8 KB of inner list": lambda: content_usage.of_field(["a=(" + "1 " * 4_000 + ")"]),
+    "8 KB of parameters": lambda: content_usage.of_field(["a=n" + ";a=1" * 2_000]),
+    "8 KB of string": lambda: content_usage.of_field(['a="' + '\\"' * 4_000 + '"']),
+    "64 KB of brackets": lambda: content_usage.of_field(["a=" + "(" * 65_000]),
+    "many lines": lambda: content_usage.of_field(["a=n"] * 500),
+    "signals": lambda: content_signal.of_field(["a=no," * 1_638]),
+    "64 KB of signals": lambda: content_signal.of_field(["a=no," * 13_000]),
+    "links": lambda: licenses.of_field(
+        ["<a>;rel=license;type=application/rsl+xml," * 190] * 8, "https://e.org/"
+    ),
+    "link parameters": lambda: licenses.of_field(["<a>" + ";a=b" * 16_000] * 8, URL),
+    "link quotes": lambda: licenses.of_field(['<a>;a="' + "\\a" * 32_000] * 8, URL),
+    "link blanks": lambda: licenses.of_field(["<a>" + " " * 65_000 + "x"] * 8, URL),
+    "reservations": lambda: of_fields(["1," * 32_000] * 8, ["https://" + "a" * 65_000]),
+    "metas": lambda: of_metas([("tdm-reservation", "1" * 65_000)] * 2_000),
+    "terms": lambda: of_terms([("noai" * 16_000, "meta")] * 100 + [("noai", "meta")] * 10_000),
+}
+FILES = {
+    "deep arrays": b"[" * 512_000,
+    "deep objects": b'[{"a":' * 80_000,
+    "numbers": b"[" + b"1," * 250_000 + b"1]",
+    "empty objects": b"[" + b"{}," * 170_000 + b"{}]",
+    "keys": b"[{" + b",".join(b'"%d":1' % n for n in range(45_000)) + b"}]",
+    "a long number": b"[" + b"9" * 512_000 + b"]",
+    "a long string": b'["' + b"\\ud83d\\ude00" * 42_000 + b'"]',
+    "plain locations": tdm("/b@"),
+    "locations with *": tdm("/*aaaab*@"),
+    "locations of stars": tdm("/" + "*a" * 2_000 + "@b", 100),
+}
+ROBOTS = {
+    "paths": document("Content-Usage: /a@ train-ai=n"),
+    "wildcards": document("Content-Usage: /*aaaaaaab*@ t=n"),
+    "one path": document("Content-Usage: x@=n"),
+    "long lines": document("Content-Usage: x@=n," + ",".join(f"a{n}=n" for n in range(1_100))),
+    "signals": document("Content-Signal: x@=n"),
+    "long signals": document("Content-Signal: x@=n" + ",a=no" * 1_600),
+    "licences": document("License: https://e.org/@"),
+}
+
+
+def assert_quick(work: Callable[[], Any], most: float) -> None:
+    """It takes no longer, by the processor's time and with room for others on the machine."""
+    begin = time.process_time()
+    work()
+    assert time.process_time() - begin < most * calibration() * ROOM
+
+
+@timed
+@pytest.mark.parametrize("name", FIELDS)
+def test_no_field_costs_much(name: str) -> None:
+    """64 KB of each kind."""
+    assert_quick(FIELDS[name], MOST)
+
+
+@timed
+@pytest.mark.parametrize("name", FILES)
+def test_no_tdmrep_json_costs_much(name: str) -> None:
+    """512 KB of each kind, parsed and asked about a URL of 2 KB."""
+    assert_quick(lambda: TdmRules.parse(FILES[name], FORM).about(URL), MOST)
+
+
+@timed
+@pytest.mark.parametrize("name", ROBOTS)
+def test_no_robots_txt_costs_much(name: str) -> None:
+    """500 KB of each kind."""
+    assert_quick(lambda: RobotsTxt.parse(ROBOTS[name]).preferences(URL, "x"), MOST_OF_ROBOTS_TXT)
+
+
+def test_more_lines_than_are_read_disallow_each_use() -> None:
+    """What stands in the others is not known, and a failure is never permission."""
+    usage = "Content-Usage: / train-ai=y\n" * (MOST_LINES + 1)
+    signals = "".join(f"Content-Signal: search=yes, x={n}\n" for n in range(2_000))
+    found = RobotsTxt.parse(f"User-agent: *\n{usage}").preferences("https://e.org/", "x")
+    assert answers(found) == "train-ai=n ai-use=n search=n"
+    found = RobotsTxt.parse(f"User-agent: *\n{signals}").preferences("https://e.org/", "x")
+    assert answers(found) == "train-ai=n ai-use=n search=n"
+
+
+def test_rules_that_are_too_costly_disallow_each_use() -> None:
+    """As with Disallow rules: RFC 9309 section 3."""
+    body, url = wrong_order(8_000, line="Content-Usage: /*{piece}*{telling} search=y")
+    lines = body.splitlines(keepends=True)[:MOST_LINES]
+    found = RobotsTxt.parse(b"".join(lines)).preferences(url, "x")
+    assert answers(found) == "train-ai=n ai-use=n search=n"
+
+
+@given(st.binary(max_size=200), st.text(max_size=40))
+def test_no_line_raises(octets: bytes, path: str) -> None:
+    """Whatever stands behind the colon, the answers are of the three, and lines are kept raw."""
+    for key in (b"Content-Usage", b"Content-Usage: /", b"Content-Signal", b"License"):
+        colon = b"" if b":" in key else b": "
+        robots = RobotsTxt.parse(b"User-agent: *\n" + key + colon + octets + b"\nAllow: /")
+        found = robots.preferences("https://e.org/" + path, "x")
+        if found is not None:
+            assert_sound(found)
+
+
+@given(st.lists(st.text(st.characters(max_codepoint=255), max_size=60), max_size=4))
+def test_no_field_raises(lines: list[str]) -> None:
+    """Any octets in any number of lines."""
+    for found in (content_usage.of_field(lines), content_signal.of_field(lines)):
+        assert_sound(Preferences(tuple(found)))
+    licenses.of_field(lines, "https://e.org/")
+    assert of_fields(lines, lines).reserved in (True, False, None)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON | st.lists(JSON), st.text(max_size=20))
+def test_no_tdmrep_json_raises(value: Any, path: str) -> None:
+    """Any JSON, about any URL."""
+    found = TdmRules.parse(json.dumps(value).encode(), FORM).about("https://e.org/" + path)
+    assert found is None or found.reserved in (True, False, None)
+
+
+@given(st.binary(max_size=300))
+def test_no_octets_of_a_tdmrep_json_raise(octets: bytes) -> None:
+    """Also those that begin like JSON."""
+    for body in (octets, b"[" + octets, b"[{" + octets):
+        TdmRules.parse(body, FORM).about("https://e.org/")
+
+
+def assert_sound(found: Preferences) -> None:
+    """There is an answer for each category, and it is one of three."""
+    assert {found[category] for category in CATEGORIES} <= {"allowed", "disallowed", "unknown"}
+    assert all(isinstance(one, Statement) for one in found.statements)

@@ -1,0 +1,243 @@
+"""What is particular to the turns of one kind of store."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from redis.crc import key_slot
+
+from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.redis_turns import _TAKE, PARTS
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.crawl.sharing import CustomStore
+from tests.stores.deployments import ClusterDeployment
+from tests.stores.samples import told
+from tests.stores.servers import RedisServer
+from tests.stores.turn_contract import HOST, granted, taken
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    """A redis-server that a test may restart."""
+    with tempfile.TemporaryDirectory() as directory:
+        server = RedisServer(Path(directory)).start()
+        yield server
+        server.stop()
+
+
+@pytest.mark.parametrize("store", [MemoryStore(), CustomStore()], ids=["memory", "custom"])
+def test_other_stores_keep_no_pace(store: Any) -> None:
+    """Nobody shares a store in memory; a custom one with get and put is not asked for turns."""
+    assert not store.keeps_pace
+    with pytest.raises(StoreError, match="grants no turns"):
+        store.take_turn(HOST, 10.0, 1.0)
+    store.renew_turn(HOST, "", 10.0)
+    store.end_turn(HOST, "", 1.0)
+    store.cancel_turn(HOST, "")
+
+
+def test_a_restarted_machine_does_not_hold_a_host_up(tmp_path: Path) -> None:
+    """The monotonic clock begins anew: what is dated in the future says nothing.
+
+    A turn was held when the machine went down.
+    """
+    clock = [5_000.0]
+    path = tmp_path / "robots.db"
+    for now in (5_000.0, 50.0):
+        clock[0] = now
+        store = SqliteStore(path, turn_clock=lambda: clock[0])
+        assert taken(store, seconds=10.0, interval=2.0).token is None
+        clock[0] += 2.0
+        assert taken(store, seconds=10.0, interval=2.0).token
+        store.close()
+
+
+def test_damaged_rows_do_not_hold_a_host_up(tmp_path: Path) -> None:
+    """Values of any type may stand in a damaged row."""
+    path = tmp_path / "robots.db"
+    store = SqliteStore(path)
+    granted(store, interval=0.1)
+    store.flush()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE host_turns SET since = x'00', interval = 'long'")
+        connection.execute("UPDATE turn_memory SET since = 'yesterday'")
+    connection.close()
+    assert granted(store, interval=0.1, limit=5)
+    store.close()
+
+
+def test_old_turns_do_not_stay_in_the_file(tmp_path: Path) -> None:
+    """A row goes a while after its interval is over."""
+    clock = [1_000.0]
+    store = SqliteStore(tmp_path / "robots.db", turn_clock=lambda: clock[0])
+    taken(store, seconds=10.0, interval=1.0)
+    for number in range(50):
+        clock[0] += 2.0
+        assert taken(store, seconds=10.0, interval=1.0, host=f"{number}.example").token
+    store.flush()
+    rows = store._database.ask("SELECT count(*) FROM host_turns")
+    assert rows[0][0] <= 36  # those of 70 seconds
+    store.close()
+
+
+def test_turns_fail_while_another_process_holds_the_lock(tmp_path: Path) -> None:
+    """A crawl does not wait for a lock; what was to be ended meanwhile is ended later."""
+    path = tmp_path / "robots.db"
+    store, other = SqliteStore(path), SqliteStore(path)
+    token = granted(store, interval=0.2)
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        store.end_turn(HOST, token, 0.2)
+        with pytest.raises(StoreError):
+            told(store.take_turn(HOST, 10.0, 0.2))
+        connection.execute("ROLLBACK")
+    connection.close()
+    assert granted(other, interval=0.2, limit=9)
+    store.close()
+    other.close()
+
+
+def test_a_turn_is_ended_though_the_store_closes_at_once(tmp_path: Path) -> None:
+    """The others do not have to wait until it lapses."""
+    path = tmp_path / "robots.db"
+    store = SqliteStore(path)
+    token = granted(store, interval=0.2)
+    store.end_turn(HOST, token, 0.2)
+    store.close()
+    again = SqliteStore(path)
+    assert granted(again, interval=0.2, limit=5)
+    again.close()
+
+
+def test_a_file_of_an_earlier_version_grants_turns(tmp_path: Path) -> None:
+    """Its tables are added when it is opened."""
+    path = tmp_path / "robots.db"
+    SqliteStore(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE host_turns")
+        connection.execute("DROP TABLE turn_memory")
+    connection.close()
+    store = SqliteStore(path)
+    assert granted(store, interval=0.1)
+    store.close()
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_restarted_redis_server_has_all_wait(server: RedisServer, persistent: bool) -> None:
+    """Without a dump it knows nothing; with one, what it knows is older than the last turns."""
+    store = RedisStore(server.uri)
+    store.cancel_turn(HOST, granted(store, interval=0.1))
+    with redis.Redis(port=server.port) as client:
+        if persistent:
+            client.save()
+    token = granted(store, interval=0.1)
+    store.end_turn(HOST, token, 1.0)
+    store.flush()
+    server.stop()
+    server.start()
+    begun = time.monotonic()
+    end = begun + 10
+    while True:
+        try:
+            turn = taken(store, interval=1.0)
+        except StoreError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+            continue
+        if turn.token is not None:
+            break
+        time.sleep(turn.wait)
+    assert time.monotonic() - begun >= 1.0
+    store.close()
+
+
+def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -> None:
+    """``-@dangerous`` is a usual restriction, and INFO belongs to that category."""
+    with redis.Redis(port=server.port) as client:
+        if client.info("server")["redis_version"] < "6":
+            pytest.skip("no access control lists before Redis 6")
+        client.acl_setuser(
+            "bot", enabled=True, passwords=["+pw"], categories=["+@all", "-@dangerous"], keys=["*"]
+        )
+    store = RedisStore(f"redis://bot:pw@127.0.0.1:{server.port}/0")
+    token = granted(store, interval=0.2)
+    assert taken(store, interval=0.2).token is None
+    store.end_turn(HOST, token, 0.2)
+    granted(store, interval=0.2, limit=5)
+    store.close()
+
+
+def test_a_command_that_comes_twice_is_granted_one_turn(server: RedisServer) -> None:
+    """A connection may break after the server has done what was asked."""
+    with redis.Redis(port=server.port) as client:
+        again = [
+            client.eval(_TAKE, 2, "t", "m", "a", 60, 10**7, 1000, 10**6, 6 * 10**7)
+            for _ in range(3)
+        ]
+        time.sleep(0.01)
+        again += [
+            client.eval(_TAKE, 2, "t", "m", "a", 60, 10**7, 1000, 10**6, 6 * 10**7)
+            for _ in range(2)
+        ]
+        other = client.eval(_TAKE, 2, "t", "m", "b", 60, 10**7, 1000, 10**6, 6 * 10**7)
+    assert again[0][0] == 0
+    assert again[-2:] == [[1, 0], [1, 0]]
+    assert other[0] == 0
+
+
+def test_a_server_whose_clock_was_set_back_does_not_hold_a_host_up(server: RedisServer) -> None:
+    """What is dated in the future counts as made now, and only once."""
+    store = RedisStore(server.uri)
+    granted(store, interval=0.3)
+    hour = 3_600 * 1_000_000
+    with redis.Redis(port=server.port) as client:
+        for key in (f"scrapy_rep:turn:{HOST}", "scrapy_rep:turns"):
+            client.hincrby(key, "since", hour)
+    assert granted(store, interval=0.3, limit=3)
+    store.close()
+
+
+def test_the_keys_of_a_redis_server_expire(server: RedisServer) -> None:
+    """Hosts that are no longer visited take no memory."""
+    store = RedisStore(server.uri, prefix="shop")
+    token = granted(store, seconds=10.0, interval=0.1)
+    with redis.Redis(port=server.port) as client:
+        assert {key.decode() for key in client.scan_iter()} == {f"shop:turn:{HOST}", "shop:turns"}
+        assert 60_000 < client.pttl(f"shop:turn:{HOST}") <= 70_000
+        store.end_turn(HOST, token, 0.1)
+        store.flush()
+        assert 50_000 < client.pttl(f"shop:turn:{HOST}") <= 60_000
+        assert 0 < client.pttl("shop:turns") <= 31 * 86_400_000
+    store.close()
+
+
+def test_prefixes_keep_turns_apart(server: RedisServer, tmp_path: Path) -> None:
+    """Projects that share a store do not share a pace, as REP_STORE_PREFIX says."""
+    path = tmp_path / "robots.db"
+    for make in (
+        lambda prefix: RedisStore(server.uri, prefix=prefix),
+        lambda prefix: SqliteStore(path, prefix=prefix),
+    ):
+        one, other = make("one"), make("other")
+        assert granted(one, interval=0.1)
+        assert granted(other, interval=0.1)
+        one.close()
+        other.close()
+
+
+def test_the_hosts_of_a_cluster_are_spread_over_its_nodes(cluster: ClusterDeployment) -> None:
+    """The two keys of each script lie on one node."""
+    store = RedisStore(cluster.uri)
+    keys = [store._turn_keys(f"{number}.example") for number in range(300)]
+    assert all(key_slot(one.encode()) == key_slot(other.encode()) for one, other in keys)
+    assert PARTS - 10 < len({key_slot(one.encode()) for one, _ in keys}) <= PARTS
+    store.close()

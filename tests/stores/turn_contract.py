@@ -1,0 +1,210 @@
+"""What every store must do that keeps one pace for all workers."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from scrapy_rep.stores import Store, Turn
+from tests.stores.samples import NOW, told
+
+HOST = "slow.example"
+
+
+def taken(store: Store, seconds: float = 30.0, interval: float = 0.3, host: str = HOST) -> Turn:
+    """What the store says to a request for a turn."""
+    turn = told(store.take_turn(host, seconds, interval))
+    assert isinstance(turn, Turn)
+    return turn
+
+
+def granted(
+    store: Store, seconds: float = 30.0, interval: float = 0.3, host: str = HOST, limit: float = 20
+) -> str:
+    """The token of a turn, once it is granted; it is asked for again as the store says."""
+    end = time.monotonic() + limit
+    while True:
+        turn = taken(store, seconds, interval, host)
+        if turn.token is not None:
+            return turn.token
+        assert time.monotonic() < end, "no turn is granted"
+        assert turn.wait > 0
+        time.sleep(turn.wait)
+
+
+class TurnContract:
+    """A test class inherits from this one and makes its store."""
+
+    def make(self, place: Any, clock: Callable[[], float] = lambda: NOW) -> Store:
+        """A store at `place`."""
+        raise NotImplementedError
+
+    def lose_memory(self, place: Any) -> None:
+        """What is kept at `place` is gone."""
+        raise NotImplementedError
+
+    @contextmanager
+    def second(self, place: Any, clock: Callable[[], float] = lambda: NOW) -> Iterator[Store]:
+        """Another worker's view of the same place."""
+        store = self.make(place, clock)
+        yield store
+        store.close()
+
+    def test_a_new_store_waits_for_an_interval_first(self, store: Store) -> None:
+        """It cannot know what was requested a moment before it was made."""
+        assert store.keeps_pace
+        begun = time.monotonic()
+        turn = taken(store, interval=0.5)
+        assert turn.token is None
+        assert 0 < turn.wait <= 0.5
+        granted(store, interval=0.5)
+        assert time.monotonic() - begun >= 0.5
+
+    def test_a_turn_is_held_by_one_worker(self, store: Store, place: Any) -> None:
+        """While one holds it no other is granted it; other hosts are none of its business."""
+        with self.second(place) as other:
+            token = granted(store)
+            for asking in (store, other):
+                assert taken(asking).token is None
+            assert granted(other, host="another.example")
+            other.cancel_turn(HOST, "stranger")
+            assert taken(other).token is None
+            store.cancel_turn(HOST, token)
+
+    def test_one_of_many_that_ask_at_once_is_granted_the_turn(
+        self, store: Store, place: Any
+    ) -> None:
+        """Taking a turn is one atomic step: of 16 threads over two stores one gets it."""
+        with self.second(place) as other:
+            store.cancel_turn(HOST, granted(store, interval=0.01))
+            for number in range(10):
+                tokens: list[str | None] = []
+                barrier = threading.Barrier(16)
+
+                def ask(asking: Store, tokens: Any = tokens, barrier: Any = barrier) -> None:
+                    barrier.wait(10)
+                    tokens.append(taken(asking, interval=0.01).token)
+
+                stores = [store, other] * 8
+                threads = [threading.Thread(target=ask, args=[asking]) for asking in stores]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                [token] = [token for token in tokens if token is not None]
+                holder = stores[number % 2]
+                holder.end_turn(HOST, token, 0.01)
+                store.cancel_turn(HOST, granted(holder, interval=0.01))
+
+    def test_the_interval_begins_when_a_turn_ends(self, store: Store, place: Any) -> None:
+        """Not when it was granted: the next turn comes an interval after the end."""
+        with self.second(place) as other:
+            token = granted(store, interval=0.5)
+            time.sleep(0.6)
+            before = time.monotonic()
+            store.end_turn(HOST, token, 0.5)
+            granted(other, interval=0.5)
+            assert time.monotonic() - before >= 0.5
+
+    def test_a_refusal_says_when_the_next_turn_can_be(self, store: Store, place: Any) -> None:
+        """While a turn is held it could end now; once it has ended, the time is known."""
+        with self.second(place) as other:
+            token = granted(store, interval=0.8)
+            assert 0.7 < taken(other, interval=0.8).wait <= 0.8
+            store.end_turn(HOST, token, 0.8)
+            told(store.take_turn("another.example", 1.0, 0.1))  # what was queued before is done
+            time.sleep(0.3)
+            assert 0 < taken(other, interval=0.8).wait <= 0.5
+            assert taken(store, interval=0.8).wait > 0
+
+    def test_the_turn_of_a_worker_that_died_lapses(self, store: Store, place: Any) -> None:
+        """Nobody is held up for longer than the lease and the interval, nor for less."""
+        with self.second(place) as other:
+            granted(other, seconds=0.5, interval=0.4)
+            begun = time.monotonic()
+            granted(store, interval=0.4, limit=5)
+            assert time.monotonic() - begun >= 0.85
+
+    def test_a_turn_is_renewed_by_its_holder_alone(self, store: Store, place: Any) -> None:
+        """While a request is under way its turn lasts; a stranger's token renews nothing."""
+        with self.second(place) as other:
+            mine = granted(store, seconds=0.6, interval=0.2)
+            store.renew_turn(HOST, mine, 30.0)
+            granted(store, seconds=0.6, interval=0.2, host="another.example")
+            other.renew_turn("another.example", "stranger", 30.0)
+            granted(other, interval=0.2, host="another.example", limit=10)
+            time.sleep(0.5)
+            assert taken(other, interval=0.2).token is None
+            store.end_turn(HOST, mine, 0.2)
+            granted(other, interval=0.2, limit=10)
+
+    def test_a_turn_that_nothing_used_costs_no_interval(self, store: Store, place: Any) -> None:
+        """A request that a cache answered never reached the host."""
+        with self.second(place) as other:
+            token = granted(store, interval=1.0)
+            store.cancel_turn(HOST, token)
+            told(store.take_turn("another.example", 1.0, 0.1))
+            assert taken(other, interval=1.0).token
+
+    def test_a_request_without_a_turn_begins_the_interval_too(
+        self, store: Store, place: Any
+    ) -> None:
+        """It was made while the store failed, or its turn has lapsed; it was made all the same."""
+        with self.second(place) as other:
+            store.cancel_turn(HOST, granted(store, interval=0.6))
+            store.end_turn(HOST, "", 0.6)
+            told(store.take_turn("another.example", 1.0, 0.1))
+            assert 0 < taken(other, interval=0.6).wait <= 0.6
+
+    def test_a_turn_is_ended_by_no_one_but_its_holder(self, store: Store, place: Any) -> None:
+        """A worker that was stopped for long comes late: the turn is another one's by now."""
+        with self.second(place) as other:
+            late = granted(store, seconds=0.1, interval=0.1)
+            holder = granted(other, interval=0.1)
+            for token in (late, ""):
+                store.end_turn(HOST, token, 0.1)
+                store.cancel_turn(HOST, token)
+            told(store.take_turn("another.example", 1.0, 0.1))
+            time.sleep(0.3)
+            assert taken(store, interval=0.1).token is None
+            other.end_turn(HOST, holder, 0.1)
+            granted(store, interval=0.1, limit=10)
+
+    def test_of_two_intervals_the_longer_one_is_kept(self, store: Store, place: Any) -> None:
+        """One worker may know of a port of the host that asks for more."""
+        with self.second(place) as other:
+            store.end_turn(HOST, granted(store, interval=0.1), 0.1)
+            assert taken(other, interval=5.0).wait > 4.0
+            token = granted(store, interval=0.1)
+            store.end_turn(HOST, token, 5.0)
+            told(store.take_turn("another.example", 1.0, 0.1))
+            assert taken(other, interval=0.1).wait > 4.0
+
+    def test_the_workers_clocks_do_not_matter(self, store: Store, place: Any) -> None:
+        """One worker's clock is an hour slow, the other's fast: the store's own counts."""
+        with (
+            self.second(place, lambda: NOW - 3600) as slow,
+            self.second(place, lambda: NOW + 3600) as fast,
+        ):
+            for one, other in ((slow, fast), (fast, slow)):
+                token = granted(one, interval=0.3)
+                before = time.monotonic()
+                one.end_turn(HOST, token, 0.3)
+                token = granted(other, interval=0.3, limit=10)
+                assert 0.3 <= time.monotonic() - before < 5
+                other.end_turn(HOST, token, 0.3)
+
+    def test_a_store_that_lost_its_memory_waits_for_an_interval(
+        self, store: Store, place: Any
+    ) -> None:
+        """A turn may have ended, or may be held, of which it knows nothing any more."""
+        store.end_turn(HOST, granted(store, interval=0.5), 0.5)
+        time.sleep(0.6)
+        before = time.monotonic()
+        self.lose_memory(place)
+        granted(store, interval=0.5)
+        assert time.monotonic() - before >= 0.5
+        assert granted(store, interval=0.5, host="unheard-of.example")

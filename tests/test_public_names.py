@@ -1,0 +1,54 @@
+"""What ``from scrapy_rep import ...`` offers, and what it costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import scrapy_rep
+from tests.crawl.harness import ROOT
+from tests.timed import timed
+
+TIMED = """
+from time import process_time
+before = process_time()
+import scrapy_rep
+{}
+print(process_time() - before)
+"""
+
+
+def run(code: str) -> str:
+    """What a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@timed
+@pytest.mark.parametrize(("what", "most"), [("", 0.03), ("scrapy_rep.RobotsTxt", 0.06)])
+def test_the_package_is_imported_quickly(what: str, most: float) -> None:
+    """The least of five, in processor time: under 30 ms, and under 60 ms with the matcher."""
+    assert min(float(run(TIMED.format(what))) for _ in range(5)) < most
+
+
+def test_the_matcher_does_not_import_scrapy() -> None:
+    """`from scrapy_rep import RobotsTxt` loads the standard library and the protocol."""
+    code = "import sys; from scrapy_rep import RobotsTxt, Rule, Verdict; print(*sys.modules)"
+    assert not {"scrapy", "twisted"} & set(run(code).split())
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    """As for any module, with both names."""
+    with pytest.raises(AttributeError, match="module 'scrapy_rep' has no attribute 'Robots'"):
+        scrapy_rep.Robots  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_all_public_names_are_listed() -> None:
+    """`dir()` and `import *` offer them, imported or not."""
+    assert set(scrapy_rep.__all__) <= set(dir(scrapy_rep))
+    code = "from scrapy_rep import *; print(sorted(n for n in dir() if n[:1] != '_'))"
+    assert run(code).strip() == str(scrapy_rep.__all__)
