@@ -62,3 +62,13 @@ def test_the_gate_is_measured() -> None:
     rows = done.stdout.splitlines()[1:]
     assert len(rows) == 6
     assert all(row.endswith("x") for row in rows)
+
+
+def test_the_filter_is_measured() -> None:
+    """The command and the loop keep the same work: each has a rate, and the memory is compared."""
+    done = python("-m", "tests.benchmarks.filter", "--urls", "900", "--authorities", "9",
+                  "--rounds", "1")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = done.stdout.splitlines()
+    assert [row.split("  ")[0] for row in rows[:2]] == ["scrapy robots filter", "loop with Protego"]
+    assert rows[2].startswith("ratio ")
