@@ -7,9 +7,11 @@ Scrapy, and ``import scrapy_rep`` takes a few milliseconds.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as in typing, whose import would take most of the time
 if TYPE_CHECKING:
+    from typing import Any
+
     from scrapy_rep.addon import Addon
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable

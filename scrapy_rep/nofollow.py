@@ -24,6 +24,13 @@ def marked(request: Request, source: str) -> Request:
     return request.replace(meta={**request.meta, _MARK: source}, dont_filter=True)
 
 
+def marked_in_place(request: Request) -> Request:
+    """Mark ``request`` itself, for want of a copy: a subclass may be one that cannot be copied."""
+    request.meta[_MARK] = ""
+    request.dont_filter = True
+    return request
+
+
 def unmarked(request: Request) -> Request:
     """Return ``request`` without a mark, which it has if its meta was copied from another one."""
     if _MARK not in request.meta:

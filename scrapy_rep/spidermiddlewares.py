@@ -16,7 +16,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-from scrapy_rep.nofollow import marked, unmarked
+from scrapy_rep.nofollow import marked, marked_in_place, unmarked
 from scrapy_rep.page_responses import keep_unread, kept, page_source, read_and_keep
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
 from scrapy_rep.pages.statements import NOFOLLOW, NOINDEX, PageDirectives
@@ -92,14 +92,16 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Mark a request that the page asks not to follow; the gate refuses it."""
-        if response is None or not self._obeys or request.meta.get("dont_obey_robotstxt"):
+        if response is None or not self._obeys:
             return request
         try:
+            if request.meta.get("dont_obey_robotstxt"):
+                return request
             source = self._nofollow(request, response)
+            return unmarked(request) if source is None else marked(request, source)
         except Exception as error:  # noqa: BLE001  # no link may end a crawl
-            self._stats.own_fault("The reading of links", error)
-            source = ""
-        return unmarked(request) if source is None else marked(request, source)
+            self._stats.own_fault("The marking of a request", error)
+            return marked_in_place(request)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Return the item; ``None``, which drops it, if the page or its site does not want it.

@@ -72,3 +72,12 @@ def test_the_filter_is_measured() -> None:
     rows = done.stdout.splitlines()
     assert [row.split("  ")[0] for row in rows[:2]] == ["scrapy robots filter", "loop with Protego"]
     assert rows[2].startswith("ratio ")
+
+
+def test_pages_are_measured() -> None:
+    """Three kinds of responses, with the middleware off and in its two modes."""
+    done = python("-m", "tests.benchmarks.pages", "5")
+    assert done.stderr == ""
+    rows = done.stdout.splitlines()[1:]
+    assert [len(row.split()[-5:]) for row in rows] == [5, 5, 5]
+    assert all(float(figure) > 0 for row in rows for figure in row.split()[-5:-2])

@@ -5,17 +5,20 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from scrapy_rep.caching.merging import in_time
-from scrapy_rep.stores import StoreError, Turn
+from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.turn import Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from scrapy_rep.stores import Store
 
 
 class StoreTurns:
-    """The turns of ``store``; each method raises what the store raises."""
+    """The turns of ``store``, each awaited by ``in_time``; raises what the store raises."""
 
-    def __init__(self, store: Store):
+    def __init__(self, store: Store, in_time: Callable[[Future[Turn]], Awaitable[Turn]]):
+        self._in_time = in_time
         self.renew = store.renew_turn
         self.end = store.end_turn
         self.cancel = store.cancel_turn
@@ -24,7 +27,7 @@ class StoreTurns:
     async def take(self, host: str, seconds: float, interval: float) -> Turn:
         """Return a turn, or how long to wait."""
         answer = self._take(host, seconds, interval)
-        turn = await in_time(answer) if isinstance(answer, Future) else answer
+        turn = await self._in_time(answer) if isinstance(answer, Future) else answer
         if not isinstance(turn, Turn):
             raise StoreError(f"it returned {type(turn).__name__} where a Turn was expected")
         return turn

@@ -160,7 +160,7 @@ class StoreAdapter:
     def turns(self) -> StoreTurns | None:
         """The turns that the store grants; ``None`` if it grants none."""
         keeps_pace = self._store is not None and self._store.keeps_pace
-        return StoreTurns(self._store) if self._store is not None and keeps_pace else None
+        return StoreTurns(self._store, in_time) if self._store is not None and keeps_pace else None
 
     @property
     def memory_limit(self) -> int:

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from scrapy_rep.matching.normal_form import NormalForm
-from scrapy_rep.matching.required_literals import Required, inner_literals
-from scrapy_rep.matching.tuning import CROWD, FEW, FEW_SUBSTRINGS, GRAM
+from scrapy_rep.matching.required_literals import INNER, Required, inner_literals
+from scrapy_rep.matching.tuning import CROWD, FEW, FEW_SUBSTRINGS, GRAM, LONGEST_INNER
 
 
 class PrefixIndex:
@@ -134,8 +134,10 @@ class PatternIndex:
     """The patterns of one kind, filed by their required literals.
 
     ``by_prefix``, ``by_suffix`` and ``by_inner`` lead from a literal to the patterns that require
-    it. Thousands of patterns may share one, as those of ``/*session*1``, ``/*session*2``, ... do:
-    a crowd behind one literal is filed by other literals where there are any.
+    it. Of a long inner literal only the last octets are filed: they distinguish it as well, and are
+    found faster in a path that was made to resemble it. Thousands of patterns may share a literal,
+    as those of ``/*session*1``, ``/*session*2``, ... do: a crowd behind one literal is filed by
+    other literals where there are any.
     """
 
     __slots__ = ("by_inner", "by_prefix", "by_suffix", "literals", "prefixes", "substrings")
@@ -148,6 +150,8 @@ class PatternIndex:
         self.by_inner: dict[str, list[str]] = {}
         files = {"prefix": self.by_prefix, "suffix": self.by_suffix, "inner": self.by_inner}
         for kind, literal, pattern in required:
+            if kind == INNER:
+                literal = literal[-LONGEST_INNER:]
             files[kind].setdefault(literal, []).append(pattern)
         for prefix, patterns in self.by_prefix.items():
             if len(patterns) > CROWD:
@@ -164,7 +168,7 @@ class PatternIndex:
             pieces = _pieces_after_star(pattern)
             if pieces:
                 for literal in inner_literals(pieces, form):
-                    self.by_inner.setdefault(literal, []).append(pattern)
+                    self.by_inner.setdefault(literal[-LONGEST_INNER:], []).append(pattern)
             else:
                 left.append(pattern)
         return left
@@ -187,7 +191,7 @@ class PatternIndex:
                 if rarest not in literals:
                     literals[rarest] = inner_literals([rarest], form)
                 for literal in literals[rarest]:
-                    self.by_inner.setdefault(literal, []).append(pattern)
+                    self.by_inner.setdefault(literal[-LONGEST_INNER:], []).append(pattern)
             if not self.by_inner[text]:
                 del self.by_inner[text]
 

@@ -50,7 +50,7 @@ class PatternSet:
     )
 
     def __init__(self, patterns: Patterns, form: NormalForm, *, share: int = 1) -> None:
-        self.special = patterns.special
+        self.special: Sequence[str] = (*dict.fromkeys(patterns.special),)
         self._literals = (*patterns.written,)
         if self.special:
             special = {*self.special}
@@ -155,7 +155,8 @@ class PatternSet:
     def _required_literals(self) -> Sequence[Required]:
         required = self._required
         if required is None:
-            required = self._required = [*required_literals(self.special, self._form)]
+            literals = required_literals(self.special, self._form)
+            required = self._required = [*literals.each()]
         return required
 
     def _may_match(self, pattern: str, path: str) -> bool:

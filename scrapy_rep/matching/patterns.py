@@ -17,7 +17,7 @@ class Patterns(NamedTuple):
     written: Sequence[str]
     """As written, without comments and the white space around them. None is empty."""
     special: Sequence[str]
-    """Those that are not literals in normal form: all with ``*``, ``$`` or ``%``; each once."""
+    """Those that are not literals in normal form: all with ``*``, ``$`` or ``%``."""
     are_plain: bool
     """All are ASCII and hold no ``%``."""
 
@@ -28,11 +28,13 @@ def patterns_of(values: list[str], form: NormalForm) -> Patterns:
     are_plain = joined.isascii() and "%" not in joined
     special: Sequence[str] = ()
     if not are_plain and form.may_change(joined):
-        changed = {*form.not_normal(written)}
-        special = [p for p in written if "*" in p or "$" in p or p in changed]
+        if form.encodes:
+            special = [p for p in written if "*" in p or "$" in p or form.may_change(p)]
+        else:
+            special = [p for p in written if "*" in p or "$" in p or "%" in p]
     elif "*" in joined or "$" in joined:
         special = [p for p in written if "*" in p or "$" in p]
-    return Patterns(written, [*dict.fromkeys(special)], are_plain)
+    return Patterns(written, special, are_plain)
 
 
 def _cleaned(values: list[str]) -> tuple[list[str], str]:

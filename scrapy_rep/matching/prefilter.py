@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from scrapy_rep.matching.normal_form import NormalForm
 from scrapy_rep.matching.patterns import Patterns
-from scrapy_rep.matching.required_literals import INNER, PREFIX, required_literals
+from scrapy_rep.matching.required_literals import required_literals
 from scrapy_rep.matching.tuning import FEW
 
 
@@ -34,18 +34,18 @@ class Prefilter(NamedTuple):
     @classmethod
     def of(cls, patterns: Patterns, form: NormalForm) -> Prefilter:
         """Return the prefilter of some patterns."""
-        prefixes = [*patterns.written]
-        suffixes: list[str] = []
-        inner: list[str] = []
-        for kind, literal, _ in required_literals(patterns.special, form):
-            if kind == PREFIX:
-                prefixes.append(literal)
-            elif kind == INNER:
-                inner.append(literal)
-            else:
-                suffixes.append(literal)
-        number = len(patterns.written)
-        return cls((*prefixes,), (*suffixes,), (*inner,), number, *patterns[1:])
+        written, special, are_plain = patterns
+        if not special:
+            return cls((*written,), (), (), len(written), special, are_plain)
+        literals = required_literals(special, form, are_plain=are_plain)
+        return cls(
+            (*written, *literals.prefixes),
+            (*literals.suffixes,),
+            (*literals.inner,),
+            len(written),
+            special,
+            are_plain,
+        )
 
     @property
     def patterns(self) -> Patterns:

@@ -18,10 +18,11 @@ query) has two literals, of which a path holds at least one.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final, Literal
+from itertools import repeat
+from typing import Final, Literal, NamedTuple
 
 from scrapy_rep.matching.normal_form import NormalForm
-from scrapy_rep.matching.tuning import DISTINCTIVE, LONGEST_INNER
+from scrapy_rep.matching.tuning import DISTINCTIVE
 from scrapy_rep.matching.wildcard import inner_piece
 
 Kind = Literal["prefix", "suffix", "inner"]
@@ -33,30 +34,67 @@ Required = tuple[Kind, str, str]
 """The kind of a required literal, the literal, and the pattern that requires it."""
 
 
-def required_literals(patterns: Sequence[str], form: NormalForm) -> Iterator[Required]:
-    """Yield the required literals of patterns; none for a pattern that matches no path."""
-    changed = {*form.not_normal(patterns)}
+class RequiredLiterals(NamedTuple):
+    """The required literals of some patterns, and behind each list the patterns that require them.
+
+    These are lists rather than tuples because all patterns of a file are classified before its
+    first answer, and the prefilter takes each list as it is.
+    """
+
+    prefixes: list[str]
+    of_prefixes: list[str]
+    suffixes: list[str]
+    of_suffixes: list[str]
+    inner: list[str]
+    of_inner: list[str]
+
+    def each(self) -> Iterator[Required]:
+        """Yield each literal with its kind and its pattern."""
+        yield from zip(repeat(PREFIX), self.prefixes, self.of_prefixes, strict=False)
+        yield from zip(repeat(SUFFIX), self.suffixes, self.of_suffixes, strict=False)
+        yield from zip(repeat(INNER), self.inner, self.of_inner, strict=False)
+
+
+def required_literals(
+    patterns: Sequence[str], form: NormalForm, *, are_plain: bool = False
+) -> RequiredLiterals:
+    """Return the required literals of patterns; a pattern that matches no path has none.
+
+    ``are_plain`` tells that all patterns are ASCII without ``%``, and so in normal form.
+    """
+    found = RequiredLiterals([], [], [], [], [], [])
+    prefixes, of_prefixes, suffixes, of_suffixes, inner, of_inner = found
+    changed = () if are_plain else {*form.not_normal(patterns)}
     for pattern in patterns:
         star = pattern.find("*")
-        if pattern in changed:
-            yield from _required_by_changed(pattern, form)
+        if changed and pattern in changed:
+            _add_changed(pattern, form, found)
         elif star > 1:
-            yield PREFIX, pattern[:star], pattern
+            prefixes.append(pattern[:star])
+            of_prefixes.append(pattern)
         elif star < 0:
-            yield PREFIX, pattern.removesuffix("$"), pattern
+            prefixes.append(pattern.removesuffix("$"))
+            of_prefixes.append(pattern)
         elif pattern[0] in "/*":
             rest = pattern[star + 1 :]
-            if "*" in rest or rest in ("", "$"):
-                piece = max(rest.removesuffix("$").split("*"), key=len)
-                yield INNER if piece else PREFIX, piece[-LONGEST_INNER:] or pattern[:star], pattern
-            elif rest[-1] == "$":
-                yield SUFFIX, rest[:-1], pattern
+            is_end = rest[-1:] == "$"
+            if "*" in rest or rest == "$":
+                rest = max((rest[:-1] if is_end else rest).split("*"), key=len)
+                is_end = False
+            if not rest:
+                prefixes.append(pattern[:star])
+                of_prefixes.append(pattern)
+            elif is_end:
+                suffixes.append(rest[:-1])
+                of_suffixes.append(pattern)
             else:
-                yield INNER, rest[-LONGEST_INNER:], pattern
+                inner.append(rest)
+                of_inner.append(pattern)
+    return found
 
 
-def _required_by_changed(pattern: str, form: NormalForm) -> Iterator[Required]:
-    """Yield the required literals of a pattern that may not be in normal form."""
+def _add_changed(pattern: str, form: NormalForm, found: RequiredLiterals) -> None:
+    """Add the required literals of a pattern that may not be in normal form."""
     prefix, _, rest = pattern.removesuffix("$").partition("*")
     pieces = [piece for piece in rest.split("*") if piece]
     if prefix and prefix[0] != "/":
@@ -65,26 +103,24 @@ def _required_by_changed(pattern: str, form: NormalForm) -> Iterator[Required]:
         normal = form.normal_start(prefix)
         prefix = normal if len(normal) > 1 else form.path_text(prefix.partition("?")[0])
     if len(prefix) > 1 or not pieces:
-        yield PREFIX, prefix, pattern
+        found.prefixes.append(prefix)
+        found.of_prefixes.append(pattern)
     elif len(pieces) == 1 and pattern[-1] == "$" and rest[-1] != "*":
         for text in {*inner_piece(pieces[0], form)}:
-            yield SUFFIX, text, pattern
+            found.suffixes.append(text)
+            found.of_suffixes.append(pattern)
     else:
         for text in inner_literals(pieces, form):
-            yield INNER, text, pattern
+            found.inner.append(text)
+            found.of_inner.append(pattern)
 
 
 def inner_literals(pieces: Sequence[str], form: NormalForm) -> Collection[str]:
     """Return the inner literals of a pattern with these pieces; a path holds at least one.
 
-    The last octets of a long piece distinguish it as well as the whole piece does, and are found
-    faster in a path that was made to resemble it.
+    It is the longest piece, unless that may not be in normal form: then one that is, or a part that
+    is, is preferred.
     """
-    return {text[-LONGEST_INNER:] for text in _distinctive(pieces, form)}
-
-
-def _distinctive(pieces: Sequence[str], form: NormalForm) -> Collection[str]:
-    """Return the longest piece; one in normal form, or a part that is, is preferred."""
     piece = max(pieces, key=len)
     if not form.may_change(piece):
         return (piece,)
@@ -98,4 +134,4 @@ def _distinctive(pieces: Sequence[str], form: NormalForm) -> Collection[str]:
         plain = max(first, *[other[2:] for other in others], key=len)
         if len(plain) >= DISTINCTIVE:
             return (plain,)
-    return inner_piece(piece, form)
+    return {*inner_piece(piece, form)}

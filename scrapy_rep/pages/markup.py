@@ -36,12 +36,10 @@ _MOST_LINES: Final = 10_000
 """A page of more lines is parsed in pieces, and its line numbers are those of the pieces."""
 
 _PIECE: Final = 8 * 1024
-_LONGEST_TAG: Final = 4 * 1024
+_LONGEST_TAG: Final = 2 * 1024
 """How far behind the last ``<meta`` its attributes are searched for words."""
 
-_NAME_WITH_REFERENCE: Final = re.compile(
-    rb"""<meta\b[^<>]{0,400}?\bname\s{0,9}=\s{0,9}["']?[^"'>]{0,64}&"""
-)
+_NAME_WITH_REFERENCE: Final = re.compile(rb"""name\s{0,9}=\s{0,9}["']?[^"'>]{0,64}&[#a-z]""")
 """A name spelt with character references, as ``&#114;obots``; bounded, so that it is quick."""
 
 
@@ -269,11 +267,19 @@ def _feed(parser: Any, elements: _Elements, octets: bytes) -> None:
 
 def _pieces(octets: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the octets in pieces of at most 8 KB, with the line of each."""
-    by_line = octets.count(b"\n") <= _MOST_LINES
-    line = 1
-    for part in octets.split(b"\n") if by_line else [octets]:
-        ended = part + b"\n"
-        for start in range(0, len(ended), _PIECE):
-            piece = ended[start : start + _PIECE]
+    if octets.count(b"\n") > _MOST_LINES:
+        line = 1
+        for piece in _cut(octets):
             yield line, piece
             line += piece.count(b"\n")
+        return
+    for line, part in enumerate(octets.split(b"\n"), 1):
+        if len(part) < _PIECE:
+            yield line, part + b"\n"
+        else:
+            for piece in _cut(part + b"\n"):
+                yield line, piece
+
+
+def _cut(octets: bytes) -> Iterator[bytes]:
+    return (octets[start : start + _PIECE] for start in range(0, len(octets), _PIECE))

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
+from scrapy.http import Headers
+
 from scrapy_rep.page_responses import page_source
 from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.profiles import page_profile
 from scrapy_rep.pages.reading import read
+from scrapy_rep.preferences.licenses import MEDIA_TYPE, RELATION
 from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, Page, of_response, together
 from scrapy_rep.preferences.statement import Preferences
 from scrapy_rep.preferences.tdmrep import SILENT, TdmRules
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 _DEFAULT_PROFILE = "rfc9309"
-_FIELDS = (*FIELDS, "X-Robots-Tag", "Robots-Tag")
-_LICENSE_TYPE = "rsl+xml"
+_FIELDS = frozenset(Headers.fromkeys((*FIELDS, "X-Robots-Tag", "Robots-Tag")))
+"""The fields that are read, as Scrapy keeps their names: one look at all is 1 us, not 40."""
 _SILENT = Page()
 
 _kept: WeakKeyDictionary[Response, Preferences] = WeakKeyDictionary()
@@ -86,8 +89,8 @@ def page_of(response: Response, agent: tuple[str, ...], profile: str) -> Page:
     """Return what a response itself says; most say nothing, and are not parsed."""
     source = page_source(response)
     markup = source.markup
-    speaks = markup is not None and (markup.may_name(*TERMS) or markup.holds(_LICENSE_TYPE))
-    if not speaks and not any(name in response.headers for name in _FIELDS):
+    speaks = markup is not None and (markup.may_name(*TERMS) or markup.holds(MEDIA_TYPE))
+    if not speaks and _FIELDS.isdisjoint(response.headers):
         return _SILENT
     metas = [] if markup is None else [(one.name, one.content) for one in markup.metas(NAMES)]
     links = [] if markup is None else list(_links(markup))
@@ -107,8 +110,8 @@ def urljoin_safely(url: str, reference: str) -> str:
 
 
 def _links(markup: Markup) -> Iterator[tuple[str, str, str]]:
-    if markup.holds(_LICENSE_TYPE):
-        for link in markup.links("license"):
+    if markup.holds(MEDIA_TYPE):
+        for link in markup.links(RELATION):
             yield " ".join(link.rel), link.type, link.href
 
 

@@ -105,6 +105,31 @@ async def test_a_request_that_a_spider_yields_is_left_as_it_is(site: Site) -> No
     assert not [key for key in spider.kept.meta if key.startswith("_")]
 
 
+class UncopiedRequest(Request):
+    """A request of a project, which `replace` does not know how to make."""
+
+    def __init__(self, *args: Any, reason: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.reason = reason
+
+
+@ensureDeferred
+async def test_a_request_that_cannot_be_copied_is_refused_as_well(site: Site) -> None:
+    """It is marked itself, and one line says why."""
+    shop = site.authority(RULES, {"/": links("/a", head=meta("nofollow"))})
+
+    class Spider(LinksSpider):
+        def found(self, response: Any) -> Any:
+            for plain in super().found(response):
+                if isinstance(plain, Request):
+                    fields = {name: getattr(plain, name) for name in plain.attributes}
+                    yield UncopiedRequest(**fields, reason="a test")
+
+    result = await crawl(Spider, obeying(), plans=[shop.url("/")])
+    result.check(expected=["The marking of a request failed"])
+    assert result.forbidden == [shop.url("/a")]
+
+
 @pytest.mark.parametrize("again", [{}, {"dont_obey_robotstxt": True}], ids=["same", "insisting"])
 @ensureDeferred
 async def test_a_refused_request_that_an_errback_repeats(site: Site, again: dict[str, Any]) -> None:

@@ -112,7 +112,7 @@ async def test_a_crawl_of_pages_that_say_nothing_says_nothing(site: Site) -> Non
 @pytest.mark.parametrize(
     "settings",
     [
-        {"REP_PAGE_DIRECTIVES": "off"},
+        {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"},
         {"REP_PAGE_DIRECTIVES": "obey", "ROBOTSTXT_OBEY": False},
         {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": None}},
     ],
@@ -130,6 +130,18 @@ async def test_off_means_that_there_is_no_middleware(site: Site, settings: Any) 
     assert result.lines("Disabled.*Spider", "WARNING") == [
         line for line in result.lines("OBEY is off", "WARNING") if "Spider" in line
     ]
+
+
+@ensureDeferred
+async def test_off_reads_no_page_where_preferences_are_read(site: Site) -> None:
+    """The middleware is there for them; callbacks may ask all the same."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obey(REP_PAGE_DIRECTIVES="off", REP_NOINDEX="drop"))
+    assert page_stats(result) == {}
+    assert result.forbidden == []
+    assert result.stats["item_scraped_count"] == 14
+    said = result.crawler.spider.said
+    assert said[shop.url("/by-header")].restrictions == {"noindex", "nofollow"}
 
 
 @pytest.mark.parametrize("name", ["scrapy_rep.RepSpiderMiddleware", RepSpiderMiddleware])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import io
 import json
 import re
 import time
@@ -187,19 +188,22 @@ def test_store_example_keeps_an_entry(tmp_path: Path, monkeypatch: pytest.Monkey
     again.close()
 
 
-def test_programs_for_a_store_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is kept is counted, listed and written as lines of JSON."""
-    names = executed(block_with("def save(uri, path)"))
-    uri = f"sqlite://{tmp_path / 'robots.db'}"
-    store = open_store(uri)
-    answer = Answer(status=200, body=b"User-agent: *\n", fetched_at=time.time())
-    store.put(authority_of("https://example.org/"), Entry(answer))
-    store.put(authority_of("https://shop.test/"), Entry(answer))
+def test_the_copy_of_a_store_is_a_line_of_json_for_each_authority(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one program prints, the other one reads into another store."""
+    names = executed(block_with("def copy_out(uri)"))
+    old, new = (f"sqlite://{tmp_path / name}" for name in ("old.db", "new.db"))
+    store = open_store(old)
+    answer = Answer(status=200, body=b"User-agent: *\n\xff", fetched_at=time.time())
+    for url in ("https://example.org/", "https://shop.test/"):
+        store.put(authority_of(url), Entry(answer))
     store.close()
-    names["report"](uri)
-    first, second = capsys.readouterr().out.splitlines()
-    assert first == "2 authorities, 1 of them on example.*"
-    assert second in ("https://example.org 0 s old", "https://example.org 1 s old")
-    names["save"](uri, tmp_path / "saved.jsonl")
-    saved = [json.loads(line) for line in (tmp_path / "saved.jsonl").read_text().splitlines()]
-    assert {entry["authority"] for entry in saved} == {"https://example.org", "https://shop.test"}
+    names["copy_out"](old)
+    printed = capsys.readouterr().out
+    assert len([json.loads(line) for line in printed.splitlines()]) == 2
+    monkeypatch.setattr("sys.stdin", io.StringIO(printed))
+    names["copy_in"](new)
+    store = open_store(new)
+    assert store.get(authority_of("https://shop.test/")) == Entry(answer)
+    store.close()

@@ -6,11 +6,12 @@ import random
 
 import pytest
 
+from scrapy_rep.matching.index import PatternIndex
 from scrapy_rep.matching.normal_form import match_path
 from scrapy_rep.matching.patterns import patterns_of
 from scrapy_rep.matching.prefilter import Prefilter
 from scrapy_rep.matching.required_literals import required_literals
-from scrapy_rep.matching.tuning import FEW, LONGEST_INNER
+from scrapy_rep.matching.tuning import CROWD, FEW, LONGEST_INNER
 from scrapy_rep.matching.wildcard import parse_wildcard
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
@@ -22,7 +23,7 @@ AS_IT_IS = form_of(PROFILES["google"])
 
 def found(pattern: str) -> set[tuple[str, str]]:
     """The kinds and literals that one pattern requires."""
-    return {(kind, literal) for kind, literal, _ in required_literals([pattern], FORM)}
+    return {(kind, literal) for kind, literal, _ in required_literals([pattern], FORM).each()}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -106,15 +107,23 @@ def test_each_shape_of_pattern_has_its_required_literal(
 def test_octets_outside_ascii_are_required_as_written_where_a_uri_is_taken_as_it_is() -> None:
     """Profile google: patterns are encoded, so a prefix ends before the first such octet."""
     pattern = "/caf\xc3\xa9*x"
-    assert [*required_literals([pattern], AS_IT_IS)] == [("prefix", "/caf", pattern)]
-    assert [*required_literals(["/*\xc3\xa9"], AS_IT_IS)] == [("inner", "%C3%A9", "/*\xc3\xa9")]
+    assert [*required_literals([pattern], AS_IT_IS).each()] == [("prefix", "/caf", pattern)]
+    assert [*required_literals(["/*\xc3\xa9"], AS_IT_IS).each()] == [
+        ("inner", "%C3%A9", "/*\xc3\xa9")
+    ]
 
 
-def test_of_a_long_piece_the_last_octets_are_required() -> None:
+def test_an_index_files_a_long_piece_by_its_last_octets() -> None:
     """RFC 9309 section 3: they are found faster in a path that was made to resemble them."""
     digits = "0123456789" * 7
     for pattern in (f"/*{digits}", f"/*{digits}*x", f"/*x*{digits}", f"/*%2F*{digits}"):
-        assert found(pattern) == {("inner", digits[-LONGEST_INNER:])}
+        assert found(pattern) == {("inner", digits)}
+        index = PatternIndex([], [*required_literals([pattern], FORM).each()], FORM)
+        assert index.by_inner == {digits[-LONGEST_INNER:]: [pattern]}
+    crowd = [f"/a*x*{number:070}" for number in range(CROWD + 1)]
+    index = PatternIndex([], required_literals(crowd, FORM).each(), FORM)
+    assert {*index.by_inner} == {pattern[-LONGEST_INNER:] for pattern in crowd}
+    assert index.by_prefix == {"/a": []}
 
 
 def test_a_prefilter_holds_the_literals_of_each_kind() -> None:
@@ -138,7 +147,7 @@ def test_more_than_a_few_patterns_are_worth_an_index(pattern: str) -> None:
         (["\t/a", "/b"], (["/a", "/b"], [], True)),
         (["/a", "/b "], (["/a", "/b"], [], True)),
         (["\t/a # x", "#", "", "  "], (["/a"], [], True)),
-        (["/a*", "/b$", "/c", "/a*"], (["/a*", "/b$", "/c", "/a*"], ["/a*", "/b$"], True)),
+        (["/a*", "/b$", "/c", "/a*"], (["/a*", "/b$", "/c", "/a*"], ["/a*", "/b$", "/a*"], True)),
         (["/%41", "/*%", "/b"], (["/%41", "/*%", "/b"], ["/%41", "/*%"], False)),
         (["/\xe9", "/b*"], (["/\xe9", "/b*"], ["/b*"], False)),
     ],

@@ -198,3 +198,14 @@ def test_a_pattern_set_says_the_same_with_an_index_and_without(seed: int) -> Non
             assert some.longest(path, 1) == longest
             named = some.patterns_of_length(path, longest, 1)
             assert {*named} == {text for text in matching if len(text) == longest}
+
+
+@pytest.mark.parametrize("prefixes", [1, 60])
+def test_a_pattern_with_a_question_mark_is_searched_in_paths_with_a_query(prefixes: int) -> None:
+    """RFC 9309 section 2.2.2: without an index and with one of many prefixes and few others."""
+    asked = Asked(rules_of([*[f"/p{at}" for at in range(prefixes)], "/*?x=", "/*&y=", "/*z"], []))
+    for _ in range(2 * INDEX_AFTER):
+        for path in ("/a?x=1", "/a?b&y=1", "/a?z", "/z", "/p0?"):
+            assert not asked(path)
+        for path in ("/a?b", "/ax=", "/a?y=1", "/"):
+            assert asked(path)

@@ -1,0 +1,128 @@
+"""What the spider middleware costs a page, over a crawl without it.
+
+``python -m tests.benchmarks.pages [pages]`` prints microseconds of CPU per page, medians of
+interleaved rounds in one process: for pages of 50 KB that say nothing to crawlers, for the same
+with a META robots as many sites have it, and for pages that are not HTML. What is timed is all that
+Scrapy does with a response on its way to the callback, and with the one item and ten requests that
+the callback yields.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.core.spidermw import SpiderMiddlewareManager
+from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse, Response
+from scrapy.utils.reactor import install_reactor
+
+from scrapy_rep import RepSpiderMiddleware
+
+ROUNDS = 5
+PAGES = 3_000
+MOST = 100.0
+"""Microseconds that a page of 50 KB may cost which says nothing."""
+
+SETTINGS: dict[str, Any] = {
+    "ADDONS": {"scrapy_rep.Addon": 100},
+    "ROBOTSTXT_USER_AGENT": "mybot",
+    "REP_PREFERENCES": "off",
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "LOG_ENABLED": False,
+}
+MODES: dict[str, dict[str, Any]] = {
+    "off": {"REP_PAGE_DIRECTIVES": "off"},
+    "report": {"REP_PAGE_DIRECTIVES": "report"},
+    "obey": {"REP_PAGE_DIRECTIVES": "obey", "REP_NOINDEX": "drop"},
+}
+
+HEAD = (
+    '<!DOCTYPE html>\n<html lang="en"><head>\n<meta charset="utf-8">\n<title>A shop</title>\n'
+    + "".join(f'<meta property="og:p{n}" content="Bread &amp; butter {n}">\n' for n in range(20))
+    + "".join(f'<link rel="stylesheet" href="/css/{n}.css">\n' for n in range(10))
+    + "<script>\n" + "window.shop = window.shop || {};\n" * 60 + "</script>\n{}</head>\n<body>\n"
+)  # fmt: skip
+ARTICLE = (
+    '<div class="item"><a href="/shop/{0}"><b>Bread</b> {0}</a><p>Good &amp; cheap</p></div>\n'
+)
+ROBOTS = '<meta name="robots" content="index, follow, max-image-preview:large">\n'
+
+
+def page(head: str = "") -> bytes:
+    """A page of 50 KB."""
+    text = HEAD.replace("{}", head)
+    number = 0
+    while len(text) < 50_000:
+        text += ARTICLE.format(number)
+        number += 1
+    return (text + "</body></html>\n").encode()
+
+
+KINDS = {
+    "HTML that says nothing": (page(), "text/html; charset=utf-8"),
+    "HTML with META robots": (page(ROBOTS), "text/html; charset=utf-8"),
+    "not HTML": (page(), "application/pdf"),
+}
+
+
+async def passed(settings: dict[str, Any], pages: int, body: bytes, kind: str) -> float:
+    """Return the microseconds that a page takes on its way through the spider middlewares."""
+    crawler = Crawler(Spider, {**SETTINGS, **settings})
+    crawler.spider = Spider("bench")
+    crawler._apply_settings()
+    crawler.engine = crawler._create_engine()
+    manager: SpiderMiddlewareManager = crawler.engine.scraper.spidermw
+    present = [each for each in manager.middlewares if isinstance(each, RepSpiderMiddleware)]
+    assert bool(present) is (settings["REP_PAGE_DIRECTIVES"] != "off")
+    headers = {"Content-Type": kind, "Server": "nginx", "ETag": '"1"'}
+
+    async def callback(response: Response, request: Request) -> Iterable[Any]:
+        return [{"url": response.url}, *(Request(f"{response.url}/{n}") for n in range(10))]
+
+    spent = 0.0
+    for number in range(pages):
+        request = Request(f"https://example.org/{number}")
+        # A body of its own each time, as from a socket: none of it is in the cache of the machine.
+        octets = bytes(bytearray(body))
+        response = HtmlResponse(request.url, headers=headers, body=octets, request=request)
+        start = time.process_time()
+        output: Any = await manager.scrape_response_async(callback, response, request)
+        assert len([each async for each in output]) == 11
+        spent += time.process_time() - start
+    await crawler.engine.close_async()
+    return spent / pages * 1e6
+
+
+async def table(pages: int) -> bool:
+    """Print the table; return whether pages that say nothing keep within the bound."""
+    print(f"{'response':26}{'off':>10}{'report':>10}{'obey':>10}{'cost':>16}   (us)")
+    kept = True
+    for name, (body, kind) in KINDS.items():
+        rounds = [
+            [await passed(settings, pages, body, kind) for settings in MODES.values()]
+            for _ in range(ROUNDS)
+        ]
+        off, report, obey = (statistics.median(column) for column in zip(*rounds, strict=True))
+        print(f"{name:26}{off:10.1f}{report:10.1f}{obey:10.1f}{report - off:8.1f}{obey - off:8.1f}")
+        if name == "HTML that says nothing":
+            kept = min(obey - off for off, _, obey in rounds) <= MOST
+    return kept
+
+
+def main(arguments: list[str]) -> int:
+    """In a loop, which an engine needs."""
+    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
+    loop = asyncio.get_event_loop_policy().get_event_loop()
+    kept = loop.run_until_complete(table(int(arguments[0]) if arguments else PAGES))
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
