@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
+from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
@@ -199,7 +200,10 @@ class Gate:
         If that was cut short because the crawl closes, return what makes the exception to raise.
         """
         if isinstance(found, Miss):
-            found = await self._cache.fetch(authority, request, found)
+            try:
+                found = await self._cache.fetch(authority, request, found)
+            except DeadlineError as error:
+                raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url=url) from None
             if found.interrupted:
                 return partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
         use = self._use
@@ -234,7 +238,10 @@ class Gate:
                 raise ValueError("not an absolute URL: it has no scheme")
             return Verdict(allowed=True, reason="no robots.txt governs this scheme")
         agent = agent or self._identity.default
-        cached = await self._cache.lookup(authority, None)
+        try:
+            cached = await self._cache.lookup(authority, None)
+        except DeadlineError:
+            return Verdict(allowed=False, reason="unreachable")
         verdict = cached.verdict(authority, url, agent)
         if not verdict.allowed:
             return verdict

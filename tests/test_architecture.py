@@ -100,6 +100,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "stats",
     },
     "gate": {
+        "awaiting",
         "caching",
         "exceptions",
         "identity",
