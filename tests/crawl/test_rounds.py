@@ -21,7 +21,7 @@ from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.sharing import OURS, Place, key_of, place_of
-from tests.replies import Reply
+from tests.replies import Reply, Reset
 from tests.site import Authority, Hit, Site
 from tests.stores.samples import told
 from tests.stores.servers import RedisServer
@@ -210,3 +210,19 @@ async def test_a_lease_that_does_not_end_shuts_no_site(
     assert result.downloaded == [shop.url("/open")]
     assert len(result.forbidden) == 1
     assert len(shop.robots_hits) == 1
+
+
+@ensureDeferred
+async def test_a_fault_of_ours_is_told_to_no_other_crawl(site: Site, tmp_path: Path) -> None:
+    """A dead proxy says nothing of the site: the next crawl with the same store asks it."""
+    shop, dead = site.authority(RULES), site.refusing()
+    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
+    plan = {"url": shop.url("/a"), "meta": {"proxy": dead.url("")}}
+    first = (await crawl(settings=settings, plans=[plan])).check()
+    assert first.unreachable == [shop.url("/a")]
+    second = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
+    assert second.downloaded == [shop.url("/a")]
+    gone = site.authority(Reset())
+    (await crawl(settings=settings, plans=[gone.url("/a")])).check()
+    (await crawl(settings=settings, plans=[gone.url("/a")])).check()
+    assert len(gone.robots_hits) == 1
