@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.gate import LookUp
     from scrapy_rep.protocol.robotstxt import Verdict
 
 
@@ -168,7 +169,14 @@ class RepDownloaderMiddleware:
         absolute URL, for an http or https URL without a usable host, and for an agent without a
         name.
         """
-        return await self._gate.explain(url, None if agent is None else product_tokens(agent))
+        return (await self.look_up(url, agent)).verdict
+
+    async def look_up(self, url: str, agent: str | Sequence[str] | None = None) -> LookUp:
+        """Return the verdict on ``url`` with the agent, the authority, and what is known of it.
+
+        Fetches and raises as :meth:`explain` does.
+        """
+        return await self._gate.look_up(url, None if agent is None else product_tokens(agent))
 
     def agents(self, request: Request | None) -> tuple[str, ...]:
         """Return the product tokens that ``request`` goes by, in order of preference.

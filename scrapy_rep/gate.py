@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from scrapy.exceptions import IgnoreRequest
 
@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
 """What an absolute URL begins with (RFC 3986 section 3.1)."""
+
+
+class LookUp(NamedTuple):
+    """A verdict, the agent it is for, and what is known of the authority that governs the URL."""
+
+    verdict: Verdict
+    agent: tuple[str, ...]
+    authority: Authority | None
+    known: CachedRules | None
 
 
 class Gate:
@@ -228,18 +237,23 @@ class Gate:
         Raises ``ValueError`` for text that is not an absolute URL, and for an http or https URL
         without a usable host.
         """
+        return (await self.look_up(url, agent)).verdict
+
+    async def look_up(self, url: str, agent: tuple[str, ...] | None = None) -> LookUp:
+        """Return the verdict on a URL, and what it rests on; raises what :meth:`explain` does."""
         authority = authority_of(url)
+        agent = agent or self._identity.default
         if authority is None:
             if not _SCHEME.match(url):
                 raise ValueError("not an absolute URL: it has no scheme")
-            return Verdict(allowed=True, reason="no robots.txt governs this scheme")
-        agent = agent or self._identity.default
+            verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
+            return LookUp(verdict, agent, None, None)
         cached = await self._cache.lookup(authority, None)
         verdict = cached.verdict(authority, url, agent)
-        if not verdict.allowed:
-            return verdict
-        refusal = self._politeness.refusal(self._cache.pace(authority, cached, agent))
-        return verdict if refusal is None else refusal.verdict
+        if verdict.allowed:
+            refusal = self._politeness.refusal(self._cache.pace(authority, cached, agent))
+            verdict = verdict if refusal is None else refusal.verdict
+        return LookUp(verdict, agent, authority, cached)
 
     def refuse(
         self,

@@ -20,7 +20,7 @@ import scrapy_rep
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
 
 PACKAGE = Path(scrapy_rep.__file__).parent
-OPTIONAL = {"redis"}
+OPTIONAL = {"redis", "rich", "warcio"}
 """Dependencies of extras, imported where they are first needed."""
 
 SLOW_TO_IMPORT = {"http_sf"}
@@ -34,11 +34,12 @@ OUTSIDE = {
     "scrapy_rep.pages": {"http_sf", "lxml", "w3lib"},
     "scrapy_rep.preferences": {"http_sf"},
     "scrapy_rep.protocol": set(),
-    "scrapy_rep.stores": OPTIONAL,
+    "scrapy_rep.linting": set(),
+    "scrapy_rep.stores": {"redis"},
 }
 """A package, and what it may import from outside the standard library and this package."""
 
-PURE = {"matching", "pages", "preferences", "protocol"}
+PURE = {"linting", "matching", "pages", "preferences", "protocol"}
 """Packages without a clock, a network or a log."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
@@ -78,6 +79,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pages": {"preferences"},
     "protocol": {"matching", "preferences"},
     "nofollow": set(),
+    "linting": {"matching", "preferences", "protocol"},
     "page_responses": {"pages", "protocol", "settings"},
     "page_url": {"protocol"},
     "awaiting": set(),
@@ -120,6 +122,18 @@ MAY_IMPORT: dict[str, set[str]] = {
         "protocol",
         "settings",
         "stats",
+    },
+    "commands": {
+        "awaiting",
+        "caching",
+        "downloadermiddlewares",
+        "gate",
+        "linting",
+        "matching",
+        "preferences",
+        "protocol",
+        "settings",
+        "stores",
     },
     "downloadermiddlewares": EVERYTHING,
     "spidermiddlewares": EVERYTHING,

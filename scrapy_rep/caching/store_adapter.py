@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.entry import Entry
@@ -65,34 +66,41 @@ class StoreSettings(Protocol):
         """For all that is in memory."""
 
 
-def open_store_adapter(
-    crawler: Crawler, settings: StoreSettings, stats: RepStats, clock: Callable[[], float]
-) -> StoreAdapter:
-    """Return the store of a crawl: ``REP_STORE``, or its job directory, or memory.
+def open_configured(
+    project: BaseSettings, settings: StoreSettings, build: Callable[[type[Any]], Any]
+) -> Store | None:
+    """Return the store of a crawl: ``REP_STORE``, or in its job directory; ``None`` for memory.
 
-    Raises ``ValueError`` if the setting names no store.
+    ``build`` makes an instance of a custom store. Raises ``ValueError`` if the setting names no
+    store.
     """
     directory = ""
     if settings.store is None:
-        directory = job_dir(crawler.settings) or ""
+        directory = job_dir(project) or ""
     uri = settings.store or ("sqlite:" if directory else "memory:")
     if uri.startswith("sqlite:") and not directory:
         directory = data_path("robots")
-    store = None
-    if uri != "memory:":
-        try:
-            store = open_store(
-                uri,
-                directory=directory,
-                disk_limit=settings.store_limit,
-                keep=settings.stale_if_unreachable,
-                prefix=settings.store_prefix,
-                build=lambda cls: build_from_crawler(cls, crawler),
-            )
-        except ValueError as error:  # its text leaves out what may be a password
-            raise ValueError(f"REP_STORE: {error}") from None
+    if uri == "memory:":
+        return None
+    try:
+        return open_store(
+            uri,
+            directory=directory,
+            disk_limit=settings.store_limit,
+            keep=settings.stale_if_unreachable,
+            prefix=settings.store_prefix,
+            build=build,
+        )
+    except ValueError as error:  # its text leaves out what may be a password
+        raise ValueError(f"REP_STORE: {error}") from None
+
+
+def open_store_adapter(
+    crawler: Crawler, settings: StoreSettings, stats: RepStats, clock: Callable[[], float]
+) -> StoreAdapter:
+    """Return the store of a crawl. Raises ``ValueError`` if a setting names no store."""
     return StoreAdapter(
-        store,
+        open_configured(crawler.settings, settings, lambda cls: build_from_crawler(cls, crawler)),
         stats,
         crawler=cache(partial(crawler_digest, crawler)),
         memory_limit=settings.memory_limit // _KEPT_COMPRESSED,

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import random
 import subprocess
 import sys
 
@@ -9,7 +10,9 @@ import pytest
 
 from scrapy_rep.matching.rule_set import LongestMatchRules
 from scrapy_rep.protocol.extensions import LONGEST_DELAY, RequestRate, VisitTime
+from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
+from tests.benchmarks import inputs
 
 BODY = b"""\
 Sitemap: https://e.org/a.xml
@@ -341,3 +344,19 @@ def test_agents_may_be_anything() -> None:
     for wrong in (None, 3, ([],), [[]]):
         with pytest.raises(TypeError):
             robots.allowed("https://e.org/", wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("rules", [1, 20, 400])
+def test_forbidden_says_the_same_of_many_urls_as_of_each(profile: str, rules: int) -> None:
+    """However many there are at once, before and after the matcher has made an index."""
+    rnd = random.Random(rules)
+    body = inputs.file(rnd, rules)
+    urls = inputs.urls(rnd, body, 400)
+    several, single = (RobotsTxt.parse(body, profile=profile) for _ in "ab")
+    found = [several.forbidden(urls[at : at + at], ("Googlebot",)) for at in (0, 1, 7, 50, 200)]
+    wanted = [
+        [url for url in urls[at : at + at] if not single.allowed(url, "Googlebot")]
+        for at in (0, 1, 7, 50, 200)
+    ]
+    assert found == wanted

@@ -1,0 +1,58 @@
+"""The command ``scrapy robots``: ask before you crawl.
+
+Every call of ``scrapy`` loads this module, by the entry point ``scrapy.commands``. So it imports
+nothing but what Scrapy has imported already; the rest is imported when the command runs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scrapy.commands import ScrapyCommand
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from scrapy.settings import BaseSettings
+
+
+class RobotsCommand(ScrapyCommand):
+    """Answers what a robots.txt allows, why, and what is wrong with it."""
+
+    default_settings: ClassVar[dict[str, Any]] = {
+        "LOGSTATS_INTERVAL": 0,
+        "REMOTE_CONTROL_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+    }
+    requires_crawler_process = False
+
+    @property
+    def project(self) -> BaseSettings:
+        """The settings of the project and the command line."""
+        if self.settings is None:
+            raise RuntimeError("Scrapy has given the command no settings")
+        return self.settings
+
+    def syntax(self) -> str:
+        """Return what follows ``scrapy robots``."""
+        return "SUBCOMMAND [options] ..."
+
+    def short_desc(self) -> str:
+        """Return what the list of commands says."""
+        return "Check, explain, lint and compare robots.txt files, and filter URLs by them"
+
+    def add_options(self, parser: ArgumentParser) -> None:
+        """Add Scrapy's options; those of the subcommands are parsed from what is left over."""
+        super().add_options(parser)
+        # In the place of the usual action, which would print the help of Scrapy's parser.
+        parser.add_argument("-h", "--help", action="store_true", help="show this help")
+
+    def process_options(self, args: list[str], opts: Namespace) -> None:
+        """Parse the subcommand and its options; end with status 2 if they are not right."""
+        super().process_options(args, opts)
+        import_module("scrapy_rep.commands.running").prepare(self, args, opts)
+
+    def run(self, args: list[str], opts: Namespace) -> None:
+        """Run the subcommand; set the exit status."""
+        self.exitcode = import_module("scrapy_rep.commands.running").run(self, opts)

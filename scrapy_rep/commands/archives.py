@@ -1,0 +1,162 @@
+"""robots.txt files from an archive: the responses of a WARC file (ISO 28500)."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
+from urllib.parse import urljoin
+
+from scrapy_rep.commands.endings import EndingError, Status, usage, why
+from scrapy_rep.commands.sources import authority_named
+from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.outcome import Meaning, meaning_of
+from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, truncate
+
+_MOST_HOPS = 5
+_TIME = re.compile(r"@(\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?)$")
+
+
+class Archived(NamedTuple):
+    """A response to a request for a robots.txt: when it came, and what it said."""
+
+    authority: Authority
+    date: str
+    status: int
+    location: str
+    body: bytes
+
+
+class Locator(NamedTuple):
+    """A place in an archive: its file, an authority, and the latest date that counts, or ""."""
+
+    file: str
+    authority: Authority
+    until: str
+
+
+def parse_locator(text: str) -> Locator:
+    """Return the place that ``FILE#URL`` or ``FILE#URL@TIME`` names; raise ``EndingError``."""
+    time = _TIME.search(text)
+    file, _, url = (text[: time.start()] if time else text).partition("#")
+    if not file or not url:
+        raise usage(f"{text} is not FILE#URL or FILE#URL@TIME")
+    return Locator(file, authority_named(url), time.group(1) if time else "")
+
+
+def responses(file: str) -> Iterator[Archived]:
+    """Yield the responses for robots.txt files in the order of an archive; raise ``EndingError``.
+
+    A body that was cut when it was archived loses its last, partial line.
+    """
+    try:
+        from warcio.archiveiterator import ArchiveIterator
+    except ImportError:
+        raise usage("reading archives needs warcio: pip install scrapy_rep[evidence]") from None
+    try:
+        with Path(file).open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                found = _response(record)
+                if found is not None:
+                    yield found
+    except OSError as error:
+        raise usage(f"cannot read {file}: {why(error)}") from None
+    except EndingError:
+        raise
+    except Exception as error:  # noqa: BLE001  # of a file that is not an archive
+        raise usage(f"{file} is not a WARC file: {type(error).__name__}") from None
+
+
+def _response(record: Any) -> Archived | None:
+    if record.rec_type != "response" or record.http_headers is None:
+        return None
+    url = record.rec_headers.get_header("WARC-Target-URI") or ""
+    try:
+        authority = authority_of(url.strip("<>"))
+    except ValueError:
+        return None
+    if authority is None or not url.strip("<>").endswith("/robots.txt"):
+        return None
+    if url.strip("<>").lower() != authority.robots_uri.lower() and "?" in url:
+        return None
+    code = record.http_headers.get_statuscode()
+    body = record.content_stream().read(DEFAULT_MAX_SIZE + 1)
+    if record.rec_headers.get_header("WARC-Truncated"):
+        body = truncate(body + b"~", len(body))
+    return Archived(
+        authority,
+        record.rec_headers.get_header("WARC-Date") or "",
+        int(code) if code and code.isdigit() else 0,
+        urljoin(url, record.http_headers.get_header("Location") or ""),
+        body,
+    )
+
+
+def body_at(place: Locator) -> bytes:
+    """Return the octets of the newest response at a place; raise ``EndingError`` without one."""
+    newest: Archived | None = None
+    for found in responses(place.file):
+        # A date without a time includes its whole day.
+        in_time = not place.until or found.date[: len(place.until)] <= place.until
+        if found.authority == place.authority and in_time:
+            newest = found if newest is None or found.date >= newest.date else newest
+    if newest is None:
+        raise EndingError(Status.UNKNOWN, f"{place.file} has no robots.txt of {place.authority}")
+    meaning = meaning_of(newest.status)
+    if meaning is Meaning.SUCCESS:
+        return newest.body
+    if meaning is Meaning.UNAVAILABLE:
+        return b""
+    said = f"{place.authority} answered with status {newest.status}"
+    raise EndingError(Status.UNKNOWN, f"{said} in {place.file}")
+
+
+class _Place(NamedTuple):
+    date: str
+    status: int
+    location: str
+    start: int
+    length: int
+
+
+class Archive:
+    """The newest response of each authority. Bodies are kept compressed in a temporary file."""
+
+    def __init__(self, file: str) -> None:
+        self._bodies = TemporaryFile()  # noqa: SIM115  # it is deleted when this object is
+        self._places: dict[Authority, _Place] = {}
+        for found in responses(file):
+            before = self._places.get(found.authority)
+            if before is None or found.date >= before.date:
+                self._keep(found)
+
+    def _keep(self, found: Archived) -> None:
+        packed = zlib.compress(found.body, 1)
+        start = self._bodies.seek(0, 2)
+        self._bodies.write(packed)
+        place = _Place(found.date, found.status, found.location, start, len(packed))
+        self._places[found.authority] = place
+
+    def find(self, authority: Authority) -> tuple[int, bytes] | None:
+        """Return the status and the body of an authority, after redirects within the archive.
+
+        None if the archive lacks it, or the target of a redirect.
+        """
+        for _ in range(_MOST_HOPS + 1):
+            place = self._places.get(authority)
+            if place is None:
+                return None
+            if meaning_of(place.status) is not Meaning.REDIRECT:
+                self._bodies.seek(place.start)
+                return place.status, zlib.decompress(self._bodies.read(place.length))
+            try:
+                target = authority_of(place.location)
+            except ValueError:
+                return None
+            if target is None or place.location != target.robots_uri:
+                return None
+            authority = target
+        return 404, b""  # RFC 9309 section 2.3.1.2: unavailable after that many hops

@@ -1,0 +1,239 @@
+"""``scrapy robots check``: may my crawler fetch these URLs, and by which rule?"""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.commands.approval import Approval, Effective
+from scrapy_rep.commands.configuration import identity_of, profile_of, settings_of
+from scrapy_rep.commands.crawling import run_in_crawl
+from scrapy_rep.commands.endings import EndingError, Status, usage
+from scrapy_rep.commands.lookups import body_of, look_up_all
+from scrapy_rep.commands.sources import read
+from scrapy_rep.commands.terminal import duration, note, say, table
+from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
+from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
+
+if TYPE_CHECKING:
+    from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.commands import RobotsCommand
+    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.gate import LookUp
+    from scrapy_rep.settings import RepSettings
+
+_COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is said about one URL; times in seconds."""
+
+    url: str
+    verdict: str
+    """``allowed``, ``disallowed`` or ``unreachable``."""
+    reason: str
+    rule: str | None
+    line: int | None
+    group: str | None
+    agent: list[str]
+    profile: str
+    delay: float | None
+    """What is asked for between two requests; a crawl keeps at most REP_MAX_CRAWL_DELAY."""
+    preferences: dict[str, str] | None
+    source: str
+    """``fetched``, ``store``, or ``file``."""
+    status: int | None
+    redirects: list[str]
+    age: float | None
+
+
+def needs_crawl(options: Namespace) -> bool:
+    """Return True if rules have to be fetched."""
+    _check_urls(options.urls)
+    return options.robots_txt is None
+
+
+def _check_urls(urls: Sequence[str]) -> None:
+    for url in urls:
+        try:
+            governed = authority_of(url) is not None or ":" in url[:32].partition("/")[0]
+        except ValueError as error:
+            raise usage(f"{url}: {error}") from None
+        if not governed:
+            raise usage(f"{url} is not an absolute URL")
+
+
+def run(command: RobotsCommand, options: Namespace) -> Status:
+    """Print a row for each URL."""
+    settings = settings_of(command.project)
+    effective: list[Effective] = []
+    if options.robots_txt is not None:
+        rows = _by_file(command, options, settings, effective)
+    else:
+        rows = _by_crawl(command, options, settings, effective)
+    {"text": _as_text, "json": _as_json, "jsonl": _as_jsonl}[options.format](rows)
+    if options.approve is not None:
+        changed = Approval(options.approve).compare(effective)
+        if changed:
+            raise EndingError(Status.CHANGED, changed)
+    return _status(rows)
+
+
+def _by_file(
+    command: RobotsCommand, options: Namespace, settings: RepSettings, effective: list[Effective]
+) -> list[Row]:
+    body = read(options.robots_txt)
+    agent = identity_of(command.project, options)
+    profile = profile_of(command.project, options)
+    robots = RobotsTxt.parse(body, profile=profile, max_size=settings.max_size)
+    rows = []
+    for url in options.urls:
+        authority = authority_of(url)
+        verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
+        if authority is not None:
+            verdict = robots.verdict(url, agent)
+            effective.append(Effective(str(authority), body, agent, profile))
+        rows.append(_row(url, verdict, agent, profile, robots if authority else None, "file"))
+    return rows
+
+
+def _by_crawl(
+    command: RobotsCommand, options: Namespace, settings: RepSettings, effective: list[Effective]
+) -> list[Row]:
+    started = time.time()
+
+    async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
+        return await look_up_all(middleware, options.urls, options.agent)
+
+    found = run_in_crawl(command, options, work)
+    for url, one in zip(options.urls, found, strict=True):
+        if one.authority is not None and one.known is not None and not one.known.unreachable:
+            body = body_of(url, one.known)
+            if one.known.robots is None and not one.verdict.allowed:
+                body = b"User-agent: *\nDisallow: /\n"  # access denied, and taken as disallow
+            effective.append(Effective(str(one.authority), body, one.agent, settings.profile))
+    return [
+        _looked_up(url, one, settings.profile, started)
+        for url, one in zip(options.urls, found, strict=True)
+    ]
+
+
+def _looked_up(url: str, one: LookUp, profile: str, started: float) -> Row:
+    known = one.known
+    robots = known.robots if known is not None else None
+    verdict = one.verdict
+    if known is not None and known.unreachable and known.failure is not None:
+        verdict = replace(verdict, reason=f"unreachable: {known.failure.cause}")
+    return _row(url, verdict, one.agent, profile, robots, *_origin(one.authority, known, started))
+
+
+def _origin(
+    authority: Authority | None, known: CachedRules | None, started: float
+) -> tuple[str, int | None, list[str], float | None]:
+    """Return where the rules came from, the status, the redirects and the age in seconds."""
+    if authority is None or known is None:
+        return "none", None, [], None
+    if known.answer is None:
+        failed_at = known.failure.failed_at if known.failure is not None else started
+        return "fetched" if failed_at >= started else "store", None, [], None
+    answer = known.answer
+    learnt = known.failure.failed_at if known.failure is not None else answer.fetched_at
+    source = "fetched" if learnt >= started else "store"
+    age = max(0.0, time.time() - answer.fetched_at)
+    return source, answer.status, [*answer.redirects], round(age, 3)
+
+
+def _row(
+    url: str,
+    verdict: Verdict,
+    agent: Sequence[str],
+    profile: str,
+    robots: RobotsTxt | None,
+    source: str,
+    status: int | None = None,
+    redirects: Sequence[str] = (),
+    age: float | None = None,
+) -> Row:
+    word = "allowed" if verdict.allowed else "disallowed"
+    if verdict.reason.startswith("unreachable"):
+        word = "unreachable"
+    delay = None
+    if robots is not None:
+        delay = RequestedPace.read(robots, tuple(agent)).asked(time.time()) or None
+    return Row(
+        url=url,
+        verdict=word,
+        reason=verdict.reason,
+        rule=str(verdict.rule) if verdict.rule is not None else None,
+        line=verdict.line,
+        group=verdict.group,
+        agent=[*agent],
+        profile=profile,
+        delay=delay,
+        preferences=_preferences(robots, url, agent),
+        source=source,
+        status=status,
+        redirects=[*redirects],
+        age=age,
+    )
+
+
+def _preferences(robots: RobotsTxt | None, url: str, agent: Sequence[str]) -> dict[str, str] | None:
+    """Return what the robots.txt says about the use of a page, by purpose; None if nothing."""
+    said = robots.preferences(url, agent) if robots is not None else None
+    if said is None:
+        return None
+    return {name: said[name] for name in CATEGORIES if said[name] != UNKNOWN} or None
+
+
+def _as_json(rows: Sequence[Row]) -> None:
+    say(json.dumps([asdict(row) for row in rows], indent=2))
+
+
+def _as_jsonl(rows: Sequence[Row]) -> None:
+    for row in rows:
+        say(json.dumps(asdict(row)))
+
+
+def _as_text(rows: Sequence[Row]) -> None:
+    head = ("VERDICT", "URL", "RULE", "LINE", "GROUP", "DELAY", "PREFERENCES", "SOURCE", "STATUS",
+            "REDIRECTS", "AGE")  # fmt: skip
+    cells = [head, *(_cells(row) for row in rows)]
+    table(cells, ["bold", *(_COLOURS[row.verdict] for row in rows)])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    said: dict[str, Any] = row.preferences or {}
+    return (
+        row.verdict,
+        row.url,
+        row.rule or f"({row.reason})",
+        str(row.line or "-"),
+        row.group or "-",
+        f"{row.delay:g} s" if row.delay is not None else "-",
+        ", ".join(f"{name} {value}" for name, value in said.items()) or "-",
+        row.source,
+        str(row.status or "-"),
+        str(len(row.redirects)) if row.status else "-",
+        duration(row.age) if row.age is not None else "-",
+    )
+
+
+def _status(rows: Sequence[Row]) -> Status:
+    words = [row.verdict for row in rows]
+    for word, status in (("unreachable", Status.UNKNOWN), ("disallowed", Status.FOUND)):
+        if word in words:
+            why = {row.reason for row in rows if row.verdict == word}
+            said = f"{words.count(word)} of {len(rows)} {'URL' if len(rows) == 1 else 'URLs'}"
+            verb = "is" if words.count(word) == 1 else "are"
+            reasons = word if word == "disallowed" else ", ".join(sorted(why))
+            note("check", f"{said} {verb} {reasons}")
+            return status
+    return Status.CLEAN

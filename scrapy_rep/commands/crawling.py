@@ -1,0 +1,165 @@
+"""Runs a coroutine within a crawl, so that robots.txt comes as a crawl of the project gets it.
+
+The crawl has the project's settings and, if one is named, its spider. It schedules no request, and
+what acts on items, on the spider's output or beside the crawl is off: pipelines, feeds, extensions,
+spider middlewares, the queue and the filter of duplicates.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy import Spider
+from scrapy.utils.job import job_dir
+from scrapy.utils.misc import load_object
+
+from scrapy_rep.commands.configuration import settings_of
+from scrapy_rep.commands.endings import EndingError, Status, usage
+from scrapy_rep.commands.terminal import note
+from scrapy_rep.settings import obeys
+from scrapy_rep.stores import check_store
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from scrapy_rep.commands import RobotsCommand
+    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+
+T = TypeVar("T")
+Work = Callable[["RepDownloaderMiddleware"], Awaitable[T]]
+
+_OFF: dict[str, Any] = {
+    "ROBOTSTXT_OBEY": True,
+    "ITEM_PIPELINES": {},
+    "ITEM_PIPELINES_BASE": {},
+    "FEEDS": {},
+    "EXTENSIONS": {},
+    "EXTENSIONS_BASE": {},
+    "SPIDER_MIDDLEWARES": {},
+    "SPIDER_MIDDLEWARES_BASE": {},
+    "SCHEDULER": "scrapy.core.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
+}
+_ADDON = "scrapy_rep.Addon"
+_MIDDLEWARE = "scrapy_rep.RepDownloaderMiddleware"
+
+
+def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> None:
+    """Change the settings for a crawl that only asks for robots.txt. Raises ``EndingError``."""
+    try:
+        if not obeys(settings) and _is_project(settings):
+            note(options.subcommand, "ROBOTSTXT_OBEY is off in the settings: as if it were on")
+    except ValueError as error:
+        raise usage(str(error)) from None
+    if quiet:
+        settings.set("LOG_ENABLED", False, priority="cmdline")
+    job = job_dir(settings)
+    if job and not settings.get("REP_STORE"):
+        file = (Path(job) / "robots.db").resolve()
+        settings.set("REP_STORE", f"sqlite://{_quoted(file)}", priority="cmdline")
+    settings.set("JOBDIR", None, priority="cmdline")
+    if getattr(options, "no_store", False):
+        settings.set("REP_STORE", "memory:", priority="cmdline")
+    if getattr(options, "rep_profile", None):
+        settings.set("REP_PROFILE", options.rep_profile, priority="cmdline")
+    for name, value in _OFF.items():
+        settings.set(name, value, priority="cmdline")
+    _install(settings)
+    store = settings_of(settings).store
+    try:
+        if store is not None:
+            check_store(store)
+    except ValueError as error:
+        raise usage(f"REP_STORE: {error}") from None
+
+
+def _is_project(settings: BaseSettings) -> bool:
+    """Return True if the settings are those of a project, and not Scrapy's own."""
+    return (settings.getpriority("BOT_NAME") or 0) > 0
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("%", "%25").replace("?", "%3F").replace("#", "%23")
+
+
+def _install(settings: BaseSettings) -> None:
+    """Put the add-on into the settings, unless the project has it or the middleware already."""
+    named = {_name(key) for key in settings.getdict("ADDONS")}
+    named |= {_name(key) for key in settings.getdict("DOWNLOADER_MIDDLEWARES")}
+    if not named & {"Addon", "RepDownloaderMiddleware"}:
+        addons = {**settings.getdict("ADDONS"), _ADDON: 100}
+        settings.set("ADDONS", addons, priority="cmdline")
+
+
+def _name(component: Any) -> str:
+    """Return the name of a class of this package that a setting names, as a path or itself."""
+    path = (
+        component
+        if isinstance(component, str)
+        else (
+            f"{component.__module__}.{component.__qualname__}"
+            if isinstance(component, type)
+            else ""
+        )
+    )
+    return path.rpartition(".")[2] if path.startswith("scrapy_rep.") else ""
+
+
+def run_in_crawl(command: RobotsCommand, options: Namespace, work: Work[T]) -> T:
+    """Return what ``work`` returns; it is given the middleware of the crawl.
+
+    Raises what ``work`` raises, and ``EndingError`` if there was no crawl.
+    """
+    process = command.crawler_process
+    if process is None:
+        raise RuntimeError("Scrapy has made no crawler process")
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    async def start(self: Spider) -> AsyncIterator[Any]:
+        try:
+            middleware = self.crawler.get_downloader_middleware(load_object(_MIDDLEWARE))
+            if middleware is None:
+                raise usage("the settings do not enable scrapy_rep")
+            results.append(await work(middleware))
+        except Exception as error:  # noqa: BLE001  # it is raised again below
+            errors.append(error)
+        if errors is None:  # never: the yield makes this an asynchronous generator
+            yield
+
+    spider = type("RobotsSpider", (_spider(process, options.spider),), {"start": start})
+    crawling: Any = process.crawl(spider)
+    if hasattr(crawling, "addErrback"):
+        crawling.addErrback(lambda failure: errors.append(failure.value))
+        process.start()
+    else:
+        crawling.add_done_callback(lambda task: _keep(task, errors))
+        process.start()
+    if errors:
+        raise errors[0] if isinstance(errors[0], Exception) else usage(str(errors[0]))
+    if not results:
+        raise EndingError(Status.INTERRUPTED, "interrupted")
+    return results[0]
+
+
+def _keep(task: Any, errors: list[BaseException]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        errors.append(task.exception())
+
+
+def _spider(process: Any, name: str | None) -> type[Spider]:
+    """Return the spider of that name, or one that does nothing."""
+    if name is None:
+        return _Nothing
+    try:
+        found: type[Spider] = process.spider_loader.load(name)
+    except KeyError:
+        raise usage(f"no spider is called {name}") from None
+    return found
+
+
+class _Nothing(Spider):
+    name = "robots"

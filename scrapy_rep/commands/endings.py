@@ -1,0 +1,41 @@
+"""How a subcommand ends: its exit status and, unless that is 0, one line that says why."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Status(IntEnum):
+    """The exit statuses of ``scrapy robots``."""
+
+    CLEAN = 0
+    """All is allowed, or nothing was found."""
+    FOUND = 1
+    """Something is disallowed, or was found."""
+    USAGE = 2
+    """The command line or the input is not right."""
+    UNKNOWN = 3
+    """The rules could not be had."""
+    CHANGED = 4
+    """Rules that were approved have changed."""
+    INTERRUPTED = 130
+    """Ended by SIGINT."""
+
+
+class EndingError(Exception):
+    """Ends the command with a status and a reason, one line for stderr."""
+
+    def __init__(self, status: Status, reason: str):
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+def usage(reason: str) -> EndingError:
+    """Return what ends the command because of its input."""
+    return EndingError(Status.USAGE, reason)
+
+
+def why(error: OSError) -> str:
+    """Return what went wrong with a file, without its name and the number of the error."""
+    return error.strerror or type(error).__name__

@@ -1,0 +1,88 @@
+"""``scrapy robots lint``: what is wrong with a robots.txt?"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from scrapy_rep.commands.configuration import version
+from scrapy_rep.commands.endings import Status, usage
+from scrapy_rep.commands.lookups import fetched
+from scrapy_rep.commands.sources import Text, authority_named, is_url, read
+from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.linting import reports
+from scrapy_rep.linting.codes import CODES
+from scrapy_rep.linting.findings import at_least
+from scrapy_rep.linting.lint import lint
+
+if TYPE_CHECKING:
+    from scrapy_rep.commands import RobotsCommand
+    from scrapy_rep.linting.reports import Located
+
+_COLOURS = {"error": "red", "warning": "yellow", "information": "dim"}
+
+
+def needs_crawl(options: Namespace) -> bool:
+    """Return True if a source is a URL."""
+    _codes(options.select)
+    _codes(options.ignore)
+    urls = [source for source in options.sources if is_url(source)]
+    for url in urls:
+        authority_named(url)
+    return bool(urls)
+
+
+def _codes(given: Sequence[str] | None) -> set[str]:
+    """Return the codes of an option; raise ``EndingError`` for one that does not exist."""
+    codes = {code.strip() for text in given or () for code in text.split(",")} - {""}
+    for code in sorted(codes - {*CODES}):
+        raise usage(f"{code} is not a code of findings")
+    return codes
+
+
+def run(command: RobotsCommand, options: Namespace) -> Status:
+    """Print the findings of all sources."""
+    selected, ignored = _codes(options.select) or {*CODES}, _codes(options.ignore)
+    found: list[Located] = [
+        (text.name, one)
+        for text in _texts(command, options)
+        for one in lint(text.body)
+        if one.code in selected - ignored
+    ]
+    if options.format == "json":
+        say(reports.as_json(found))
+    elif options.format == "sarif":
+        say(reports.as_sarif(found, version()))
+    elif options.format == "github":
+        if found:
+            say(reports.as_github(found))
+    else:
+        _as_text(found)
+    if options.fail_on == "never" or not any(at_least(one, options.fail_on) for _, one in found):
+        return Status.CLEAN
+    counts = Counter(one.severity for _, one in found)
+    note("lint", ", ".join(f"{counts[name]} {name}{'s' * (counts[name] > 1)}"
+                           for name in ("error", "warning") if counts[name])
+         or f"{counts['information']} findings for information")  # fmt: skip
+    return Status.FOUND
+
+
+def _texts(command: RobotsCommand, options: Namespace) -> list[Text]:
+    urls = [source for source in options.sources if is_url(source)]
+    bodies = dict(zip(urls, fetched(command, options, urls), strict=True)) if urls else {}
+    return [
+        Text(source, bodies[source] if source in bodies else read(source))
+        for source in options.sources
+    ]
+
+
+def _as_text(found: Sequence[Located]) -> None:
+    for file, one in found:
+        where = escaped(file)
+        if one.line is not None:
+            where += f":{one.line}:{one.column}"
+        say(f"{where}: {painted(one.severity, _COLOURS[one.severity])} {escaped(one.message)}"
+            f" [{one.code}]")  # fmt: skip
+        say(f"    {escaped(one.fix)} ({one.source})")

@@ -1,0 +1,57 @@
+"""What a crawl of the project knows of authorities, after it has fetched what it does not."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.commands.crawling import run_in_crawl
+from scrapy_rep.commands.endings import EndingError, Status
+from scrapy_rep.commands.sources import authority_named
+from scrapy_rep.protocol.policy import Decision
+
+if TYPE_CHECKING:
+    from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.commands import RobotsCommand
+    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.gate import LookUp
+
+
+async def look_up_all(
+    middleware: RepDownloaderMiddleware, urls: Sequence[str], agent: Sequence[str] | None
+) -> list[LookUp]:
+    """Return what is known of some URLs, all asked for at once; raise ``ValueError``."""
+    asked: list[Deferred[LookUp]] = [
+        deferred_from_coro(middleware.look_up(url, agent)) for url in urls
+    ]
+    return [await maybe_deferred_to_future(one) for one in asked]
+
+
+def fetched(command: RobotsCommand, options: Namespace, urls: Sequence[str]) -> list[bytes]:
+    """Return the octets of the robots.txt of each URL; raise ``EndingError`` without them.
+
+    A site without a robots.txt has an empty one.
+    """
+    for url in urls:
+        authority_named(url)
+
+    async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
+        return await look_up_all(middleware, urls, None)
+
+    found = run_in_crawl(command, options, work)
+    return [body_of(url, one.known) for url, one in zip(urls, found, strict=True)]
+
+
+def body_of(url: str, known: CachedRules | None) -> bytes:
+    """Return the octets that are followed; raise ``EndingError`` if the rules are not to be had."""
+    if known is None or known.unreachable:
+        cause = known.failure.cause if known is not None and known.failure is not None else "error"
+        raise EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")
+    answer = known.answer
+    if known.decision is Decision.FOLLOW and answer is not None and answer.body is not None:
+        return answer.body
+    return b""

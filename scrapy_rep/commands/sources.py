@@ -1,0 +1,49 @@
+"""Where the text of a robots.txt comes from: a file, standard input, or a URL that is fetched."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from scrapy_rep.commands.endings import usage, why
+from scrapy_rep.protocol.authority import Authority, authority_of
+
+STDIN = "-"
+_MOST_OCTETS = 64 * 1024 * 1024
+"""Octets of a file that are read; only the first 500 KiB can hold rules."""
+
+
+class Text(NamedTuple):
+    """The octets of a robots.txt, and what to call it."""
+
+    name: str
+    body: bytes
+
+
+def is_url(source: str) -> bool:
+    """Return True if a source is to be fetched."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+def read(source: str) -> bytes:
+    """Return the octets of a file or of standard input; raise ``EndingError``."""
+    try:
+        if source == STDIN:
+            return sys.stdin.buffer.read(_MOST_OCTETS)
+        with Path(source).open("rb") as file:
+            return file.read(_MOST_OCTETS)
+    except (OSError, ValueError) as error:
+        reason = why(error) if isinstance(error, OSError) else "not a file name"
+        raise usage(f"cannot read {source}: {reason}") from None
+
+
+def authority_named(url: str) -> Authority:
+    """Return the authority of an http or https URL; raise ``EndingError`` for other text."""
+    try:
+        authority = authority_of(url)
+    except ValueError as error:
+        raise usage(f"{url}: {error}") from None
+    if authority is None:
+        raise usage(f"{url} is not an http or https URL")
+    return authority

@@ -1,0 +1,62 @@
+"""What reaches a terminal: escaped text, and colours where they are wanted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
+
+
+def escaped(text: str) -> str:
+    """Return text from outside with nothing in it that a terminal acts on."""
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Return True if a stream is a terminal whose user wants colours (https://no-color.org)."""
+    environ = os.environ
+    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def painted(text: str, style: str) -> str:
+    """Return text for stdout, in a style if that is a terminal with colours."""
+    if not style or not has_colours(sys.stdout):
+        return text
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def say(text: str = "") -> None:
+    """Write a line to stdout. What comes from outside must be escaped already."""
+    sys.stdout.write(text + "\n")
+
+
+def note(subcommand: str, reason: str) -> None:
+    """Write one line to stderr: who speaks, and what about."""
+    name = f"scrapy robots {subcommand}" if subcommand else "scrapy robots"
+    sys.stderr.write(f"{name}: {escaped(reason)}\n")
+
+
+def table(rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
+    """Write rows as columns; ``styles`` are those of the first cells, row by row."""
+    cells = [[escaped(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for number, row in enumerate(cells):
+        texts = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        if number < len(styles):
+            texts[0] = painted(texts[0], styles[number])
+        say("  ".join(texts).rstrip())
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as a short text: ``4 s``, ``3 min``, ``5 h``, ``2 d``."""
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,1 @@
+"""What is wrong with a robots.txt, and what difference two of them make. Pure."""

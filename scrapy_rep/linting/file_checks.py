@@ -1,0 +1,115 @@
+"""Findings about the octets of a robots.txt: its size, its encoding, what kind of text it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from scrapy_rep.linting.findings import Finding, finding
+from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
+
+_LONGEST_LINE: Final = 8 * 2083 - 1
+_MARKS: Final = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_HTML: Final = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.{0,500}?-->\s*|<\?xml[^>]{0,200}>\s*)?"
+    rb"<(?:!doctype\s+html|html|head|body|title|meta|script|style|div|p|h1|a|table|center)[\s>]",
+    re.IGNORECASE | re.DOTALL,
+)
+_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_CONTROLS: Final = re.compile(
+    "[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\xa0\xad\u200b-\u200f\u2028-\u202e\u2060\ufeff]"
+)
+_MOST_CONTROLS: Final = 20
+"""Lines with control characters that are named one by one; a binary file has thousands."""
+
+
+def is_html(body: bytes) -> bool:
+    """Return True if a file begins as a page of HTML does."""
+    return _HTML.match(body[:2000]) is not None
+
+
+def check_file(body: bytes) -> Iterator[Finding]:
+    """Yield what is to be said about a file as a whole and about its encoding."""
+    if not body.strip():
+        yield finding(
+            "empty-file",
+            "the file is empty: everything is allowed",
+            'write "User-agent: *" and "Disallow:" to say so, or answer with status 404',
+        )
+    if len(body) > DEFAULT_MAX_SIZE:
+        yield finding(
+            "over-500-kib",
+            f"the file has {len(body):,} octets; crawlers may stop reading after 512,000",
+            "shorten the file: rules with * replace many rules for single paths",
+        )
+    mark = next((mark for mark in _MARKS if body.startswith(mark)), None)
+    if mark is not None:
+        yield finding(
+            "byte-order-mark",
+            f"the file begins with a byte order mark of {_MARKS[mark]}",
+            "save the file as UTF-8 without a byte order mark",
+            line=1,
+            column=1,
+        )
+    if is_html(body):
+        yield finding(
+            "html-not-text",
+            "the file is a page of HTML, not a robots.txt",
+            "serve plain text at /robots.txt, or answer with status 404",
+            line=1,
+            column=1,
+        )
+    if mark is not None and _MARKS[mark] == "UTF-16":
+        yield _not_utf8(1, 1, "the file is encoded in UTF-16")
+    else:
+        yield from _check_encoding(body)
+
+
+def _check_encoding(body: bytes) -> Iterator[Finding]:
+    try:
+        body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        lines = _LINE_END.split(body[: error.start])
+        column = len(lines[-1].decode("utf-8", "replace")) + 1
+        octet = body[error.start]
+        yield _not_utf8(len(lines), column, f"the octet 0x{octet:02X} is not UTF-8 here")
+
+
+def _not_utf8(line: int, column: int, message: str) -> Finding:
+    fix = "save the file as UTF-8, or percent-encode what is not ASCII in paths"
+    return finding("not-utf-8", message, fix, line=line, column=column)
+
+
+def check_characters(lines: list[str]) -> Iterator[Finding]:
+    """Yield the lines that are too long, and the first lines that hold invisible characters."""
+    named = 0
+    longest = max(map(len, lines), default=0)
+    for number, line in enumerate(lines, 1) if longest > _LONGEST_LINE else ():
+        if len(line) > _LONGEST_LINE:
+            message = f"the line has {len(line):,} octets; Google's parser reads 16,663 of them"
+            fix = "split the line into several records"
+            yield finding("line-too-long", message, fix, line=number, column=1)
+    if not _may_hold_controls("\n".join(lines)):
+        return
+    for number, line in enumerate(lines, 1):
+        if line.isascii() and line.isprintable():
+            continue
+        text = line.encode("latin-1").decode("utf-8", "replace").partition("#")[0]
+        found = _CONTROLS.search(text)
+        if found is not None:
+            message = f"the character U+{ord(found.group()):04X} is invisible, and counts"
+            fix = "remove the character"
+            column = found.start() + 1
+            yield finding("control-character", message, fix, line=number, column=column)
+            named += 1
+            if named == _MOST_CONTROLS:
+                return
+
+
+def _may_hold_controls(text: str) -> bool:
+    """Return False if a text, lines of Latin-1, is ASCII without any control character."""
+    return not (text.isascii() and text.translate(_LAYOUT).isprintable())
+
+
+_LAYOUT: Final = {ord("\n"): None, ord("\t"): None}

@@ -1,0 +1,117 @@
+"""Findings about groups: who they are for, and where they begin and end.
+
+RFC 9309 section 2.2.1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from scrapy_rep.linting.findings import Finding, quoted
+from scrapy_rep.linting.lines import BLANK, PREFERENCES, RULES, Document, Line
+from scrapy_rep.protocol import syntax
+from scrapy_rep.protocol.product_token import DEFAULT, names_of
+from scrapy_rep.protocol.profiles import RFC9309
+
+_TOKEN: Final = re.compile(r"[A-Za-z_-]+|\*")
+_WITH_DIGITS: Final = re.compile(r"[A-Za-z0-9_-]+")
+_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME}
+
+
+def check_agents(document: Document) -> Iterator[Finding]:
+    """Yield the user-agent lines whose value is not a product token."""
+    for line in document.read:
+        if line.key != syntax.AGENT or _TOKEN.fullmatch(line.value):
+            continue
+        value = quoted(line.value)
+        [name] = names_of(line.value, RFC9309)
+        if _WITH_DIGITS.fullmatch(line.value):
+            message = f'"{value}" holds a digit, which a product token does not'
+            fix = "nothing, if the crawler calls itself so"
+            yield document.at("agent-digit", line, message, fix)
+        elif not name:
+            message = (
+                f'"{value}" names no crawler: the group is for none'
+                if value
+                else ("the user-agent line names no crawler: the group is for none")
+            )
+            fix = "write the product token of the crawler, or * for all"
+            yield document.at("agent-not-a-token", line, message, fix)
+        else:
+            message = f'"{value}" is not a product token: it is read as "{quoted(name)}"'
+            shown = name if name == DEFAULT else line.value[: len(name)]
+            fix = f"write User-agent: {quoted(shown)}"
+            yield document.at("agent-not-a-token", line, message, fix)
+
+
+def check_places(document: Document) -> Iterator[Finding]:
+    """Yield what stands before the first group, and what may part a group in two."""
+    started = has_rule = False
+    between: Line | None = None
+    broken = False
+    for line in document.read:
+        if line.key == syntax.AGENT:
+            if started and not has_rule and between is not None:
+                yield _two_ways(document, line, between)
+            started, has_rule, between = True, False, None
+            continue
+        if not started:
+            yield from _before(document, line)
+        elif line.key in RULES:
+            if between is not None and between.key == BLANK and not broken:
+                broken = True
+                yield _blank(document, between)
+            has_rule, between = True, None
+        elif between is None or between.key == BLANK:
+            between = line
+
+
+def _before(document: Document, line: Line) -> Iterator[Finding]:
+    """Yield a finding for a line that stands before the first user-agent line and needs one."""
+    if line.key in _OF_A_GROUP:
+        message = "the line stands before the first user-agent line, and is ignored"
+        yield document.at("rule-before-group", line, message, "write User-agent: * above it", 1)
+    elif line.key in PREFERENCES:
+        message = "the preference stands before the first user-agent line: for whom is undefined"
+        yield document.at("signal-before-group", line, message, "write User-agent: * above it", 1)
+
+
+def _two_ways(document: Document, line: Line, between: Line) -> Finding:
+    what = f"line {between.number}"
+    what += " is blank" if between.key == BLANK else " is not a rule"
+    message = (
+        f"{what}, so this line and the user-agent lines before it share the rules that follow; "
+        "some readers see two groups"
+    )
+    fix = (
+        "remove the blank line if the lines belong together, else write Disallow: or another rule "
+        "before this line"
+    )
+    return document.at("group-read-two-ways", line, message, fix, 1)
+
+
+def _blank(document: Document, between: Line) -> Finding:
+    message = "a blank line within a group ends it for crawlers of the documents of 1994 and 1996"
+    return document.at("blank-line-in-group", between, message, "remove the blank line", 1)
+
+
+def check_repetition(document: Document) -> Iterator[Finding]:
+    """Yield the groups for a crawler that has one already, and those without any rule."""
+    first: dict[str, int] = {}
+    for group in document.groups:
+        for line in group.agents:
+            [name] = names_of(line.value, RFC9309)
+            if name and first.get(name, line.number) < group.agents[0].number:
+                message = (
+                    f'a group for "{quoted(name)}" stands in line {first[name]} already: the rules '
+                    "of both count together"
+                )
+                yield document.at("group-repeated", line, message, "merge the two groups")
+            first.setdefault(name, line.number)
+        named = [name for name in group.names if name and name != DEFAULT]
+        if named and not group.rules:
+            message = f'the group of "{quoted(named[0])}" has no rule: that crawler may fetch all'
+            fix = "write Disallow: to say so, or the rules that are meant"
+            yield document.at("group-without-rules", group.agents[0], message, fix)

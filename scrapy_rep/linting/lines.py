@@ -1,0 +1,141 @@
+"""The lines of a robots.txt as a linter needs them: also those that no crawler understands.
+
+RFC 9309 section 2.2. Keys and values are read as :mod:`scrapy_rep.protocol.syntax` reads them.
+Text is ``str`` with one character for each octet (Latin-1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from scrapy_rep.linting.findings import Finding, finding
+from scrapy_rep.protocol import syntax
+from scrapy_rep.protocol.product_token import names_of
+from scrapy_rep.protocol.profiles import RFC9309
+
+BLANK: Final = ""
+"""The key of a line without anything, not even a comment."""
+JUNK: Final = "?"
+"""The key of a line that is neither a record nor a comment."""
+UNKNOWN: Final = ":"
+"""The key of a record whose key is not known."""
+
+CONTENT_USAGE: Final = "content-usage"
+CONTENT_SIGNAL: Final = "content-signal"
+LICENSE: Final = "license"
+
+RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
+PREFERENCES: Final = frozenset({CONTENT_USAGE, CONTENT_SIGNAL})
+
+_KNOWN: Final = {
+    **syntax.KEYS,
+    **dict.fromkeys(RFC9309.misspelt_disallow, syntax.DISALLOW),
+    **{key: key for key in (*PREFERENCES, LICENSE)},
+}
+_SPELLINGS: Final = {
+    spelt: key
+    for key in (syntax.AGENT, syntax.ALLOW, syntax.DISALLOW, syntax.SITEMAP)
+    for spelt in (key, key.capitalize())
+}
+"""The usual spellings, which need not be looked at further."""
+
+
+class Line(NamedTuple):
+    """A line that is not a comment: its number from 1, its key, and what is written there.
+
+    ``key`` is in lower case and well spelt, or one of BLANK, JUNK and UNKNOWN; ``name`` is the key
+    as written. ``column`` is where the value begins, in octets from 1.
+    """
+
+    number: int
+    key: str
+    name: str = ""
+    value: str = ""
+    column: int = 1
+    colon: bool = True
+
+
+class Group(NamedTuple):
+    """A group: its user-agent lines, the names that count in them, and the records after them."""
+
+    agents: list[Line]
+    names: list[str]
+    members: list[Line]
+
+    @property
+    def rules(self) -> list[Line]:
+        """The allow and disallow lines."""
+        return [line for line in self.members if line.key in RULES]
+
+
+class Document:
+    """A robots.txt: its lines as they are, what was read of them, and its groups."""
+
+    def __init__(self, body: bytes) -> None:
+        body = syntax.truncate(body, syntax.DEFAULT_MAX_SIZE)
+        text = syntax.text_of(body, RFC9309).decode("latin-1")
+        self.lines = text.split("\n")[1:]
+        self.read = [*_read(self.lines)]
+        self.groups = _groups(self.read)
+
+    def at(
+        self, code: str, line: Line, message: str, fix: str, octet: int | None = None, **more: str
+    ) -> Finding:
+        """Return a finding about a line, at an octet of it or where its value begins."""
+        before = self.lines[line.number - 1][: (line.column if octet is None else octet) - 1]
+        column = len(before.encode("latin-1").decode("utf-8", "replace")) + 1
+        return finding(code, message, fix, line=line.number, column=column, **more)  # type: ignore[arg-type]
+
+
+def _read(lines: list[str]) -> Iterator[Line]:
+    for number, line in enumerate(lines, 1):
+        name, colon, value = line.partition(":")
+        key = _SPELLINGS.get(name)
+        if key is not None and colon and "#" not in value:
+            start = len(name) + 2
+            stripped = value.lstrip(" \t")
+            start += len(value) - len(stripped)
+            yield Line(number, key, name, stripped.rstrip(" \t"), start)
+        elif not line.strip(" \t"):
+            yield Line(number, BLANK)
+        else:
+            said = line.partition("#")[0]
+            if said.strip(" \t"):
+                yield _line(said, number)
+
+
+def _line(said: str, number: int) -> Line:
+    """Return what a line without its comment says; it says something."""
+    name, colon, value = said.partition(":")
+    written = name.strip(" \t")
+    if not colon:
+        record = syntax.record_of(said, number, RFC9309)
+        if record is None:
+            return Line(number, JUNK, written, said.strip(" \t"), _start(said), colon=False)
+        return Line(number, record.key, written.split()[0], record.value, _start(said), False)
+    start = len(name) + 1 + _start(value)
+    key = _KNOWN.get(written.lower(), UNKNOWN)
+    return Line(number, key, written, value.strip(" \t"), start)
+
+
+def _start(text: str) -> int:
+    """Return where the first character that is not white space stands, from 1."""
+    return len(text) - len(text.lstrip(" \t")) + 1
+
+
+def _groups(read: list[Line]) -> list[Group]:
+    """Return the groups, which last up to a user-agent line that comes after a rule."""
+    found: list[Group] = []
+    has_rule = True
+    for line in read:
+        if line.key == syntax.AGENT:
+            if has_rule:
+                found.append(Group([], [], []))
+                has_rule = False
+            found[-1].agents.append(line)
+            found[-1].names.extend(names_of(line.value, RFC9309))
+        elif found and line.key != BLANK:
+            found[-1].members.append(line)
+            has_rule = has_rule or line.key in RULES
+    return found

@@ -1,0 +1,106 @@
+"""Findings as text for programs: JSON, SARIF 2.1.0, and the commands of GitHub's workflows.
+
+The schema of the JSON is ``findings.schema.json`` beside this module.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+from scrapy_rep.linting.codes import CODES
+from scrapy_rep.linting.findings import Finding
+
+Located = tuple[str, Finding]
+"""The name of a file, and a finding about it."""
+
+_LEVELS: Final = {"error": "error", "warning": "warning", "information": "note"}
+_COMMANDS: Final = {"error": "error", "warning": "warning", "information": "notice"}
+
+
+def as_json(found: Sequence[Located]) -> str:
+    """Return findings as one JSON object."""
+    rows = [
+        {
+            "file": file,
+            "line": one.line,
+            "column": one.column,
+            "code": one.code,
+            "severity": one.severity,
+            "message": one.message,
+            "fix": one.fix,
+            "source": one.source,
+        }
+        for file, one in found
+    ]
+    return json.dumps({"findings": rows}, indent=2)
+
+
+def as_sarif(found: Sequence[Located], version: str) -> str:
+    """Return findings as a log of SARIF 2.1.0; ``version`` is that of this package."""
+    names = [*CODES]
+    rules = [
+        {
+            "id": code.name,
+            "shortDescription": {"text": code.meaning.partition(". ")[0].rstrip(".") + "."},
+            "fullDescription": {"text": code.meaning},
+            "help": {"text": f"Source: {code.source}."},
+            "defaultConfiguration": {"level": _LEVELS[code.severity]},
+        }
+        for code in CODES.values()
+    ]
+    tool = {"driver": {"name": "scrapy_rep", "version": version, "rules": rules}}
+    run = {
+        "tool": tool,
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(file, one, names.index(one.code)) for file, one in found],
+    }
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=2)
+
+
+def _result(file: str, one: Finding, index: int) -> dict[str, Any]:
+    place: dict[str, Any] = {"artifactLocation": {"uri": _uri(file)}}
+    if one.line is not None:
+        place["region"] = {"startLine": one.line, "startColumn": one.column}
+    return {
+        "ruleId": one.code,
+        "ruleIndex": index,
+        "level": _LEVELS[one.severity],
+        "message": {"text": f"{one.message}. Fix: {one.fix}."},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+def _uri(file: str) -> str:
+    """Return the name of a file as a URI reference; a URL stands for itself."""
+    if file.startswith(("http://", "https://")):
+        return quote(file, safe="/:?#[]@!$&'()*+,;=%")
+    return quote(file.lstrip("/") if file != "-" else "stdin", safe="/")
+
+
+def as_github(found: Sequence[Located]) -> str:
+    """Return findings as workflow commands, one in a line."""
+    return "\n".join(_command(file, one) for file, one in found)
+
+
+def _command(file: str, one: Finding) -> str:
+    where = f"file={_property(file)}"
+    if one.line is not None:
+        where += f",line={one.line},col={one.column}"
+    text = _escaped(f"{one.message}. Fix: {one.fix}.")
+    return f"::{_COMMANDS[one.severity]} {where},title={one.code}::{text}"
+
+
+def _escaped(text: str) -> str:
+    """Return text in which no line ends, and nothing a terminal acts on."""
+    plain = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in plain
+    )
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,76 @@
+"""Runs `scrapy` as a process of its own, with the entry points that setup.cfg declares.
+
+The package need not be installed: its metadata is written to a folder that the process looks at
+first, so that what is tested is setup.cfg and not an installation.
+"""
+
+from __future__ import annotations
+
+import atexit
+import configparser
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRAPY = [sys.executable, "-c", "from scrapy.cmdline import execute; execute()"]
+
+
+class Ended(NamedTuple):
+    """How a process ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+@cache
+def metadata() -> str:
+    """A folder with the metadata of this package, as far as Python reads it."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    folder = Path(tempfile.mkdtemp(prefix="scrapy_rep_metadata"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    name, version = config["metadata"]["name"], config["metadata"]["version"]
+    info = folder / f"{name}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    sections = config["options.entry_points"].items()
+    (info / "entry_points.txt").write_text(
+        "".join(f"[{group}]{lines}\n" for group, lines in sections)
+    )
+    return str(folder)
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of such a process."""
+    path = os.pathsep.join([metadata(), str(ROOT), *filter(None, sys.path)])
+    kept = {name: value for name, value in os.environ.items() if name != "SCRAPY_SETTINGS_MODULE"}
+    return {**kept, "PYTHONPATH": path, "COLUMNS": "80", **more}
+
+
+def robots(
+    *arguments: object,
+    cwd: Path | str | None = None,
+    given: bytes | str = b"",
+    timeout: float = 60,
+    **variables: str,
+) -> Ended:
+    """`scrapy robots` with some arguments, in a folder without a project unless one is named."""
+    done = subprocess.run(
+        [*SCRAPY, "robots", *map(str, arguments)],
+        cwd=cwd or tempfile.gettempdir(),
+        env=environment(**variables),
+        input=given.encode() if isinstance(given, str) else given,
+        capture_output=True,
+        timeout=timeout,
+        check=False,
+    )
+    ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+    assert "Traceback" not in ended.err, ended.err
+    return ended

@@ -1,0 +1,250 @@
+"""`scrapy robots check`: what it says is what a crawl would do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.running import robots
+from tests.crawl.harness import MODES
+from tests.replies import Reply
+from tests.site import Site
+
+RULES = (
+    "User-agent: *\nDisallow: /private\n\nUser-agent: mybot\nDisallow: /search\nCrawl-delay: 2\n"
+)
+FAST = ("-s", "REP_RETRY_DELAYS=[]")
+
+
+def rows(*words: object, cwd: Path | None = None) -> list[dict[str, Any]]:
+    """What is said about each URL."""
+    ended = robots("check", "--format", "json", *words, cwd=cwd)
+    found: list[dict[str, Any]] = json.loads(ended.out)
+    return found
+
+
+def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
+    """Outside a project the crawler is Scrapy, for which there is no group of its own."""
+    shop = site.authority(robots=RULES)
+    [one, other] = rows(shop.url("/private/x"), shop.url("/search"))
+    age = one.pop("age")
+    assert one == {
+        "url": shop.url("/private/x"),
+        "verdict": "disallowed",
+        "reason": "rule",
+        "rule": "Disallow: /private",
+        "line": 2,
+        "group": "*",
+        "agent": ["Scrapy"],
+        "profile": "rfc9309",
+        "delay": None,
+        "preferences": None,
+        "source": "fetched",
+        "status": 200,
+        "redirects": [],
+    }
+    assert 0 <= age < 30
+    assert other["verdict"] == "allowed"
+    assert len(shop.robots_hits) == 1
+
+
+def test_text_has_a_line_for_each_url(site: Site) -> None:
+    """Below a heading."""
+    shop = site.authority(robots=RULES)
+    ended = robots("check", "--agent", "mybot", shop.url("/search"), shop.url("/a"))
+    [head, one, other] = ended.out.splitlines()
+    assert head.split()[:3] == ["VERDICT", "URL", "RULE"]
+    assert one.split()[:7] == ["disallowed", shop.url("/search"), "Disallow:", "/search", "5",
+                               "mybot", "2"]  # fmt: skip
+    assert other.startswith("allowed ")
+    assert ended.err == "scrapy robots check: 1 of 2 URLs is disallowed\n"
+
+
+@pytest.mark.parametrize(
+    ("robots_txt", "status"),
+    [(RULES, 0), ("User-agent: *\nDisallow: /\n", 1), (Reply(404), 0), (Reply(503), 3)],
+    ids=["allowed", "disallowed", "missing", "unreachable"],
+)
+def test_exit_status(site: Site, robots_txt: Any, status: int) -> None:
+    """0 allowed, 1 disallowed, 3 rules that could not be had."""
+    shop = site.authority(robots=robots_txt)
+    ended = robots("check", shop.url("/a"), *FAST)
+    assert ended.status == status
+    assert ended.err.count("\n") == (status > 0)
+
+
+def test_unreachable_goes_before_disallowed(site: Site) -> None:
+    """And its cause is said."""
+    shop = site.authority(robots="User-agent: *\nDisallow: /\n")
+    down = site.authority(robots=Reply(503))
+    ended = robots("check", shop.url("/a"), down.url("/b"), *FAST)
+    assert ended.status == 3
+    assert ended.err == "scrapy robots check: 1 of 2 URLs is unreachable: status 503\n"
+
+
+def test_redirects_are_followed_and_counted(site: Site) -> None:
+    """RFC 9309 section 2.3.1.2."""
+    target = site.authority(robots=RULES)
+    shop = site.authority(robots=Reply(301, headers=(("Location", target.url("/robots.txt")),)))
+    [one] = rows(shop.url("/private"))
+    assert one["redirects"] == [target.url("/robots.txt")]
+    assert one["verdict"] == "disallowed"
+
+
+def test_rules_from_a_file_need_no_network(robots_txt: Path) -> None:
+    """A file is tried before it is published."""
+    [one, other] = rows("--robots-txt", robots_txt, "https://e.invalid/private",
+                        "ftp://e.invalid/private")  # fmt: skip
+    assert (one["verdict"], one["source"], one["line"]) == ("disallowed", "file", 2)
+    assert (other["verdict"], other["reason"]) == ("allowed", "no robots.txt governs this scheme")
+
+
+def test_usage_preferences_are_shown(robots_txt: Path) -> None:
+    """For a page that may be fetched, by purpose."""
+    text = "User-agent: *\nContent-Usage: train-ai=n, search=y\nDisallow: /private\n"
+    robots_txt.write_text(text)
+    words = ("--robots-txt", robots_txt, "https://e.invalid/a", "https://e.invalid/private")
+    [one, other] = rows(*words)
+    assert one["preferences"] == {"train-ai": "disallowed", "search": "allowed"}
+    assert other["preferences"] is None
+    assert "train-ai disallowed, search allowed" in robots("check", *words).out
+
+
+def test_agents_are_tokens_in_order_of_preference(robots_txt: Path) -> None:
+    """The first that has a group counts."""
+    words = ("--agent", "unknown", "--agent", "mybot", "https://e.invalid/search")
+    [one] = rows("--robots-txt", robots_txt, *words)
+    assert (one["group"], one["verdict"], one["delay"]) == ("mybot", "disallowed", 2)
+
+
+def test_profile_is_an_option(robots_txt: Path) -> None:
+    """1994 knows no Allow."""
+    words = ("--robots-txt", robots_txt, "https://e.invalid/private/press")
+    assert rows(*words)[0]["verdict"] == "allowed"
+    assert rows("--rep-profile", "1994", *words)[0]["verdict"] == "disallowed"
+
+
+@pytest.mark.parametrize("layout", ["scrapy.cfg", "pyproject.toml"])
+def test_in_a_project_its_settings_count(site: Site, project: Path, layout: str) -> None:
+    """Its identity and its store; neither pipelines nor extensions are made, no feed is written."""
+    if layout == "pyproject.toml":
+        (project / "scrapy.cfg").rename(project / "old.cfg")
+        (project / "pyproject.toml").write_text(
+            '[tool.scrapy.settings]\ndefault = "shop.settings"\n'
+        )
+        from scrapy.utils import conf
+
+        if "pyproject" not in Path(conf.__file__).read_text():
+            pytest.skip("this Scrapy reads scrapy.cfg alone")
+    shop = site.authority(robots=RULES)
+    [one] = rows(shop.url("/search"), cwd=project)
+    assert (one["agent"], one["verdict"], one["source"]) == (["mybot"], "disallowed", "fetched")
+    [again] = rows(shop.url("/search"), cwd=project)
+    assert again["source"] == "store"
+    assert not (project / "items.jsonl").exists()
+    assert len(shop.robots_hits) == 1
+
+
+def test_spider_brings_its_own_identity(site: Site, project: Path) -> None:
+    """And none of its requests is made."""
+    shop = site.authority(robots=RULES + "\nUser-agent: shopbot\nDisallow: /\n")
+    [one] = rows("--spider", "shop", shop.url("/a"), cwd=project)
+    assert (one["agent"], one["verdict"]) == (["shopbot"], "disallowed")
+
+
+def test_no_store_leaves_the_store_alone(site: Site, project: Path) -> None:
+    """It is neither read nor written."""
+    shop = site.authority(robots=RULES)
+    rows("--no-store", shop.url("/a"), cwd=project)
+    assert not [*project.rglob("robots.db")]
+    rows(shop.url("/a"), cwd=project)
+    assert rows("--no-store", shop.url("/a"), cwd=project)[0]["source"] == "fetched"
+
+
+def test_project_that_does_not_obey_is_told_so(site: Site, project: Path) -> None:
+    """The verdict is that of a crawl that does."""
+    shop = site.authority(robots=RULES)
+    ended = robots("check", "-s", "ROBOTSTXT_OBEY=False", "-s", "ADDONS={}", shop.url("/search"),
+                   cwd=project)  # fmt: skip
+    assert ended.status == 1
+    assert "ROBOTSTXT_OBEY is off" in ended.err
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_reactor_will_do(site: Site, mode: str) -> None:
+    """And none."""
+    shop = site.authority(robots=RULES)
+    options = [word for name, value in MODES[mode].items() for word in ("-s", f"{name}={value}")]
+    ended = robots("check", shop.url("/private"), *options)
+    assert ended.status == 1
+    assert ended.out.splitlines()[1].startswith("disallowed")
+
+
+def test_hostile_rule_is_escaped(site: Site) -> None:
+    """A robots.txt does not talk to the terminal."""
+    shop = site.authority(robots=b"User-agent: *\nDisallow: /\x1b[2J\xc2\x9b\n")
+    ended = robots("check", shop.url("/%1B[2J%C2%9B"))
+    assert "Disallow: /\\x1b[2J\\x9b" in ended.out
+    assert ended.status == 1
+
+
+class TestApproval:
+    """`--approve`: the rules that somebody has read still hold, or not."""
+
+    def approve(self, site_url: str, file: Path) -> tuple[int, str]:
+        """The exit status and stderr of one run."""
+        ended = robots("check", "--agent", "mybot", "--approve", file, site_url)
+        return ended.status, ended.err
+
+    @pytest.mark.parametrize(
+        "new",
+        [
+            RULES,
+            f"# a comment\n{RULES}",
+            RULES.replace("Disallow: /search\n", "Disallow: /search\nDisallow: /search/x\n"),
+            RULES.replace("Disallow: /private", "Disallow: /"),
+        ],
+        ids=["same", "comment", "covered rule", "another crawler"],
+    )
+    def test_same_effect_is_still_approved(self, site: Site, tmp_path: Path, new: str) -> None:
+        """However it is written."""
+        shop = site.authority(robots=RULES)
+        assert self.approve(shop.url("/a"), tmp_path / "ok.json") == (0, "")
+        shop.robots = new
+        assert self.approve(shop.url("/a"), tmp_path / "ok.json") == (0, "")
+
+    def test_changed_effect_is_status_4(self, site: Site, tmp_path: Path) -> None:
+        """Whether the URL that is asked about is concerned or not."""
+        shop = site.authority(robots=RULES)
+        self.approve(shop.url("/a"), tmp_path / "ok.json")
+        shop.robots = RULES.replace("/search", "/find")
+        status, err = self.approve(shop.url("/a"), tmp_path / "ok.json")
+        assert status == 4
+        assert "/find was allowed (no rule matches), is disallowed (Disallow: /find)" in err
+        shop.robots = RULES.replace("Crawl-delay: 2", "Crawl-delay: 20")
+        assert self.approve(shop.url("/a"), tmp_path / "ok.json")[0] == 4
+
+    def test_new_site_is_approved_at_its_first_run(self, site: Site, tmp_path: Path) -> None:
+        """And those that are approved already stay."""
+        shop, other = site.authority(robots=RULES), site.authority(robots=RULES)
+        self.approve(shop.url("/a"), tmp_path / "ok.json")
+        self.approve(other.url("/a"), tmp_path / "ok.json")
+        approved = json.loads((tmp_path / "ok.json").read_text())["approved"]
+        assert len(approved) == 2
+
+    @pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', "\0", '{"version": 1}'])
+    def test_bad_file_is_status_2(self, site: Site, tmp_path: Path, text: str) -> None:
+        """And it is left as it is."""
+        shop = site.authority(robots=RULES)
+        (tmp_path / "ok.json").write_text(text)
+        assert self.approve(shop.url("/a"), tmp_path / "ok.json")[0] == 2
+        assert (tmp_path / "ok.json").read_text() == text
+
+    def test_folder_without_permission_is_status_2(self, site: Site, tmp_path: Path) -> None:
+        """Here a file that is none."""
+        shop = site.authority(robots=RULES)
+        (tmp_path / "file").write_text("")
+        assert self.approve(shop.url("/a"), tmp_path / "file" / "ok.json")[0] == 2

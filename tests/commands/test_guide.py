@@ -1,0 +1,43 @@
+"""docs/guides/command.rst shows what the command prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.commands.guide import commands, files
+from tests.commands.running import robots
+
+STORED = {
+    "authority": "https://example.org",
+    "answer": {
+        "status": 200,
+        "uri": "https://example.org/robots.txt",
+        "redirects": [],
+        "fetched_at": 1.0,
+        "lifetime": None,
+        "cut_at": None,
+        "body": "User-agent: *\n",
+    },
+}
+
+
+def ran(words: list[str], folder: Path) -> str:
+    """What a command prints in a folder; files in /tmp are in that folder."""
+    if words[0] == "cat":
+        return (folder / words[1]).read_text().rstrip("\n")
+    assert words[:2] == ["scrapy", "robots"]
+    ended = robots(*[word.replace("/tmp/", f"{folder}/") for word in words[2:]], cwd=folder)
+    return (ended.out + ended.err).rstrip("\n")
+
+
+def test_commands_print_what_the_guide_shows(tmp_path: Path) -> None:
+    """Stdout, and the reason on stderr after it."""
+    for name, text in {**files(), "robots.jsonl": json.dumps(STORED)}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    shown = [*commands()]
+    assert len(shown) >= 8
+    for words, out in shown:
+        lines = [line.rstrip() for line in ran(words, tmp_path).split("\n")]
+        assert "\n".join(lines) == out, words

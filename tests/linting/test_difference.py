@@ -1,0 +1,129 @@
+"""Two files differ by what they allow, not by how they are written."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scrapy_rep.linting.difference import difference
+from scrapy_rep.linting.effects import Effect, agents_of, witnesses
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+
+OLD = b"User-agent: *\nDisallow: /a\nDisallow: /b/\nAllow: /a/x\n"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        OLD,
+        OLD.replace(b"\n", b"\r\n"),
+        b"# new\n" + OLD,
+        b"user-AGENT: *\nAllow: /a/x\nDisallow: /b/\nDisallow: /a\n",
+        OLD + b"Disallow: /a/y\n",
+        b"User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b/\nAllow: /a/x\n",
+        OLD + b"Sitemap: https://e.org/s.xml\n",
+        OLD + b"\nUser-agent: foo\n" + OLD.partition(b"\n")[2],
+    ],
+    ids=["same", "crlf", "comment", "order", "covered", "two groups", "sitemap", "named"],
+)
+def test_files_with_the_same_effect_do_not_differ(new: bytes) -> None:
+    """RFC 9309 section 2.2."""
+    assert difference(OLD, new) == []
+    assert difference(new, OLD) == []
+
+
+@pytest.mark.parametrize(
+    ("new", "path", "rules"),
+    [
+        (OLD.replace(b"/b/", b"/b"), "/b", (None, "Disallow: /b")),
+        (OLD.replace(b"Allow: /a/x\n", b""), "/a/x", ("Allow: /a/x", "Disallow: /a")),
+        (OLD + b"Disallow: /*.php$\n", "/.php", (None, "Disallow: /*.php$")),
+        (OLD + b"Allow: /*/x/*.gif\n", "/b//x/.gif", ("Disallow: /b/", "Allow: /*/x/*.gif")),
+        (OLD.replace(b"/a\n", b"/a$\n"), "/a~", ("Disallow: /a", None)),
+    ],
+)
+def test_changed_path_is_shown_with_the_rules_on_both_sides(
+    new: bytes, path: str, rules: tuple[str | None, str | None]
+) -> None:
+    """The shortest path that shows it."""
+    [one] = difference(OLD, new)
+    assert one.agents == ("*",)
+    shown = {
+        change.path: tuple(str(v.rule) if v.rule else None for v in (change.old, change.new))
+        for change in one.paths
+    }
+    assert shown[path] == rules
+
+
+def test_crawlers_with_the_same_change_come_together() -> None:
+    """``*`` stands for all that no group names."""
+    old = b"User-agent: a\nUser-agent: b\nDisallow: /x\n\nUser-agent: c\nDisallow: /y\n"
+    new = b"User-agent: a\nUser-agent: b\nDisallow: /z\n\nUser-agent: c\nDisallow: /y\n"
+    [one] = difference(old, new)
+    assert one.agents == ("a", "b")
+    assert [change.path for change in one.paths] == ["/x", "/z"]
+
+
+def test_new_group_changes_the_crawler_that_it_names() -> None:
+    """Which had the rules of ``*`` before."""
+    new = OLD + b"\nUser-agent: foo\nDisallow: /\n"
+    [one] = difference(OLD, new)
+    assert one.agents == ("foo",)
+
+
+def test_pace_is_a_difference() -> None:
+    """RFC 9309 section 2.2.4."""
+    [one] = difference(OLD, OLD + b"Crawl-delay: 7\n")
+    assert (one.paths, one.old_pace.crawl_delay, one.new_pace.crawl_delay) == ((), None, "7 s")
+
+
+def test_only_the_crawlers_asked_for_are_compared() -> None:
+    """Whether a file names them or not."""
+    new = OLD + b"\nUser-agent: foo\nDisallow: /\n"
+    assert difference(OLD, new, ["bar"]) == []
+    assert [one.agents for one in difference(OLD, new, ["foo"])] == [("foo",)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_change_of_plain_rules_is_missed(seed: int) -> None:
+    """If any of all short paths changes its verdict, so does a witness; wildcards nearly always."""
+    rnd = random.Random(seed)
+    alphabet = ["a", "b", "/", "~"]
+    old, new = ([(rnd.random() < 0.4, "/" + "".join(rnd.choices(alphabet[:3], k=rnd.randrange(4)))
+                  + rnd.choice(("", "", "$"))) for _ in range(5)] for _ in "ab")  # fmt: skip
+    bodies = [_body(rules) for rules in (old, new)]
+    before, after = (RobotsTxt.parse(body) for body in bodies)
+    paths = ["/"]
+    for _ in range(5):
+        paths += [path + letter for path in paths[-(4**5) :] for letter in alphabet]
+    changed = any(before.allowed(p, "*") is not after.allowed(p, "*") for p in paths)
+    assert bool(difference(*bodies)) is changed
+
+
+def _body(rules: list[tuple[bool, str]]) -> bytes:
+    lines = [f"{'Allow' if allow else 'Disallow'}: {path}" for allow, path in rules]
+    return "\n".join(["User-agent: *", *lines]).encode()
+
+
+def test_witnesses_are_paths() -> None:
+    """Whatever the rules look like."""
+    rules = [(False, text) for text in ("/a#b", "*", "$", "x", "/\xe9", "*$", "/*?*=$", "")]
+    assert all(path.startswith("/") for path in witnesses(rules))
+
+
+def test_fingerprint_is_of_the_rules_alone() -> None:
+    """Neither order nor comments nor other crawlers change it; a rule does."""
+    one = Effect(OLD, "foo").fingerprint
+    assert Effect(b"# c\n" + OLD + b"\nUser-agent: bar\nDisallow: /\n", "foo").fingerprint == one
+    assert Effect(OLD + b"Disallow: /c\n", "foo").fingerprint != one
+    assert Effect(OLD + b"Crawl-delay: 1\n", "foo").fingerprint != one
+
+
+def test_agents_of_files_are_all_that_they_name() -> None:
+    """Each once, and all others."""
+    assert agents_of(b"User-agent: Foo\nDisallow:\n", b"User-agent: foo/2\nUser-agent: b\n") == [
+        "*",
+        "foo",
+        "b",
+    ]

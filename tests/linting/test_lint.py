@@ -1,0 +1,215 @@
+"""Where findings are, what they are not about, and what they may cost."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from scrapy_rep.linting.lint import lint
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from tests.benchmarks import inputs
+from tests.timed import timed
+
+
+def codes(body: bytes | str) -> list[str]:
+    """The codes of a file's findings, in order."""
+    return [one.code for one in lint(body.encode() if isinstance(body, str) else body)]
+
+
+def places(body: str, code: str) -> list[tuple[int | None, int | None]]:
+    """The places of one code."""
+    return [(one.line, one.column) for one in lint(body.encode()) if one.code == code]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "User-agent: *\nDisallow:\n",
+        "User-agent: *\nDisallow: /\n",
+        "User-agent: *\nAllow: /\n",
+        "# all welcome\n",
+        "User-agent: foo\nUser-agent: bar\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n",
+        "User-agent: *\r\nDisallow: /a\r\nSitemap: https://e.org/s.xml\r\n",
+        "User-agent: *\nDisallow: /a\nAllow: /a/b\n\nSitemap: https://e.org/s.xml",
+        "user-agent:*\n  disallow : /*.pdf$\n",
+        "User-agent: * # all\nDisallow: /a # not this\n",
+        "User-agent: *\nDisallow: /caf\u00e9\nDisallow: /%7Ejoe\n",
+    ],
+)
+def test_ordinary_file_has_no_finding(body: str) -> None:
+    """RFC 9309 section 2.2."""
+    assert codes(body) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "place"),
+    [
+        ("Disallow: /x\nUser-agent: *\n", "rule-before-group", (1, 1)),
+        ("User-agent: *\nDisallow: a\n", "path-cannot-match", (2, 11)),
+        ("User-agent: *\n  Disallow:\ta\n", "path-cannot-match", (2, 13)),
+        ("User-agent: *\nDisallow: /a#b\n", "comment-in-path", (2, 13)),
+        ("User-agent: *\nDisallow: /a$b\n", "dollar-inside", (2, 13)),
+        ("User-agent: *\nDisallow: /\u00e9\u00e9$b\n", "dollar-inside", (2, 14)),
+        ("User-agent: a\n\nUser-agent: b\nDisallow: /\n", "group-read-two-ways", (3, 1)),
+        ("User-agent: *\nSitemap: /s\n", "sitemap-not-absolute", (2, 10)),
+        ("User-agent: *\rDisallow: a\r", "path-cannot-match", (2, 11)),
+        ("\ufeffDisallow: /\n", "rule-before-group", (1, 1)),
+        ("User-agent: *\nContent-Usage: /x foo=n\n", "content-usage-unknown-label", (2, 19)),
+        (
+            "User-agent: *\nContent-Signal: search=yes, x=no\n",
+            "content-signal-unknown-label",
+            (2, 29),
+        ),
+    ],
+)
+def test_finding_stands_where_the_mistake_is(body: str, code: str, place: tuple[int, int]) -> None:
+    """Lines and columns count from 1, columns in characters; a byte order mark is not counted."""
+    assert places(body, code) == [place]
+
+
+@pytest.mark.parametrize(
+    "between", ["", "Crawl-delay: 1", "Sitemap: https://e.org/s", "Foo: bar", "what is this"]
+)
+def test_group_is_read_two_ways_after_anything_but_a_comment(between: str) -> None:
+    """RFC 9309 section 2.1: only a rule ends the user-agent lines of a group."""
+    body = f"User-agent: a\n{between}\nUser-agent: b\nDisallow: /\n"
+    assert places(body, "group-read-two-ways") == [(3, 1)]
+
+
+@pytest.mark.parametrize("between", ["# a comment", "Disallow: /a", "Allow: /"])
+def test_group_is_read_one_way_after_a_rule_or_a_comment(between: str) -> None:
+    """What every reader takes in the same way is not reported."""
+    body = f"User-agent: a\n{between}\nUser-agent: b\nDisallow: /\n"
+    assert places(body, "group-read-two-ways") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "fix"),
+    [
+        ("private", "write /private"),
+        ("https://e.org/private", "write /private"),
+        ("https://e.org", "write /"),
+        ("?session=", "write /*?session="),
+        (".pdf$", "write /*.pdf$"),
+    ],
+)
+def test_fix_of_a_path_is_one_that_matches(path: str, fix: str) -> None:
+    """It can be pasted."""
+    [found] = [x for x in lint(f"User-agent: *\nDisallow: {path}\n".encode())
+               if x.code == "path-cannot-match"]  # fmt: skip
+    assert found.fix == fix
+
+
+@pytest.mark.parametrize(
+    ("rules", "lines"),
+    [
+        ("Disallow: /a\nDisallow: /a", {3: "information"}),
+        ("Disallow: /a\nDisallow: /a*", {3: "information"}),
+        ("Disallow: /a*\nDisallow: /a", {3: "information"}),
+        ("Disallow: /a/b\nDisallow: /a", {2: "information"}),
+        ("Disallow: /\nAllow: /", {2: "warning"}),
+        ("Disallow: /a/b\nAllow: /*b", {3: "information"}),
+        ("Disallow: /a/b\nAllow: /*a*/b", {2: "warning"}),
+        ("Disallow: /a/b\nAllow: /a/b", {2: "warning"}),
+        ("Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c", {}),
+        ("Disallow: /a\nAllow: /x/b\nDisallow: /a/b/c", {3: "information", 4: "information"}),
+        ("Disallow: /a\nAllow: /*b\nDisallow: /a/b/c", {}),
+        ("Allow: /a", {2: "information"}),
+        ("Allow: /a\nDisallow: /a/b", {2: "information"}),
+        ("Allow: /a/b\nDisallow: /a", {}),
+        ("Disallow: /*.php$\nDisallow: /x.php", {}),
+        ("Disallow: /%61\nDisallow: /a", {3: "information"}),
+    ],
+)
+def test_rule_without_effect(rules: str, lines: dict[int, str]) -> None:
+    """RFC 9309 section 2.2.2: the longest rule counts, and on a tie the allow rule."""
+    found = {one.line: one.severity for one in lint(f"User-agent: *\n{rules}\n".encode())
+             if one.code == "rule-without-effect"}  # fmt: skip
+    assert found == lines
+
+
+def test_rule_that_another_group_of_the_same_crawler_needs_is_not_reported() -> None:
+    """RFC 9309 section 2.2.1: the rules of both groups count together."""
+    body = (
+        "User-agent: *\nDisallow: /a\nDisallow: /a/b/c\n\n"
+        "User-agent: x\nUser-agent: *\nAllow: /a/b\n"
+    )
+    assert "rule-without-effect" not in codes(body)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_without_a_rule_without_effect_all_verdicts_are_the_same(seed: int) -> None:
+    """Each rule that is reported is left out alone; the paths are made of the rules' own words."""
+    rnd = random.Random(seed)
+    pieces = ("/", "a", "b", "/a", "/b", "*", "*a", "/a/b", "%61", ".x")
+    lines = ["User-agent: *"]
+    for _ in range(rnd.randrange(2, 9)):
+        path = "/" + "".join(rnd.choices(pieces, k=rnd.randrange(0, 4)))
+        path += rnd.choice(("", "", "", "$"))
+        lines.append(f"{rnd.choice(('Allow', 'Disallow', 'Disallow'))}: {path}")
+        if rnd.random() < 0.15:
+            lines += ["", "User-agent: foo", rnd.choice(("", "User-agent: *"))]
+    body = "\n".join(lines).encode()
+    paths = {"/" + "".join(rnd.choices("/ab.x", k=rnd.randrange(0, 7))) for _ in range(400)}
+    before = RobotsTxt.parse(body)
+    agents = ("*", "foo")
+    told = {(path, agent): before.allowed(path, agent) for path in paths for agent in agents}
+    for one in lint(body):
+        if one.code == "rule-without-effect" and one.line is not None:
+            # An empty rule keeps the group what it is.
+            fewer = [*lines[: one.line - 1], "Disallow:", *lines[one.line :]]
+            after = RobotsTxt.parse("\n".join(fewer).encode())
+            for (path, agent), verdict in told.items():
+                assert after.allowed(path, agent) is verdict, (path, agent, one)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_no_octets_raise_an_exception(seed: int) -> None:
+    """Nor do findings lack a place, except for two codes."""
+    rnd = random.Random(seed)
+    body = bytearray(inputs.file(rnd, 30))
+    for _ in range(rnd.randrange(1, 60)):
+        at = rnd.randrange(len(body))
+        body[at : at + rnd.randrange(3)] = rnd.randbytes(rnd.randrange(4))
+    lines = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").count(b"\n") + 1
+    for one in lint(bytes(body)):
+        assert one.line is None or 1 <= one.line <= lines
+        assert one.column is None or one.column >= 1
+
+
+def test_page_of_html_has_one_finding_about_its_text() -> None:
+    """Its thousand lines are not reported one by one."""
+    body = b"<!DOCTYPE html>\n" + b"<a href='https://e.org'>x</a>\n" * 1000
+    assert codes(body) == ["html-not-text"]
+
+
+def test_key_that_is_repeated_is_reported_once() -> None:
+    """A file may have a thousand Noindex lines."""
+    body = "User-agent: *\nDisallow: /a\n" + "Noindex: /a\n" * 1000
+    assert codes(body) == ["key-without-effect"]
+
+
+@timed
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"User-agent: *\n" + b"".join(b"Disallow: /%d\n" % n for n in range(40_000)),
+        b"User-agent: *\n" + b"".join(b"Disallow: /*%d\nAllow: /%d\n" % (n, n) for n in range(999)),
+        b"".join(b"User-agent: bot-%d\nDisallow: /\n" % n for n in range(12_000)),
+        b"User-agent: *\nDisallow: /" + b"*a" * 200_000,
+        b"\0" * 512_000,
+        b"\xff\n" * 200_000,
+        b"a:\n" * 150_000,
+        b"User-agent: *\nContent-Usage: " + b"(" * 400_000,
+        b"User-agent: *\nContent-Signal: " + b"a," * 200_000,
+        b"<" * 500_000,
+    ],
+    ids=["rules", "wild", "agents", "stars", "nul", "bad", "keys", "parens", "signals", "angles"],
+)
+def test_hostile_file_is_linted_in_bounded_time(body: bytes) -> None:
+    """Half a megabyte of anything takes less than a second, on a machine that does other things."""
+    spent = time.process_time()
+    lint(body)
+    assert time.process_time() - spent < 1.0

@@ -1,0 +1,93 @@
+"""The formats for programs: valid by their schemas, and safe to print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
+
+import scrapy_rep
+from scrapy_rep.linting import reports
+from scrapy_rep.linting.codes import CODES
+from scrapy_rep.linting.lint import lint
+from scrapy_rep.linting.reports import Located
+from tests.linting.reference import described
+
+SCHEMA = json.loads(
+    (Path(scrapy_rep.__file__).parent / "linting" / "findings.schema.json").read_text()
+)
+HOSTILE = b"\x1b[31m: /\nUser-agent: \x1b]0;x\x07\nDisallow: a\x1b[2J%0A\n\xff\xfe: x\n"
+
+
+def everything() -> list[Located]:
+    """Findings of every code, and of a file full of control sequences."""
+    bodies = {f"{name} robots.txt": one.bad for name, one in described().items()}
+    bodies["-"] = bodies["/srv/a,b:c%d.txt"] = bodies["https://e.org/"] = HOSTILE
+    return [(file, one) for file, body in bodies.items() for one in lint(body)]
+
+
+def test_json_is_valid_by_its_schema() -> None:
+    """With every code."""
+    told = json.loads(reports.as_json(everything()))
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(told, SCHEMA)
+    assert {one["code"] for one in told["findings"]} == {*CODES}
+
+
+def test_json_has_a_line_for_all_but_two_codes() -> None:
+    """They are about the size of the file."""
+    told = json.loads(reports.as_json(everything()))["findings"]
+    without = {one["code"] for one in told if one["line"] is None}
+    assert without == {"over-500-kib", "empty-file"}
+
+
+def test_json_of_no_finding_is_an_empty_list() -> None:
+    """And not nothing."""
+    assert json.loads(reports.as_json([])) == {"findings": []}
+
+
+@pytest.mark.parametrize("found", [[], everything()], ids=["none", "all"])
+def test_sarif_is_valid_by_its_schema(found: list[Located]) -> None:
+    """SARIF 2.1.0."""
+    told = json.loads(reports.as_sarif(found, "0.2.0"))
+    Sarif.model_validate(told)
+    assert told["version"] == "2.1.0"
+    assert len(told["runs"][0]["results"]) == len(found)
+
+
+def test_sarif_results_name_their_rules() -> None:
+    """The index leads to the rule of that name; every URI is relative or has a scheme."""
+    [run] = json.loads(reports.as_sarif(everything(), "0.2.0"))["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    for result in run["results"]:
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+        [place] = result["locations"]
+        uri = place["physicalLocation"]["artifactLocation"]["uri"]
+        assert not uri.startswith("/")
+        assert " " not in uri
+
+
+def test_github_has_one_command_in_a_line() -> None:
+    """Commas, colons and line ends in names do not end a property."""
+    lines = reports.as_github(everything()).split("\n")
+    assert len(lines) == len(everything())
+    assert all(line.startswith(("::error file=", "::warning file=", "::notice file="))
+               for line in lines)  # fmt: skip
+    assert any("file=/srv/a%2Cb%3Ac%25d.txt," in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        reports.as_json(everything()),
+        reports.as_sarif(everything(), "0.2.0"),
+        reports.as_github(everything()),
+    ],
+    ids=["json", "sarif", "github"],
+)
+def test_no_control_character_of_a_file_is_printed(text: str) -> None:
+    """A hostile file must not talk to the terminal."""
+    assert all(character.isprintable() for character in text.replace("\n", ""))
