@@ -1,4 +1,4 @@
-"""A Scrapy in which one undocumented name is another one, for this package alone.
+"""Renames one undocumented name of Scrapy, for this package alone.
 
 Scrapy itself goes on working: a name is renamed everywhere in a new version, too.
 """
