@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"
-"""The reason with which a crawl closes if Scrapy lacks what this package cannot do without."""
+"""The reason with which a crawl closes if Scrapy lacks something necessary."""
 
 
 class RepDownloaderMiddleware:
     """Lets through what robots.txt allows, and drops the rest with a reason.
 
-    A dropped request raises :class:`RobotsForbidden` or :class:`RobotsUnreachable`. The instance
-    of a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``.
+    A dropped request raises :class:`RobotsForbidden` or :class:`RobotsUnreachable`. The instance of
+    a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``.
     """
 
     def __init__(self, crawler: Crawler):
@@ -127,7 +127,7 @@ class RepDownloaderMiddleware:
         return again
 
     def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let ``request`` be sent, the last step of all; hold it up if it has lost its turn."""
+        """Let ``request`` be sent, at the last step; hold it up if it has lost its turn."""
         nested.leave()
         try:
             held = self._gate.arrive(request)
@@ -142,7 +142,7 @@ class RepDownloaderMiddleware:
     async def _answer(
         self, request: Request, check: Callable[[Request], Awaitable[Request | None]]
     ) -> Request | None:
-        """Return what a check returns; whatever goes wrong within it ends in a refusal."""
+        """Return what a check returns; refuse the request if the check fails."""
         try:
             return await check(request)
         except IgnoreRequest as error:
@@ -156,7 +156,7 @@ class RepDownloaderMiddleware:
             raise self._refuse(request, error) from error
 
     def _refuse(self, request: Request, error: Exception) -> RobotsUnreachable:
-        """Return what a request ends in after a failure here, or in what surrounds the gate.
+        """Return the exception for a request after a failure of this package or its surroundings.
 
         Such a failure is not permission.
         """
@@ -169,9 +169,9 @@ class RepDownloaderMiddleware:
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
         """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
 
-        Fetches the robots.txt if it is not known. Raises ``ValueError`` for text that is
-        not an absolute URL, for an http or https URL without a usable host, and for an agent
-        without a name.
+        Fetches the robots.txt if it is not known. Raises ``ValueError`` for text that is not an
+        absolute URL, for an http or https URL without a usable host, and for an agent without a
+        name.
         """
         return (await self.look_up(url, agent)).verdict
 
@@ -185,8 +185,8 @@ class RepDownloaderMiddleware:
     def agents(self, request: Request | None) -> tuple[str, ...]:
         """Return the product tokens that ``request`` goes by, in order of preference.
 
-        Those of a request that names none itself, if there is no request or what it names is not
-        a token.
+        Without a request, or if the request names something that is not a token, these are the
+        tokens of the crawl.
         """
         try:
             return self._identity.default if request is None else self._identity.of(request)
@@ -194,7 +194,7 @@ class RepDownloaderMiddleware:
             return self._identity.default
 
     def cache_info(self) -> dict[str, int]:
-        """Return what is known and under way: authorities, octets, fetches, waiting requests."""
+        """Return how many authorities, octets, fetches and waiting requests there are now."""
         return {
             "authorities": len(self._cache),
             "octets": self._cache.octets,
@@ -203,7 +203,7 @@ class RepDownloaderMiddleware:
         }
 
     def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
-        """Return what keeps one pace for all workers, if they share a store.
+        """Return the pace that all workers keep together, if they share a store.
 
         The file in a job directory is for one crawl at a time.
         """
@@ -229,7 +229,7 @@ class RepDownloaderMiddleware:
         )
 
     def _make_tdmrep_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache | None:
-        """Return what fetches and keeps the tdmrep.json files, if they are asked for."""
+        """Return the cache of tdmrep.json files, if they are to be fetched."""
         if not settings.fetches_tdmrep:
             return None
         stats = tdmrep_files.TdmrepStats(crawler.stats)
@@ -271,12 +271,12 @@ class RepDownloaderMiddleware:
         self._room.give_up()
 
     def _prepare(self) -> None:
-        """Look for what this package needs of Scrapy, the first time that this is called."""
+        """Check what this package needs of Scrapy, at the first call."""
         self._inside.check()
         self._inside.passage.watch(self._arrive, self._room.left)
 
     async def _engine_started(self) -> None:
-        """End the crawl before its first request if Scrapy lacks what cannot be done without."""
+        """End the crawl before its first request if Scrapy lacks something necessary."""
         try:
             self._prepare()
         except UnknownScrapyError as error:

@@ -1,9 +1,9 @@
-"""The mark of a request that the page it was found on asks not to follow.
+"""Marks requests that the page they were found on asks not to follow.
 
-The spider middleware marks the request, and the gate refuses it. So it ends as any forbidden
-request does: its errback is called, and it is counted. A marked request has ``dont_filter``: the
-duplicate filter neither drops it nor remembers it, and the same URL found on another page is
-requested. The mark is text, which every queue on disk can keep.
+The spider middleware marks the request, and the gate refuses it. So it ends like any forbidden
+request: its errback is called, and it is counted. A marked request has ``dont_filter``, so the
+duplicate filter neither drops nor remembers it, and the same URL found on another page is
+requested. The mark is text, so every queue on disk can store it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 _MARK = "_scrapy_rep_nofollow"
-"""The meta key; Scrapy 2.19 documents keys that begin with ``_`` as internal."""
+"""The meta key. Scrapy 2.19 documents keys that begin with ``_`` as internal."""
 
 SOURCES = ("meta", "X-Robots-Tag", "Robots-Tag", "rel")
 
 
 def marked(request: Request, source: str) -> Request:
-    """Return a copy of ``request`` that the gate refuses; ``source`` is where nofollow stands."""
+    """Return a copy of ``request`` that the gate refuses; ``source`` is where nofollow was read."""
     return request.replace(meta={**request.meta, _MARK: source}, dont_filter=True)
 
 
@@ -32,7 +32,7 @@ def marked_in_place(request: Request) -> Request:
 
 
 def unmarked(request: Request) -> Request:
-    """Return ``request`` without a mark, which it has if its meta was copied from another one."""
+    """Return ``request`` without the mark, which it may have from meta copied from another."""
     if _MARK not in request.meta:
         return request
     return request.replace(meta={k: v for k, v in request.meta.items() if k != _MARK})

@@ -1,21 +1,18 @@
 """Turns in the SQLite file: one pace for a host, kept by all processes of a machine.
 
 A row of ``host_turns`` says who holds a turn, and ``since``: when the last request to the host
-ended or, while a turn is held, when that turn ends if nobody renews it. Either way the next turn is
-granted an interval after ``since``, so that a process that dies needs no other treatment than one
-that ends its turn.
+ended or, while a turn is held, when that turn ends unless it is renewed. Either way the next turn
+is granted an interval after ``since``. So a process that dies is no special case.
 
-``interval`` is the longest that any worker has asked for since that turn was taken, also in vain.
-Workers may know different intervals, and one that asks more often than another may ask would take
-all turns.
+``interval`` is the longest that any worker has asked for since that turn was taken, also in vain:
+otherwise a worker with a shorter interval would take all turns.
 
-``turn_memory`` says since when the file has been keeping turns. A file that was made or replaced a
-moment ago does not know what was requested before that, so the first turns in it wait for an
-interval.
+``turn_memory`` says since when the file has kept turns. A new file, or one that was replaced, does
+not know what was requested before, so the first turns in it wait for an interval.
 
-All times are those of the system's monotonic clock, which all processes of a machine share: a clock
-that is set neither lengthens an interval nor cuts it short. It begins anew when the machine is
-restarted, so that times in the future are those of an earlier run, and not believed.
+All times are of the system's monotonic clock, which the processes of a machine share, so setting
+the time of day does not change an interval. This clock begins at zero when the machine starts. A
+time in the future comes from an earlier start, and is ignored.
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ _CANCEL = "DELETE FROM host_turns WHERE prefix = ? AND host = ? AND token = ?"
 
 @dataclass(eq=False)
 class TurnStep:
-    """One thing to do in a transaction, and the Future of whoever waits for its result."""
+    """One operation in a transaction, and the Future that gets its result."""
 
     run: Callable[[Transaction], Any]
     future: Future[Turn] | None = None
@@ -120,7 +117,7 @@ class SqliteTurns:
         return future
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
-        """Have a turn end in ``seconds`` from now, if ``token`` still holds it."""
+        """Extend a turn to ``seconds`` from now, if ``token`` still holds it."""
         since = self._turn_clock() + seconds
         self._do(lambda write: write.run(_RENEW, since, KEPT, self._prefix, host, token))
 
@@ -163,7 +160,7 @@ class SqliteTurns:
         return False, float("-inf"), interval
 
     def _began(self, write: Transaction, now: float) -> float:
-        """Return since when the file has been keeping turns."""
+        """Return since when the file has kept turns."""
         for (since,) in write.ask(_MEMORY, self._prefix):
             if isinstance(since, float) and since <= now:
                 return since
