@@ -138,7 +138,7 @@ class WaitingRoom:
 
     def must_wait(self, request: Request) -> bool:
         """Return whether a request whose rules are known has to wait for its turn."""
-        if not self._ready and not self._hosts:
+        if not self._places.waiting and not self._hosts:
             return False
         host = self._hosts.get(host_of(request)) if self._hosts else None
         if host is not None and host.asks:
@@ -204,11 +204,9 @@ class WaitingRoom:
         finally:
             self._awaiting.pop(waiting, None)
 
-    def arrive(self, request: Request, *, obeys: bool) -> bool:
+    def arrive(self, request: Request) -> bool:
         """Note that a request is about to be sent; return ``False`` if it first has to wait."""
-        if not self._hosts and not self._released:
-            return True
-        return self._released.arrive(request, obeys=obeys)
+        return not self._released.listening or self._released.arrive(request)
 
     def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
