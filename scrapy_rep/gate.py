@@ -188,7 +188,9 @@ class Gate:
         while True:
             lacks = isinstance(found, Miss) or self._lacks_a_file(asked, found)
             cached = None if isinstance(found, Miss) or lacks else found
-            with self._room.place(request, for_rules=lacks, late=late, before=place) as place:
+            with self._room.place(
+                request, authority.host, for_rules=lacks, late=late, before=place
+            ) as place:
                 if cached is None:
                     fetched = await self._fetch(asked, found)
                     if not isinstance(fetched, CachedRules):
