@@ -86,10 +86,11 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""
+        agents = self._agents(response)
         if self._reads:
-            self._said(response)
+            self._said(response, agents)
         if self._use is not None:
-            self._use.see(response, self._agents(response))
+            self._use.see(response, agents)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Mark a request that the page asks not to follow; the gate refuses it."""
@@ -121,12 +122,13 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._dropped.add(response)
         return None
 
-    def _said(self, response: Response) -> PageDirectives:
+    def _said(self, response: Response, agents: tuple[str, ...] | None = None) -> PageDirectives:
         """Return what a page says; it is read and counted when that is first asked for."""
         try:
             said = kept(response)
             if said is None:
-                said = read_and_keep(response, self._agents(response), self._profile)
+                agents = self._agents(response) if agents is None else agents
+                said = read_and_keep(response, agents, self._profile)
                 self._pages.page(said)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of a page", error)

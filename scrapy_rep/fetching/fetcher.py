@@ -156,14 +156,15 @@ class RobotsFetcher:
                 await check(request)  # the last chance; middlewares may still choose a proxy
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
-            redirect = meaning_of(response.status) is Meaning.REDIRECT
+            meaning = meaning_of(response.status)
+            redirect = meaning is Meaning.REDIRECT
             if trail or redirect:
                 here = answered_by_public(request, response, uri)
                 if trail and public and not here:
                     raise RefusedError(f"redirect from a public to a local address: {uri}")
                 public = here
             if not redirect:
-                return self._outcome(request, response, uri, tuple(trail), copy)
+                return self._outcome(request, response, meaning, uri, tuple(trail), copy)
             if len(trail) == self._settings.max_redirects:
                 self._count(response)
                 life = lifetime_of(response, self._clock())
@@ -218,6 +219,7 @@ class RobotsFetcher:
         self,
         request: Request,
         response: Response,
+        meaning: Meaning,
         uri: str,
         trail: tuple[str, ...],
         copy: Answer | None,
@@ -225,7 +227,6 @@ class RobotsFetcher:
         self._count(response)
         now = self._clock()
         status = response.status
-        meaning = meaning_of(status)
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
             body, cut = body_of(response, request.meta[DOWNLOAD], limit)

@@ -46,8 +46,7 @@ class Slot:
 
         So it is not idle until the next pass.
         """
-        slot = self._download_slot
-        return slot.most_at_once + 1 - (slot.count - self.waiting)
+        return self._download_slot.free + 1 + self.waiting
 
     def enter(self, request: Request) -> None:
         """A request begins to wait; the scheduler sees that the slot has it."""

@@ -138,7 +138,7 @@ class WaitingRoom:
 
     def must_wait(self, request: Request) -> bool:
         """Return whether a request whose rules are known has to wait for its turn."""
-        if not self._ready and not self._hosts:
+        if not self._places.waiting and not self._hosts:
             return False
         host = self._hosts.get(host_of(request)) if self._hosts else None
         if host is not None and host.asks:
@@ -154,18 +154,19 @@ class WaitingRoom:
     def place(
         self,
         request: Request,
+        host: str,
         *,
         for_rules: bool,
         late: bool = False,
         before: Waiting | None = None,
     ) -> Iterator[Waiting]:
-        """Hold a request for as long as this lasts, or until it is let go.
+        """Hold a request to ``host`` for as long as this lasts, or until it is let go.
 
         A request whose rules expire before its turn waits again, in the order of ``before``: behind
         all others it could miss its turn again and again. A ``late`` request, which had a turn
         and was held up for too long, goes before those that had none.
         """
-        waiting = self._begin(request)
+        waiting = self._begin(request, host)
         if before is not None:
             waiting.order = before.order
         elif late:
@@ -204,11 +205,9 @@ class WaitingRoom:
         finally:
             self._awaiting.pop(waiting, None)
 
-    def arrive(self, request: Request, *, obeys: bool) -> bool:
+    def arrive(self, request: Request) -> bool:
         """Note that a request is about to be sent; return ``False`` if it first has to wait."""
-        if not self._hosts and not self._released:
-            return True
-        return self._released.arrive(request, obeys=obeys)
+        return not self._released.listening or self._released.arrive(request)
 
     def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
@@ -231,7 +230,7 @@ class WaitingRoom:
 
     def ask(self, request: Request, asker: Asker, pace: RequestedPace, least: float) -> float:
         """Have the host of a request keep a pace; return what ``asker`` asked for before."""
-        name = host_of(request)
+        name = asker[0].host
         host = self._hosts.get(name)
         if host is None:
             host = self._released.begin_pace(name, least, self._held | {request})
@@ -267,14 +266,14 @@ class WaitingRoom:
 
     # --- a request begins to wait, is let go, ends
 
-    def _begin(self, request: Request) -> Waiting:
+    def _begin(self, request: Request, host: str) -> Waiting:
         self._released.take_back(request)
         download_slot = self._inside.download_slots.of(request)
         slot = self._slots.setdefault(download_slot.key, Slot(download_slot))
         slot.enter(request)
         self._held.add(request)
         self._places.waiting += 1
-        return Waiting(request, slot, host_of(request), is_nested=is_nested(request, self._inside))
+        return Waiting(request, slot, host, is_nested=is_nested(request, self._inside))
 
     def _end(self, waiting: Waiting) -> None:
         """A request waits no longer, for whatever reason."""

@@ -52,11 +52,11 @@ class ScrapyInternals:
         self.listeners = Listeners(crawler, self._switches)
         self.proxies = Proxies(self._switches)
 
-    def check(self) -> None:
+    def check(self) -> bool:
         """Look up every undocumented name, the first time that this is called for an open spider.
 
-        Switches off what can be done without. Raises :class:`UnknownScrapyError`, at every call, if
-        the crawl has to end.
+        Returns whether that is done. Switches off what can be done without. Raises
+        :class:`UnknownScrapyError`, at every call, if the crawl has to end.
         """
         if not self._is_checked and self._crawler.spider is not None:
             self._is_checked = True
@@ -70,6 +70,7 @@ class ScrapyInternals:
                     self._switches.turn_off(feature, why)
         if self._unknown is not None:
             raise UnknownScrapyError(self._unknown)
+        return self._is_checked
 
 
 def _line(why: str) -> str:

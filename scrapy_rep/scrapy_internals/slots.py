@@ -30,14 +30,14 @@ class DownloadSlot:
         self._slot = slot
 
     @property
-    def most_at_once(self) -> float:
-        """How many requests the slot sends at once."""
-        return max(1, int(self._slot.concurrency)) if self._slot is not None else math.inf
+    def free(self) -> float:
+        """How many more requests the slot sends at once than it has; negative if others queue.
 
-    @property
-    def count(self) -> int:
-        """How many requests the slot has, including those that were entered."""
-        return len(self._slot.active) if self._slot is not None else 0
+        Those that were entered are counted, too.
+        """
+        if self._slot is None:
+            return math.inf
+        return max(1, int(self._slot.concurrency)) - len(self._slot.active)
 
     def enter(self, request: Request) -> None:
         """Count ``request`` as one of the slot, for the scheduler, before it reaches the slot."""

@@ -53,10 +53,19 @@ class UseOfPages:
         self._tdmrep = tdmrep
         self._purposes = settings.purposes if settings.preferences in ("skip", "drop") else ()
         self._tokens = settings.purpose_tokens
+        self._asks_elsewhere = tdmrep is not None or bool(self._tokens)
         self._file_refuses = (
             tdmrep is not None and settings.preferences == "skip" and TDM in settings.purposes
         )
         self._unanswered: WeakSet[Request] = WeakSet()
+
+    def concerns(self, cached: CachedRules) -> bool:
+        """Return whether there may be anything to do for the requests that these rules govern.
+
+        Most robots.txt files say nothing about use, and most crawls ask nothing else.
+        """
+        robots = cached.robots
+        return self._asks_elsewhere or (robots is not None and robots.speaks_of_use)
 
     def is_ready(
         self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
@@ -128,14 +137,9 @@ class UseOfPages:
         cached: CachedRules,
         agent: tuple[str, ...],
     ) -> Noted | None:
-        """Return what a site says about a page before it is fetched; None if it says nothing.
-
-        Most sites say nothing, which takes a tenth of a microsecond to find out.
-        """
+        """Return what a site says about a page before it is fetched; None if it says nothing."""
         robots = cached.robots
         speaks = robots is not None and robots.speaks_of_use
-        if not speaks and self._tdmrep is None and not self._tokens:
-            return None
         tokens = tuple(self._of_tokens(robots, url)) if robots is not None else ()
         file = (
             SILENT if self._tdmrep is None else self._file(request, url, authority, cached, agent)
