@@ -33,6 +33,7 @@ Holding a path against this many takes 3 ms. The files of publishers in the fiel
 _RESERVED: Final = {"1": True, "0": False}
 _ANSWERS: Final = {True: DISALLOWED, False: ALLOWED, None: UNKNOWN}
 _MOST_SHOWN: Final = 200
+_TOO_LONG: Final = "(too long)"
 
 
 class Said(NamedTuple):
@@ -171,8 +172,19 @@ def together(file: Said, header: Said, meta: Said) -> Tdm:
 
 
 def _said(reservations: Sequence[str], policies: Sequence[str], source: str) -> Said:
-    """Lines that a proxy has joined are read apart; if several disagree, a reservation counts."""
-    values = [value.strip() for text in reservations for value in text[:MOST_OCTETS].split(",")]
+    """Lines that a proxy has joined are read apart; if several disagree, a reservation counts.
+
+    What does not fit into the octets that are read may reserve the rights: nothing is allowed then.
+    """
+    values: dict[str, None] = {}
+    left = MOST_OCTETS
+    for text in reservations:
+        values.update(dict.fromkeys(value.strip() for value in text[:left].split(",")))
+        left -= len(text) + 1
+        if left < 0:
+            break
+    if left < 0 and "1" not in values:
+        values = {_TOO_LONG: None}
     statements = tuple(_statement(value, source, value) for value in values if value)
     reserved = _reserved([_RESERVED.get(value) for value in values])
     policy = next((text.strip() for text in policies if is_url(text.strip())), None)
