@@ -67,7 +67,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._dropped: WeakSet[Response] = WeakSet()
         self._use = None
         if settings.preferences != "off":
-            self._use = UseOfResponses(settings, self._stats)
+            self._use = UseOfResponses(settings, self._stats, self._agents)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -88,7 +88,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if self._reads:
             self._said(response)
         if self._use is not None:
-            self._use.see(response, self._agents(response))
+            self._use.see(response)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Mark a request that the page asks not to follow; the gate refuses it."""
