@@ -12,7 +12,7 @@ from scrapy_rep.preferences.vocabulary import (
     COUNTS_FOR,
     DISALLOWED,
     OUTDATED,
-    TDM,
+    TDMREP,
     UNKNOWN,
 )
 
@@ -90,9 +90,7 @@ class Preferences:
         """Return the answer for a category; raise KeyError if there is no such category."""
         if category not in CATEGORIES:
             raise KeyError(category)
-        if category == TDM:
-            return {True: DISALLOWED, False: ALLOWED, None: UNKNOWN}[self.tdm.reserved]
-        return strictest(one.answer for one in self.statements if one.category == category)
+        return strictest(one.answer for one in self.about(category) if self._counts(one))
 
     def about(self, category: str) -> tuple[Statement, ...]:
         """The statements that count for a category."""
@@ -102,10 +100,12 @@ class Preferences:
         """The first statement that disallows a category; None if the answer is another one."""
         if self[category] != DISALLOWED:
             return None
-        against = [one for one in self.about(category) if one.answer == DISALLOWED]
-        if category == TDM:  # not every place counts
-            against = [one for one in against if one.source == self.tdm.source]
-        return next(iter(against), None)
+        counting = filter(self._counts, self.about(category))
+        return next((one for one in counting if one.answer == DISALLOWED), None)
+
+    def _counts(self, statement: Statement) -> bool:
+        """Of the places of TDMRep, only the strongest that says something counts."""
+        return statement.vocabulary != TDMREP or statement.source == self.tdm.source
 
 
 def strictest(answers: Iterable[str]) -> str:
