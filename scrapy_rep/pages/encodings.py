@@ -40,14 +40,15 @@ def encoding_of_wide(body: bytes) -> str | None:
 
 def text_of(body: bytes, content_type: str) -> str:
     """Return the text of a page; octets that its encoding does not have become U+FFFD."""
-    encoding = _encoding(body, content_type)
+    encoding = encoding_of(body, content_type)
     try:
         return body.decode(encoding, "replace").removeprefix("\ufeff")
     except (LookupError, UnicodeError):
         return body.decode(_DEFAULT, "replace")
 
 
-def _encoding(body: bytes, content_type: str) -> str:
+def encoding_of(body: bytes, content_type: str) -> str:
+    """Return the name of Python's codec for a page; ``utf-8`` where nothing usable is said."""
     found = encoding_of_wide(body) or read_bom(body[:4])[0]
     if found is not None:
         return found
