@@ -68,7 +68,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._dropped: WeakSet[Response] = WeakSet()
         self._use = None
         if settings.preferences != "off":
-            self._use = UseOfResponses(settings, self._stats)
+            self._use = UseOfResponses(settings, self._stats, self._agents)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod
@@ -86,11 +86,10 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""
-        agents = self._agents(response)
         if self._reads:
-            self._said(response, agents)
+            self._said(response)
         if self._use is not None:
-            self._use.see(response, agents)
+            self._use.see(response)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request:
         """Mark a request that the page asks not to follow; the gate refuses it."""
@@ -122,13 +121,12 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._dropped.add(response)
         return None
 
-    def _said(self, response: Response, agents: tuple[str, ...] | None = None) -> PageDirectives:
+    def _said(self, response: Response) -> PageDirectives:
         """Return what a page says; it is read and counted when that is first asked for."""
         try:
             said = kept(response)
             if said is None:
-                agents = self._agents(response) if agents is None else agents
-                said = read_and_keep(response, agents, self._profile)
+                said = read_and_keep(response, self._agents(response), self._profile)
                 self._pages.page(said)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of a page", error)

@@ -30,24 +30,25 @@ def is_wide(body: bytes, content_type: str) -> bool:
 def encoding_of_wide(body: bytes) -> str | None:
     """Return the encoding if the first octets show that characters take two or four octets."""
     start = body[:4]
-    if start[:2] not in (b"\xff\xfe", b"\xfe\xff", b"\0\0", b"<\0", b"\0<"):
-        return None
-    encoding, _ = read_bom(start)
-    if encoding is not None:
-        return encoding
-    return {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}.get(start[:2])
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff", b"\0\0"):
+        return read_bom(start)[0]
+    # Two characters without a mark: one octet that is 0 may be a stray one.
+    if start[:2] == b"<\0" and start[3:] == b"\0":
+        return "utf-16-le"
+    return "utf-16-be" if start[:3] == b"\0<\0" else None
 
 
 def text_of(body: bytes, content_type: str) -> str:
     """Return the text of a page; octets that its encoding does not have become U+FFFD."""
-    encoding = _encoding(body, content_type)
+    encoding = encoding_of(body, content_type)
     try:
         return body.decode(encoding, "replace").removeprefix("\ufeff")
     except (LookupError, UnicodeError):
         return body.decode(_DEFAULT, "replace")
 
 
-def _encoding(body: bytes, content_type: str) -> str:
+def encoding_of(body: bytes, content_type: str) -> str:
+    """Return the name of Python's codec for a page; ``utf-8`` where nothing usable is said."""
     found = encoding_of_wide(body) or read_bom(body[:4])[0]
     if found is not None:
         return found

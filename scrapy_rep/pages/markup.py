@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from lxml import etree
 
-from scrapy_rep.pages.encodings import is_wide, text_of
+from scrapy_rep.pages.encodings import encoding_of, is_wide, text_of
 
 MOST_OCTETS: Final = 512 * 1024
 """The part of a page that is read."""
@@ -115,6 +115,11 @@ class Markup:
         """Yield the ``a`` and ``area`` elements of the page that refer to something, in order."""
         for elements in self._whole:
             yield from elements.anchors
+
+    @property
+    def encoding(self) -> str:
+        """The encoding of the page, by the name of Python's codec."""
+        return encoding_of(self._body, self._content_type)
 
     @property
     def base(self) -> str:

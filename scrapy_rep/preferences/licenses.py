@@ -46,14 +46,18 @@ def of_field(lines: Sequence[str], url: str) -> tuple[License, ...]:
     """Return the licences that ``Link`` fields of the response to ``url`` name (RFC 8288).
 
     Only links of the type ``application/rsl+xml`` count, as other licences are linked in the same
-    way. A link with an anchor is about another resource.
+    way. A link with an anchor is about another resource. Only the first 8 KiB of all lines are read.
     """
     found = []
+    left = MOST_OCTETS
     for line in lines:
-        for target, parameters in _links(line[:MOST_OCTETS]):
+        for target, parameters in _links(line[:left]):
             if "anchor" not in parameters:
                 relation, kind = parameters.get("rel", ""), parameters.get("type", "")
                 found += _license(target, relation, kind, url, HEADER)
+        left -= len(line)
+        if left <= 0:
+            break
     return tuple(dict.fromkeys(found))
 
 

@@ -12,7 +12,7 @@ from scrapy_rep.preferences.vocabulary import (
     COUNTS_FOR,
     DISALLOWED,
     OUTDATED,
-    TDM,
+    TDMREP,
     UNKNOWN,
 )
 
@@ -91,9 +91,7 @@ class Preferences:
         """Return the answer for a category; raise KeyError for an unknown category."""
         if category not in CATEGORIES:
             raise KeyError(category)
-        if category == TDM:
-            return {True: DISALLOWED, False: ALLOWED, None: UNKNOWN}[self.tdm.reserved]
-        return strictest(one.answer for one in self.statements if one.category == category)
+        return strictest(one.answer for one in self.about(category) if self._counts(one))
 
     def about(self, category: str) -> tuple[Statement, ...]:
         """Return the statements that count for a category."""
@@ -103,10 +101,12 @@ class Preferences:
         """Return the first statement that disallows a category; None if it is not disallowed."""
         if self[category] != DISALLOWED:
             return None
-        against = [one for one in self.about(category) if one.answer == DISALLOWED]
-        if category == TDM:  # only one source counts
-            against = [one for one in against if one.source == self.tdm.source]
-        return next(iter(against), None)
+        counting = filter(self._counts, self.about(category))
+        return next((one for one in counting if one.answer == DISALLOWED), None)
+
+    def _counts(self, statement: Statement) -> bool:
+        """Of the places of TDMRep, only the strongest that says something counts."""
+        return statement.vocabulary != TDMREP or statement.source == self.tdm.source
 
 
 def strictest(answers: Iterable[str]) -> str:

@@ -33,6 +33,7 @@ To compare a path with this many takes 3 ms. The files of real publishers have a
 _RESERVED: Final = {"1": True, "0": False}
 _ANSWERS: Final = {True: DISALLOWED, False: ALLOWED, None: UNKNOWN}
 _MOST_SHOWN: Final = 200
+_TOO_LONG: Final = "(too long)"
 
 
 class Said(NamedTuple):
@@ -170,8 +171,19 @@ def together(file: Said, header: Said, meta: Said) -> Tdm:
 
 
 def _said(reservations: Sequence[str], policies: Sequence[str], source: str) -> Said:
-    """Read lines, also those that a proxy has joined. Of several values, a reservation counts."""
-    values = [value.strip() for text in reservations for value in text[:MOST_OCTETS].split(",")]
+    """Read lines, also those that a proxy has joined. Of several values, a reservation counts.
+
+    What lies behind the octets that are read may reserve the rights, so nothing is allowed then.
+    """
+    values: dict[str, None] = {}
+    left = MOST_OCTETS
+    for text in reservations:
+        values.update(dict.fromkeys(value.strip() for value in text[:left].split(",")))
+        left -= len(text) + 1
+        if left < 0:
+            break
+    if left < 0 and "1" not in values:
+        values = {_TOO_LONG: None}
     statements = tuple(_statement(value, source, value) for value in values if value)
     reserved = _reserved([_RESERVED.get(value) for value in values])
     policy = next((text.strip() for text in policies if is_url(text.strip())), None)

@@ -16,7 +16,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden
-from scrapy_rep.preferences.statement import ROBOTS_TXT, Statement
+from scrapy_rep.preferences.statement import FILE, ROBOTS_TXT, Statement
 from scrapy_rep.preferences.tdmrep import SILENT, Said
 from scrapy_rep.preferences.vocabulary import DISALLOWED, PRODUCT_TOKEN, TDM
 from scrapy_rep.protocol.policy import Decision
@@ -111,7 +111,7 @@ class UseOfPages:
         everything = noted.before_the_page
         for purpose in self._purposes:
             statement = everything.against(purpose)
-            if statement is not None and (purpose != TDM or self._file_refuses):
+            if statement is not None and (statement.source != FILE or self._file_refuses):
                 self._refuse(_reason(statement, purpose), noted, request, authority, statement)
         if self._file_refuses and noted.file is None:
             self._refuse(_UNKNOWN, noted, request, authority, None)

@@ -17,6 +17,8 @@ from scrapy_rep.usage.noted import noted_for
 from scrapy_rep.usage.of_response import preferences_in_a_crawl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.http import Response
 
     from scrapy_rep.settings import RepSettings
@@ -26,20 +28,28 @@ if TYPE_CHECKING:
 class UseOfResponses:
     """Reads each response once, and decides whether its items are dropped."""
 
-    def __init__(self, settings: RepSettings, stats: RepStats):
+    def __init__(
+        self,
+        settings: RepSettings,
+        stats: RepStats,
+        agent_of: Callable[[Response], tuple[str, ...]],
+    ):
         self._stats = stats
+        self._agent_of = agent_of
         self._profile = settings.profile
         self._mode = settings.preferences
         self._purposes = settings.purposes if settings.preferences == "drop" else ()
+        self._seen: WeakSet[Response] = WeakSet()
         self._barren: WeakSet[Response] = WeakSet()
         self._disallowed: Counter[str] = Counter()
         self._pages = 0
 
-    def see(self, response: Response, agent: tuple[str, ...]) -> None:
+    def see(self, response: Response) -> None:
         """Read a response before its callback does; a fault here is not permission."""
+        self._seen.add(response)
         self._pages += 1
         try:
-            found = preferences_in_a_crawl(response, agent, self._profile)
+            found = preferences_in_a_crawl(response, self._agent_of(response), self._profile)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of usage preferences", error)
             self._barren.add(response)
@@ -50,8 +60,16 @@ class UseOfResponses:
                 self._barren.add(response)
 
     def drops_items(self, response: Response) -> bool:
-        """Return whether an item of a page is dropped, and count it if so."""
-        if not self._purposes or response not in self._barren:
+        """Return whether an item of a page is dropped, and count it if so.
+
+        A page that an earlier middleware keeps from the callback, as one with the status 404, may
+        have items of its errback. It is read here.
+        """
+        if not self._purposes:
+            return False
+        if response not in self._seen:
+            self.see(response)
+        if response not in self._barren:
             return False
         if response.request is not None and response.request.meta.get("dont_obey_robotstxt"):
             return False
