@@ -71,6 +71,8 @@ def test_pages_are_measured() -> None:
     rows = done.stdout.splitlines()[1:]
     assert [len(row.split()[-5:]) for row in rows] == [5, 5, 5]
     assert all(float(figure) > 0 for row in rows for figure in row.split()[-5:-2])
+
+
 def test_the_filter_is_measured() -> None:
     """The command and the loop keep the same work: each has a rate, and the memory is compared."""
     done = python("-m", "tests.benchmarks.filter", "--urls", "900", "--authorities", "9",
