@@ -181,6 +181,18 @@ class RepDownloaderMiddleware:
         """
         return await self._gate.look_up(url, None if agent is None else product_tokens(agent))
 
+    @property
+    def refuses_for_use(self) -> bool:
+        """Whether requests may be refused for what their pages would be used for."""
+        return self._gate.refuses_for_use
+
+    def refused_for_use(self, url: str, one: LookUp) -> str:
+        """Return why the purposes of the crawl keep it from ``url``, or "".
+
+        ``one`` is what was looked up for another URL of that site.
+        """
+        return self._gate.refused_for_use(url, one)
+
     def agents(self, request: Request | None) -> tuple[str, ...]:
         """Return the product tokens that ``request`` goes by, in order of preference.
 

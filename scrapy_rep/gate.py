@@ -6,11 +6,11 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
@@ -20,14 +20,12 @@ from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import NOFOLLOW, reason_of
 from scrapy_rep.page_url import page_of
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import Verdict
 from scrapy_rep.scheduling.shutdown import TOO_LATE
 
 if TYPE_CHECKING:
-    from scrapy import Request
-
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.identity import Identity
     from scrapy_rep.scheduling.politeness import Politeness
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduling.shutdown import Shutdown
     from scrapy_rep.stats import RepStats
     from scrapy_rep.usage.admission import UseOfPages
-
-_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
-"""What an absolute URL begins with (RFC 3986 section 3.1)."""
 
 
 class Asked(NamedTuple):
@@ -263,7 +258,7 @@ class Gate:
         authority = authority_of(url)
         agent = agent or self._identity.default
         if authority is None:
-            if not _SCHEME.match(url):
+            if not has_scheme(url):
                 raise ValueError("not an absolute URL: it has no scheme")
             verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
             return LookUp(verdict, agent, None, None)
@@ -275,7 +270,27 @@ class Gate:
         if verdict.allowed:
             refusal = self._politeness.refusal(self._cache.pace(authority, cached, agent))
             verdict = verdict if refusal is None else refusal.verdict
+        if verdict.allowed and self._use is not None and self._use.refuses:
+            request = Request(url)
+            await self._use.wait(request, authority, cached, agent)
+            refused = self._use.refusal(request, url, authority, cached, agent)
+            verdict = verdict if refused is None else refused.verdict
         return LookUp(verdict, agent, authority, cached)
+
+    @property
+    def refuses_for_use(self) -> bool:
+        """Whether requests may be refused for what their pages would be used for."""
+        return self._use is not None and self._use.refuses
+
+    def refused_for_use(self, url: str, one: LookUp) -> str:
+        """Return why the purposes of the crawl keep it from a URL of a site, or "".
+
+        ``one`` is what was looked up for another URL of that site.
+        """
+        if self._use is None or one.authority is None or one.known is None:
+            return ""
+        refused = self._use.refusal(Request(url), url, one.authority, one.known, one.agent)
+        return "" if refused is None else refused.verdict.reason
 
     def refuse(
         self,

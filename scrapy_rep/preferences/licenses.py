@@ -46,7 +46,7 @@ def of_field(lines: Sequence[str], url: str) -> tuple[License, ...]:
     """Return the licences that ``Link`` fields of the response to ``url`` name (RFC 8288).
 
     Only links of the type ``application/rsl+xml`` count, as other licences are linked in the same
-    way. A link with an anchor is about another resource. Only the first 8 KiB of all lines are read.
+    way. A link with an anchor is about another resource. The first 8 KiB of all lines are read.
     """
     found = []
     left = MOST_OCTETS

@@ -67,6 +67,11 @@ class UseOfPages:
         robots = cached.robots
         return self._asks_elsewhere or (robots is not None and robots.speaks_of_use)
 
+    @property
+    def refuses(self) -> bool:
+        """Whether requests may be refused for what their pages would be used for."""
+        return bool(self._purposes)
+
     def is_ready(
         self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
     ) -> bool:
@@ -103,18 +108,35 @@ class UseOfPages:
         agent: tuple[str, ...],
     ) -> None:
         """Raise ``RobotsForbidden`` if a purpose of the crawl is disallowed for a page."""
+        refused = self.refusal(request, url, authority, cached, agent)
+        if refused is not None:
+            self._stats.inc(names.PREFERENCES_SKIPPED)
+            self._stats.forbidden(request.method, url, refused.verdict)
+            raise refused
+
+    def refusal(
+        self,
+        request: Request,
+        url: str,
+        authority: Authority,
+        cached: CachedRules,
+        agent: tuple[str, ...],
+    ) -> RobotsForbidden | None:
+        """Return what :meth:`admit` would raise, and count nothing."""
         if not self._purposes:
-            return
+            return None
         noted = self._said(request, url, authority, cached, agent)
         if noted is None:
-            return
+            return None
         everything = noted.before_the_page
         for purpose in self._purposes:
             statement = everything.against(purpose)
             if statement is not None and (statement.source != FILE or self._file_refuses):
-                self._refuse(_reason(statement, purpose), noted, request, authority, statement)
+                verdict = Verdict(False, line=statement.line, reason=_reason(statement, purpose))
+                return RobotsForbidden(verdict, authority, None, statement)
         if self._file_refuses and noted.file is None:
-            self._refuse(_UNKNOWN, noted, request, authority, None)
+            return RobotsForbidden(Verdict(allowed=False, reason=_UNKNOWN), authority, None, None)
+        return None
 
     def note(
         self,
@@ -147,20 +169,6 @@ class UseOfPages:
         if not speaks and not tokens and file == SILENT:
             return None
         return Noted(url, agent, robots if speaks else None, tokens, file)
-
-    def _refuse(
-        self,
-        reason: str,
-        noted: Noted,
-        request: Request,
-        authority: Authority,
-        statement: Statement | None,
-    ) -> None:
-        line = None if statement is None else statement.line
-        verdict = Verdict(allowed=False, line=line, reason=reason)
-        self._stats.inc(names.PREFERENCES_SKIPPED)
-        self._stats.forbidden(request.method, noted.url, verdict)
-        raise RobotsForbidden(verdict, authority, None, statement)
 
     def _of_tokens(self, robots: RobotsTxt, url: str) -> Iterator[Statement]:
         """Yield what the groups of other product tokens say about the purposes they stand for."""
