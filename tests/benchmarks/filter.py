@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -121,7 +122,10 @@ def main(arguments: list[str] | None = None) -> None:
             )
         print(f"ratio {rates['scrapy robots filter'] / rates['loop with Protego']:.1f}")
         thrice = folder / "thrice.txt"
-        thrice.write_bytes(urls.read_bytes() * 3)
+        with thrice.open("wb") as file:
+            for _ in range(3):  # not at once: a process begins with the peak of its parent
+                with urls.open("rb") as once:
+                    shutil.copyfileobj(once, file)
         growth = run([*ours, str(thrice)], out).memory - min(best["scrapy robots filter"]).memory
         print(f"three times as many URLs: {growth / 1e6:+.0f} MB")
 
