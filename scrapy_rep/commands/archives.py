@@ -16,6 +16,8 @@ from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Meaning, meaning_of
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, truncate
 
+UNRESOLVED = 0
+"""The status of a revisit record whose response the archive lacks: what it said is not known."""
 _MOST_HOPS = 5
 _TIME = re.compile(r"@(\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?)$")
 
@@ -28,6 +30,8 @@ class Archived(NamedTuple):
     status: int
     location: str
     body: bytes
+    digest: str
+    """Of the payload, as the archive says, or ""."""
 
 
 class Locator(NamedTuple):
@@ -71,7 +75,8 @@ def responses(file: str) -> Iterator[Archived]:
 
 
 def _response(record: Any) -> Archived | None:
-    if record.rec_type != "response" or record.http_headers is None:
+    is_revisit = record.rec_type == "revisit"
+    if not is_revisit and (record.rec_type != "response" or record.http_headers is None):
         return None
     url = record.rec_headers.get_header("WARC-Target-URI") or ""
     try:
@@ -82,6 +87,10 @@ def _response(record: Any) -> Archived | None:
         return None
     if url.strip("<>").lower() != authority.robots_uri.lower() and "?" in url:
         return None
+    digest = record.rec_headers.get_header("WARC-Payload-Digest") or ""
+    if is_revisit:
+        date = record.rec_headers.get_header("WARC-Date") or ""
+        return Archived(authority, date, UNRESOLVED, "", b"", digest)
     code = record.http_headers.get_statuscode()
     body = record.content_stream().read(DEFAULT_MAX_SIZE + 1)
     if record.rec_headers.get_header("WARC-Truncated"):
@@ -92,7 +101,16 @@ def _response(record: Any) -> Archived | None:
         int(code) if code and code.isdigit() else 0,
         urljoin(url, record.http_headers.get_header("Location") or ""),
         body,
+        digest,
     )
+
+
+def _repeats(found: Archived, before: Archived | _Place | None) -> bool:
+    """Return True for a revisit of the response before it (ISO 28500 section 6.7).
+
+    That of a status 304 may have no digest: it repeats the newest response.
+    """
+    return found.status == UNRESOLVED and before is not None and found.digest in ("", before.digest)
 
 
 def body_at(place: Locator) -> bytes:
@@ -101,8 +119,11 @@ def body_at(place: Locator) -> bytes:
     for found in responses(place.file):
         # A date without a time includes its whole day.
         in_time = not place.until or found.date[: len(place.until)] <= place.until
-        if found.authority == place.authority and in_time:
-            newest = found if newest is None or found.date >= newest.date else newest
+        if found.authority != place.authority or not in_time:
+            continue
+        if newest is None or found.date >= newest.date:
+            again = newest if _repeats(found, newest) else None
+            newest = again._replace(date=found.date) if again is not None else found
     if newest is None:
         raise EndingError(Status.UNKNOWN, f"{place.file} has no robots.txt of {place.authority}")
     meaning = meaning_of(newest.status)
@@ -110,6 +131,9 @@ def body_at(place: Locator) -> bytes:
         return newest.body
     if meaning is Meaning.UNAVAILABLE:
         return b""
+    if newest.status == UNRESOLVED:
+        said = f"the newest record of {place.authority} in {place.file} repeats one that it lacks"
+        raise EndingError(Status.UNKNOWN, said)
     said = f"{place.authority} answered with status {newest.status}"
     raise EndingError(Status.UNKNOWN, f"{said} in {place.file}")
 
@@ -120,6 +144,7 @@ class _Place(NamedTuple):
     location: str
     start: int
     length: int
+    digest: str
 
 
 class Archive:
@@ -130,14 +155,18 @@ class Archive:
         self._places: dict[Authority, _Place] = {}
         for found in responses(file):
             before = self._places.get(found.authority)
-            if before is None or found.date >= before.date:
+            if before is not None and found.date < before.date:
+                continue
+            if before is not None and _repeats(found, before):
+                self._places[found.authority] = before._replace(date=found.date)
+            else:
                 self._keep(found)
 
     def _keep(self, found: Archived) -> None:
         packed = zlib.compress(found.body, 1)
         start = self._bodies.seek(0, 2)
         self._bodies.write(packed)
-        place = _Place(found.date, found.status, found.location, start, len(packed))
+        place = _Place(found.date, found.status, found.location, start, len(packed), found.digest)
         self._places[found.authority] = place
 
     def find(self, authority: Authority) -> tuple[int, bytes] | None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from scrapy.spiderloader import get_spider_loader
+
 from scrapy_rep.commands.endings import usage
 from scrapy_rep.protocol.product_token import product_token
 from scrapy_rep.settings import RepSettings, product_tokens
@@ -34,8 +36,6 @@ def settings_with_spider(
     name = getattr(options, "spider", None)
     if name is None:
         return settings, None
-    from scrapy.spiderloader import get_spider_loader
-
     try:
         spider: type[Spider] = get_spider_loader(settings).load(name)
     except KeyError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.commands.archives import Archive
+from scrapy_rep.commands.archives import UNRESOLVED, Archive
 from scrapy_rep.commands.endings import usage, why
 from scrapy_rep.commands.terminal import escaped
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
@@ -177,6 +177,8 @@ class FromArchive:
             return by_rules(self._parse(body), self._agent, len(body))
         if meaning is Meaning.UNAVAILABLE:
             return Ruling(all_allowed)
+        if status == UNRESOLVED:
+            return Ruling(none_allowed, "the archive lacks the response that its record repeats")
         return Ruling(none_allowed, f"unreachable: status {status}")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import warnings
+from base64 import b32encode
+from hashlib import sha1
 from io import BytesIO
 from pathlib import Path
 
@@ -11,8 +13,16 @@ from warcio.recordloader import ArcWarcRecord
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+
+def digest(body: bytes) -> str:
+    """The digest of a payload, as warcio writes it."""
+    return "sha1:" + b32encode(sha1(body, usedforsecurity=False).digest()).decode()
+
+
 Response = tuple[str, str, int, bytes]
-"""URL, date, status, and the body; of a redirect, the body is where it leads."""
+"""URL, date, status, and the body; of a redirect, the body is where it leads.
+
+Of status 304 it is a revisit record, and the body what it repeats."""
 
 
 def write_archive(path: Path, *responses: Response, cut: bool = False) -> Path:
@@ -28,6 +38,10 @@ def write_archive(path: Path, *responses: Response, cut: bool = False) -> Path:
 
 def _record(writer: WARCWriter, response: Response, *, cut: bool) -> ArcWarcRecord:
     url, date, status, body = response
+    if status == 304:
+        return writer.create_revisit_record(
+            url, digest(body), url, "2026-01-01T00:00:00Z", warc_headers_dict={"WARC-Date": date}
+        )
     headers = [("Content-Type", "text/plain")]
     if 300 <= status < 400:
         headers.append(("Location", body.decode()))

@@ -135,6 +135,30 @@ def test_archive_gives_the_rules(tmp_path: Path) -> None:
     assert reasons["https://d.org/new"] == "Disallow: /new (line 2, group *)"
 
 
+def test_revisit_is_the_response_that_it_repeats(tmp_path: Path) -> None:
+    """ISO 28500 section 6.7. What the archive lacks is not known, and never permission."""
+    date = "2026-01-0{}T00:00:00Z".format
+    body = b"User-agent: *\nDisallow: /private\n"
+    file = write_archive(
+        tmp_path / "a.warc.gz",
+        ("https://a.org/robots.txt", date(1), 200, body),
+        ("https://a.org/robots.txt", date(2), 304, body),
+        ("https://b.org/robots.txt", date(1), 304, body),
+        ("https://c.org/robots.txt", date(1), 200, b""),
+        ("https://c.org/robots.txt", date(2), 304, body),
+    )
+    rejected = tmp_path / "rejected"
+    given = "".join(f"https://{site}.org/{path}\n" for site in "abc" for path in ("x", "private"))
+    words = ("filter", "--warc", file, "--missing", "allow", "--rejected", rejected)
+    assert robots(*words, given=given).out == "https://a.org/x\n"
+    assert rejected.read_text().count("the archive lacks the response") == 4
+    (tmp_path / "new").write_bytes(body)
+    places = [f"warc:{file}#https://{site}.org/" for site in "abc"]
+    ended = [robots("diff", place, tmp_path / "new") for place in places]
+    assert [one.status for one in ended] == [0, 3, 3]
+    assert "repeats one that it lacks" in ended[1].err
+
+
 def test_cut_body_of_an_archive_loses_its_partial_line(tmp_path: Path) -> None:
     """RFC 9309 section 2.5: a cut rule is another rule."""
     body = b"User-agent: *\nDisallow: /a\nDisallow: /private"
