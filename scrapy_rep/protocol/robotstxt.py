@@ -118,7 +118,8 @@ class RobotsTxt:
     def forbidden(self, urls: Sequence[str], agent: str | tuple[str, ...]) -> list[str]:
         """Return those of many URLs that a crawler may not fetch, in order.
 
-        The same as asking :meth:`allowed` about each, in two thirds of the time.
+        The same as asking :meth:`allowed` about each, in 0.94 of the time; in half of it if nothing
+        is disallowed.
         """
         # A matcher may replace itself, but after so many questions it has done so.
         return [
