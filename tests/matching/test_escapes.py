@@ -246,3 +246,21 @@ def test_dots_and_escapes_at_once() -> None:
     assert answers("Disallow: /%", "/a/../%41") == {False}
     assert answers("Disallow: /é", "/a/../%C3%A9#x") == {False}
     assert answers("Disallow: /é", "/a/../é") == {False}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_allowed"),
+    [
+        ("/*2Fb", "/a%2fb", False),
+        ("/*2fb", "/a%2fb", True),
+        ("/*%2fb", "/a%2Fb", False),
+        ("/*%", "/a%7Cb", False),
+        ("/*%", "/a|b", True),
+        ("/*%7C", "/a|b", False),
+    ],
+)
+def test_a_rule_that_begins_or_ends_within_an_escape_has_two_known_limits(
+    pattern: str, path: str, is_allowed: bool
+) -> None:
+    """RFC 9309 section 2.2.2: lower-case hex, and an octet that need not be written as escape."""
+    assert answers(f"Disallow: {pattern}", path) == {is_allowed}

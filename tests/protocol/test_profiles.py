@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES, Profile, named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
@@ -557,3 +558,9 @@ def test_only_space_and_tab_part_the_paths_of_a_line(white: str) -> None:
     body = f"User-agent: *\nDisallow: /a{white}/b\n".encode("latin-1")
     assert allowed(body, "/b", "x", "kollar")
     assert not allowed(b"User-agent: *\nDisallow: /a \t/b\n", "/b", "x", "kollar")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_normal_form_of_a_profile_is_made_once(profile: str) -> None:
+    """All files share it: making it for each file would take a tenth of the first verdict."""
+    assert form_of(PROFILES[profile]) is form_of(PROFILES[profile])
