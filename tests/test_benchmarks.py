@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.benchmarks.crossings import Way, measure
 from tests.crawl.harness import ROOT
 
 BROKEN = """
@@ -53,6 +54,19 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
     done = python("-c", BROKEN.format(body))
     assert done.returncode != 0
     assert "at most" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "following"),
+    [
+        ("the gate alone", Way(360, 185, 55), Way(24, 18, 14)),
+        ("by default", Way(420, 215, 66), Way(66, 42, 26)),
+    ],
+)
+def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Way) -> None:
+    """Calls, crossings from module to module, and modules: what was reached, with a little air."""
+    for way, most in zip(measure(kind), (first, following), strict=True):
+        assert all(is_ <= bound for is_, bound in zip(way, most, strict=True)), (way, most)
 
 
 def test_the_gate_is_measured() -> None:

@@ -1,8 +1,8 @@
-"""Which encoding the octets of a page are in, as far as that matters to its markup.
+"""The encoding of a page, as far as it matters for reading the markup.
 
-HTML section "Determining the character encoding". A byte order mark counts before the header, and
-the header before what the page declares. Only encodings that browsers know count: Python has
-others, such as punycode, which take quadratic time or are no text at all.
+HTML section "Determining the character encoding". A byte order mark takes precedence over the
+header, and the header over what the page declares. Only encodings that browsers know count: Python
+has others, such as punycode, which take quadratic time or do not encode text.
 """
 
 from __future__ import annotations
@@ -28,26 +28,27 @@ def is_wide(body: bytes, content_type: str) -> bool:
 
 
 def encoding_of_wide(body: bytes) -> str | None:
-    """Return the encoding if the first octets show one of two or four octets a character."""
+    """Return the encoding if the first octets show that characters take two or four octets."""
     start = body[:4]
-    if start[:2] not in (b"\xff\xfe", b"\xfe\xff", b"\0\0", b"<\0", b"\0<"):
-        return None
-    encoding, _ = read_bom(start)
-    if encoding is not None:
-        return encoding
-    return {b"<\0": "utf-16-le", b"\0<": "utf-16-be"}.get(start[:2])
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff", b"\0\0"):
+        return read_bom(start)[0]
+    # Two characters without a mark: one octet that is 0 may be a stray one.
+    if start[:2] == b"<\0" and start[3:] == b"\0":
+        return "utf-16-le"
+    return "utf-16-be" if start[:3] == b"\0<\0" else None
 
 
 def text_of(body: bytes, content_type: str) -> str:
     """Return the text of a page; octets that its encoding does not have become U+FFFD."""
-    encoding = _encoding(body, content_type)
+    encoding = encoding_of(body, content_type)
     try:
         return body.decode(encoding, "replace").removeprefix("\ufeff")
     except (LookupError, UnicodeError):
         return body.decode(_DEFAULT, "replace")
 
 
-def _encoding(body: bytes, content_type: str) -> str:
+def encoding_of(body: bytes, content_type: str) -> str:
+    """Return the name of Python's codec for a page; ``utf-8`` where nothing usable is said."""
     found = encoding_of_wide(body) or read_bom(body[:4])[0]
     if found is not None:
         return found
@@ -55,5 +56,5 @@ def _encoding(body: bytes, content_type: str) -> str:
     if found is None:
         found = html_body_declared_encoding(body)
         if found is not None and found.startswith(_WIDE):
-            return _DEFAULT  # the declaration could be read, so it is not true
+            return _DEFAULT  # the declaration was read as ASCII, so it is wrong
     return found if found is not None and _OF_BROWSERS.fullmatch(found) else _DEFAULT

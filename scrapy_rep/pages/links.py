@@ -2,6 +2,9 @@
 
 A URL counts as ``nofollow`` if every link of the page to it does. URLs are compared as Scrapy's
 duplicate filter compares them: without the fragment, and in canonical form.
+
+On a page that is not in UTF-8, a query that is not ASCII has two forms: link extractors and
+``response.follow`` write it in the encoding of the page, and ``Request`` writes it in UTF-8.
 """
 
 from __future__ import annotations
@@ -16,14 +19,16 @@ from w3lib.url import canonicalize_url
 from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.statements import NOFOLLOW
 
+_UTF_8: Final = "utf-8"
+
 MOST_LINKS: Final = 2_000
-"""The different references, with ``nofollow`` and without, that are read: each takes 25 us."""
+"""Different references that are read, of each kind: each takes 25 us."""
 
 
 def urls_not_to_follow(markup: Markup, url: str) -> frozenset[str]:
-    """Return the URLs, in canonical form, to which all links of the page at ``url`` say nofollow.
+    """Return the URLs, in canonical form, whose links on the page at ``url`` all say nofollow.
 
-    ``mailto:`` and what is not a URL are among them as they are.
+    ``mailto:`` links and references that are not URLs are included as written.
     """
     if not markup.holds(NOFOLLOW):
         return frozenset()
@@ -34,23 +39,31 @@ def urls_not_to_follow(markup: Markup, url: str) -> frozenset[str]:
     if not closed:
         return frozenset()
     base = _joined(url, markup.base) or url
-    return frozenset(_canonical(base, closed)) - frozenset(_canonical(base, opened))
+    refused = _canonical(base, closed, markup.encoding)
+    return frozenset(refused) - frozenset(_canonical(base, opened, markup.encoding))
 
 
-def canonical(url: str) -> str | None:
-    """Return the form in which URLs are compared; ``None`` for what is not a URL."""
+def canonical(url: str, encoding: str = _UTF_8) -> str | None:
+    """Return the form in which URLs are compared; ``None`` for what is not a URL.
+
+    ``encoding`` is that of a query that is not ASCII.
+    """
     try:
-        return str(canonicalize_url(url))
+        return str(canonicalize_url(url, encoding=encoding))
     except ValueError:
         return None
 
 
-def _canonical(base: str, references: Iterable[str]) -> Iterator[str]:
+def _canonical(base: str, references: Iterable[str], encoding: str) -> Iterator[str]:
     for reference in islice(references, MOST_LINKS):
         joined = _joined(base, reference)
-        found = None if joined is None else canonical(joined)
-        if found is not None:
-            yield found
+        if joined is None:
+            continue
+        has_two_forms = encoding != _UTF_8 and not joined.partition("?")[2].isascii()
+        for each in (_UTF_8, encoding) if has_two_forms else (_UTF_8,):
+            found = canonical(joined, each)
+            if found is not None:
+                yield found
 
 
 def _joined(base: str, reference: str) -> str | None:

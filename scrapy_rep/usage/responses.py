@@ -1,4 +1,4 @@
-"""What the pages of a crawl say about their use: counted, told at the end, and obeyed if asked.
+"""Counts what pages say about their use, logs it at the end and, if asked, obeys it.
 
 Under ``REP_PREFERENCES = "drop"`` the items of a page are dropped if anything that is said about it
 disallows one of ``REP_PURPOSES``.
@@ -17,6 +17,8 @@ from scrapy_rep.usage.noted import noted_for
 from scrapy_rep.usage.of_response import preferences_in_a_crawl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.http import Response
 
     from scrapy_rep.settings import RepSettings
@@ -24,23 +26,31 @@ if TYPE_CHECKING:
 
 
 class UseOfResponses:
-    """Reads each response once; says which responses may give items."""
+    """Reads each response once, and decides whether its items are dropped."""
 
-    def __init__(self, settings: RepSettings, stats: RepStats):
+    def __init__(
+        self,
+        settings: RepSettings,
+        stats: RepStats,
+        agent_of: Callable[[Response], tuple[str, ...]],
+    ):
         self._stats = stats
+        self._agent_of = agent_of
         self._profile = settings.profile
         self._mode = settings.preferences
         self._purposes = settings.purposes if settings.preferences == "drop" else ()
+        self._seen: WeakSet[Response] = WeakSet()
         self._barren: WeakSet[Response] = WeakSet()
         self._disallowed: Counter[str] = Counter()
         self._pages = 0
 
-    def see(self, response: Response, agent: tuple[str, ...]) -> None:
+    def see(self, response: Response) -> None:
         """Read a response before its callback does; a fault here is not permission."""
+        self._seen.add(response)
         self._pages += 1
         try:
-            found = preferences_in_a_crawl(response, agent, self._profile)
-        except Exception as error:  # noqa: BLE001  # whatever it is
+            found = preferences_in_a_crawl(response, self._agent_of(response), self._profile)
+        except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of usage preferences", error)
             self._barren.add(response)
             return
@@ -50,8 +60,16 @@ class UseOfResponses:
                 self._barren.add(response)
 
     def drops_items(self, response: Response) -> bool:
-        """Return whether an item of a page is dropped, and count it if so."""
-        if not self._purposes or response not in self._barren:
+        """Return whether an item of a page is dropped, and count it if so.
+
+        A page that an earlier middleware keeps from the callback, as one with the status 404, may
+        have items of its errback. It is read here.
+        """
+        if not self._purposes:
+            return False
+        if response not in self._seen:
+            self.see(response)
+        if response not in self._barren:
             return False
         if response.request is not None and response.request.meta.get("dont_obey_robotstxt"):
             return False
@@ -59,7 +77,7 @@ class UseOfResponses:
         return True
 
     def close(self) -> None:
-        """Say in one line how many pages disallow what, and which setting obeys it."""
+        """Log how many pages disallow which use, and which setting obeys it."""
         if self._disallowed:
             counts = {one: self._disallowed[one] for one in CATEGORIES if self._disallowed[one]}
             self._stats.disallowed_uses(self._pages, counts, obeys=self._mode in ("skip", "drop"))
@@ -74,7 +92,7 @@ class UseOfResponses:
             self._stats.inc(names.PREFERENCES_LICENSE)
 
     def _forbids(self, response: Response, found: Preferences) -> bool:
-        """A tdmrep.json that could not be had may reserve what the page does not speak of."""
+        """Return whether a purpose is disallowed, or may be by a tdmrep.json that is unknown."""
         if any(found[purpose] == DISALLOWED for purpose in self._purposes):
             return True
         noted = noted_for(response.request)

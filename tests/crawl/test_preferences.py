@@ -27,6 +27,7 @@ from tests.site import Site
 
 BY_PATH = "User-agent: *\nContent-Usage: / train-ai=y\nContent-Usage: /art/ train-ai=n\nAllow: /\n"
 RESERVED = '[{"location": "/free/", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]'
+FREE = '[{"location": "/", "tdm-reservation": 0}]'
 TDMREP = "/.well-known/tdmrep.json"
 
 
@@ -91,7 +92,7 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
     assert result.stats["robotstxt/preferences/train-ai/disallowed"] == 2
     assert result.stats["robotstxt/preferences/search/allowed"] == 2
     [line] = result.lines("disallow a use", "INFO")
-    assert line.startswith("Of 2 pages, so many disallow a use: 2 train-ai.")
+    assert line.startswith("Of 2 pages, some disallow a use: 2 train-ai.")
 
 
 @pytest.mark.parametrize("spider", SPIDERS)
@@ -263,6 +264,45 @@ async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) 
     told = await visit(plans, **{**settings, "REP_PREFERENCES": "report"})
     assert told.downloaded == plans
     assert said(told, plans[0]) == "train-ai=n"
+
+
+@pytest.mark.parametrize("mode", ["skip", "drop"])
+@ensureDeferred
+async def test_a_token_counts_for_text_and_data_mining_too(site: Site, mode: str) -> None:
+    """Whether there is a tdmrep.json or not, and whatever that says."""
+    shop = site.authority("User-agent: miner\nDisallow: /art\n", {TDMREP: Reply(200, FREE)})
+    plans = [shop.url("/art"), shop.url("/text")]
+    for fetches in (False, True):
+        result = await visit(
+            plans,
+            REP_PREFERENCES=mode,
+            REP_PURPOSES=["tdm"],
+            REP_PURPOSE_TOKENS={"tdm": ["miner"]},
+            REP_TDMREP=fetches,
+        )
+        assert result.forbidden == plans[:1]
+        assert "the group of miner disallows tdm" in result.ending(plans[0]).problem.text
+
+
+class ErrbackSpider(UseSpider):
+    """Makes an item of a page that no callback gets."""
+
+    def failed(self, failure: Any) -> Any:
+        """The page is that of the failure."""
+        super().failed(failure)
+        yield {"url": failure.value.response.url}
+
+
+@ensureDeferred
+async def test_items_of_an_errback_are_dropped_too(site: Site) -> None:
+    """A page with the status 404 has a header like any other."""
+    said_so = (("Content-Type", "text/html"), ("Content-Usage", "train-ai=n"))
+    pages = {"/said": Reply(404, "gone", said_so), "/silent": Reply(404, "gone")}
+    shop = site.authority(None, pages)
+    plans = [shop.url(path) for path in pages]
+    result = await visit(plans, ErrbackSpider, REP_PREFERENCES="drop", REP_PURPOSES=["train-ai"])
+    assert items(result) == 1
+    assert result.stats["robotstxt/preferences/dropped"] == 1
 
 
 @ensureDeferred

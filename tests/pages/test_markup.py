@@ -156,6 +156,12 @@ ENCODINGS = {
     ),
     "UTF-16 without any word of it": Case(CHOICE, SAID, html_head(M).encode("utf-16-be")),
     "UTF-32 with a mark": Case(CHOICE, SAID, html_head(M).encode("utf-32")),
+    "an octet 0 before the first tag is not UTF-16": Case(
+        HTML, SAID, "\0" + html_head(M), profile="google"
+    ),
+    "an octet 0 in the first tag is not UTF-16": Case(
+        HTML, SAID, "<\0!>" + html_head(M), profile="google"
+    ),
     "UTF-16 declared in ASCII is not true": Case(
         HTML, SAID, html_head(f'<meta charset="utf-16">{M}')
     ),

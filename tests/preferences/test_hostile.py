@@ -65,6 +65,8 @@ FIELDS: dict[str, Callable[[], Any]] = {
     "link quotes": lambda: licenses.of_field(['<a>;a="' + "\\a" * 32_000] * 8, URL),
     "link blanks": lambda: licenses.of_field(["<a>" + " " * 65_000 + "x"] * 8, URL),
     "reservations": lambda: of_fields(["1," * 32_000] * 8, ["https://" + "a" * 65_000]),
+    "lines of links": lambda: licenses.of_field(["<a>;rel=license," * 1_000] * 1_000, URL),
+    "lines of reservations": lambda: of_fields(["1," * 8_000] * 1_000, []),
     "metas": lambda: of_metas([("tdm-reservation", "1" * 65_000)] * 2_000),
     "terms": lambda: of_terms([("noai" * 16_000, "meta")] * 100 + [("noai", "meta")] * 10_000),
 }
@@ -103,6 +105,13 @@ def assert_quick(work: Callable[[], Any], most: float) -> None:
 def test_no_field_costs_much(name: str) -> None:
     """64 KB of each kind."""
     assert_quick(FIELDS[name], MOST)
+
+
+def test_a_reservation_that_is_too_long_to_read_allows_nothing() -> None:
+    """A reservation in what is read counts; otherwise nobody knows what the rest says."""
+    assert of_fields(["0"] * 10_000, []).reserved is None
+    assert of_fields(["0"] * 10_000 + ["1"], []).reserved is None
+    assert of_fields(["1"] + ["0"] * 10_000, []).reserved is True
 
 
 @timed

@@ -1,0 +1,63 @@
+"""Links with `rel="nofollow"`, against the requests that Scrapy makes of them."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse
+from scrapy.linkextractors import LinkExtractor
+
+from scrapy_rep.page_responses import page_source
+from scrapy_rep.pages.links import canonical, urls_not_to_follow
+
+REFERENCES = [
+    "/x",
+    " /a b ",
+    "/x\ny\tz",
+    "/é?q=é",
+    "/é?q=é#é",
+    "?q=1&amp;é=2",
+    "../../x/./y/../z",
+    "/%7ex?%e9=%2F",
+    "\\x\\y",
+    "//other.example/x?é",
+    "/x|y[1]{2}",
+    "/x?a=+&b=%20&a=1",
+    "HTTPS://E.ORG:443/x",
+    "https://bücher.example/x",
+    "",
+    "#a",
+]
+
+
+def page(html: str, encoding: str) -> HtmlResponse:
+    """A page in an encoding that its header names."""
+    headers = {"Content-Type": f"text/html; charset={encoding}"}
+    return HtmlResponse("https://e.org/dir/page", headers=headers, body=html.encode(encoding))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "windows-1252"])
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_whatever_way_a_request_is_made_its_link_is_found(reference: str, encoding: str) -> None:
+    """HTML, "encoding-parse a URL": a query is in the encoding of the page, if Scrapy does so."""
+    found = page(f'<html><body><a rel="nofollow" href="{reference}">x</a>', encoding)
+    markup = page_source(found).markup
+    assert markup is not None
+    closed = urls_not_to_follow(markup, found.url)
+    [anchor] = found.css("a")
+    requests = [
+        found.follow(anchor),
+        Request(found.urljoin(anchor.attrib["href"])),
+        *(Request(link.url) for link in LinkExtractor().extract_links(found)),
+    ]
+    for request in requests:
+        assert canonical(request.url) in closed, request.url
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1"])
+def test_another_link_opens_a_url_in_each_of_its_forms(encoding: str) -> None:
+    """A URL counts as closed only if every link to it does."""
+    html = '<html><body><a rel="nofollow" href="/?é">1</a><a href="/?é#b">2</a>'
+    markup = page_source(page(html, encoding)).markup
+    assert markup is not None
+    assert urls_not_to_follow(markup, "https://e.org/") == frozenset()
