@@ -23,7 +23,7 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.robotparser import RobotsParsed
-from scrapy_rep.scheduling import fetches
+from scrapy_rep.scheduling import fetches, nested
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
@@ -121,10 +121,14 @@ class RepDownloaderMiddleware:
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
         self._starts.begin(request)
-        return await self._answer(request, self._check)
+        again = await self._answer(request, self._check)
+        if again is None:
+            nested.enter(request)
+        return again
 
     def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
         """Let ``request`` be sent, at the last step; hold it up if it has lost its turn."""
+        nested.leave()
         try:
             held = self._gate.arrive(request)
         except Exception as error:

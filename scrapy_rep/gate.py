@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
+from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
@@ -208,7 +209,10 @@ class Gate:
         If that was cut short because the crawl closes, return what makes the exception to raise.
         """
         if isinstance(found, Miss):
-            found = await self._cache.fetch(authority, request, found)
+            try:
+                found = await self._cache.fetch(authority, request, found)
+            except DeadlineError as error:
+                raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url=url) from None
             if found.interrupted:
                 return partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
         use = self._use
@@ -248,7 +252,10 @@ class Gate:
                 raise ValueError("not an absolute URL: it has no scheme")
             verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
             return LookUp(verdict, agent, None, None)
-        cached = await self._cache.lookup(authority, None)
+        try:
+            cached = await self._cache.lookup(authority, None)
+        except DeadlineError:
+            return LookUp(Verdict(allowed=False, reason="unreachable"), agent, authority, None)
         verdict = cached.verdict(authority, url, agent)
         if verdict.allowed:
             refusal = self._politeness.refusal(self._cache.pace(authority, cached, agent))

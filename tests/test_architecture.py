@@ -102,6 +102,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "stats",
     },
     "gate": {
+        "awaiting",
         "caching",
         "exceptions",
         "identity",

@@ -35,10 +35,10 @@ although requests leave the scheduler before they can be made.
 ``DownloaderAwarePriorityQueue`` looks at. Without that it would go on feeding a slow host: 4,000
 pages of 20 hosts beside 400 requests of a slow one took 40 s and more, instead of 16 s.
 
-**Locks.** A request that was let go may itself wait for one that waits here, if a middleware behind
-the gate downloads something. So if nothing is being downloaded and nothing has moved for 0.2 s, the
-most urgent request goes without a place, or without room in its slot. It never goes before its
-host's interval is over.
+**Locks.** If a middleware behind the gate downloads something, the request that it holds waits for
+one that may wait here. That one goes before all others and needs no place (:mod:`.nested`). Some
+cannot be told. So if nothing is downloaded and nothing has moved for 0.2 s, the most urgent request
+goes without a place, or without room. None goes before its host's interval is over.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.scheduling.alarm import Alarm
 from scrapy_rep.scheduling.assignment import Assignment
 from scrapy_rep.scheduling.hosts import host_of
+from scrapy_rep.scheduling.nested import is_nested
 from scrapy_rep.scheduling.places import Places
 from scrapy_rep.scheduling.queues import ReadyQueues, Slot, Waiting
 from scrapy_rep.scheduling.released import Released
@@ -78,7 +79,6 @@ _AT_LEAST = 0.1
 
 _QUIET = 0.5
 """Seconds without a signal after which everything is looked at again, should one have been lost."""
-
 
 _NO_PASSAGE = "this downloader has no middleware.methods, so no request can be held to a pace"
 
@@ -143,7 +143,7 @@ class WaitingRoom:
         host = self._hosts.get(host_of(request)) if self._hosts else None
         if host is not None and host.asks:
             return True
-        if not self._ready:
+        if not self._ready or is_nested(request, self._inside):
             return False
         first = self._ready.first_open()
         if first is not None and first.heap[0][0][0] <= -request.priority:
@@ -274,7 +274,7 @@ class WaitingRoom:
         slot.enter(request)
         self._held.add(request)
         self._places.waiting += 1
-        return Waiting(request, slot, host_of(request))
+        return Waiting(request, slot, host_of(request), is_nested=is_nested(request, self._inside))
 
     def _end(self, waiting: Waiting) -> None:
         """A request waits no longer, for whatever reason."""

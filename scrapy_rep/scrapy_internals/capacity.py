@@ -35,6 +35,15 @@ class Capacity:
         total = self._total
         return total - self._beyond if total else 0
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the downloader has more requests than the engine would take from the scheduler.
+
+        True if there is no limit.
+        """
+        total = self._total
+        return total <= 0 or len(self.requests) > total
+
     def extend(self, beyond: int) -> bool:
         """Let the downloader have ``beyond`` requests more than ``ordinary``, if it has a limit.
 

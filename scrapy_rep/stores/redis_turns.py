@@ -3,7 +3,9 @@
 The hash ``PREFIX:turn:HOST`` says who holds a turn (``token``), and ``since``: when the last
 request to the host ended or, while a turn is held, when that turn ends unless it is renewed. Either
 way the next turn is granted an interval after ``since``. So a worker that dies is no special case.
-The hash expires a while after the interval is over.
+``interval`` is the longest that any worker has asked for since that turn was taken, even if it was
+refused. Otherwise a worker that knows a shorter interval, and asks more often, would take all
+turns. The hash expires a while after the interval is over.
 
 A missing hash means that no request was made lately, unless the server has lost its memory. The
 hash ``PREFIX:turns`` tells: it says since when turns have been kept, and in which replication
@@ -89,6 +91,7 @@ if last[1] ~= token then
   end
   local wait = math.max(began, since) + longest - now
   if wait > 0 then
+    if last[2] and interval > (tonumber(last[3]) or 0) then keep(last[1] or '', since, interval) end
     if last[1] and last[1] ~= '' then wait = math.min(wait, longest) end
     return {0, wait}
   end
@@ -108,8 +111,10 @@ return 1
 _END = (
     _NOW
     + """
-local holder = redis.call('HGET', key, 'token')
-if not holder or holder == '' or holder == token then keep('', now, tonumber(ARGV[3])) end
+local last = redis.call('HMGET', key, 'token', 'interval')
+if not last[1] or last[1] == '' or last[1] == token then
+  keep('', now, math.max(tonumber(ARGV[3]), tonumber(last[2]) or 0))
+end
 return 1
 """
 )

@@ -4,6 +4,10 @@ A row of ``host_turns`` says who holds a turn, and ``since``: when the last requ
 ended or, while a turn is held, when that turn ends unless it is renewed. Either way the next turn
 is granted an interval after ``since``. So a process that dies is no special case.
 
+``interval`` is the longest that any worker has asked for since that turn was taken, even if it was
+refused. Otherwise a worker that knows a shorter interval, and asks more often, would take all
+turns.
+
 ``turn_memory`` says since when the file has kept turns. A new file, or one that was replaced, does
 not know what was requested before, so the first turns in it wait for an interval.
 
@@ -37,7 +41,11 @@ _MEMORY = "SELECT since FROM turn_memory WHERE prefix = ?"
 _REMEMBER = "INSERT OR REPLACE INTO turn_memory VALUES (?, ?)"
 _READ = "SELECT token <> '', since, interval FROM host_turns WHERE prefix = ? AND host = ?"
 _WRITE = "INSERT OR REPLACE INTO host_turns VALUES (?, ?, ?, ?, ?, ?)"
-_HOLDER = "SELECT token = ? FROM host_turns WHERE prefix = ? AND host = ? AND token <> ''"
+_WISH = (
+    "UPDATE host_turns SET interval = ?1, until = max(until, since + max(?1, ?2))"
+    " WHERE prefix = ?3 AND host = ?4 AND interval < ?1"
+)
+_LAST = "SELECT token IN ('', ?), interval FROM host_turns WHERE prefix = ? AND host = ?"
 _RENEW = (
     "UPDATE host_turns SET since = ?1, until = ?1 + max(interval, ?2)"
     " WHERE prefix = ?3 AND host = ?4 AND token = ?5"
@@ -132,6 +140,8 @@ class SqliteTurns:
         is_held, since, longest = self._last(write, host, now, interval)
         wait = max(since, self._began(write, now)) + longest - now
         if wait > 0:
+            if interval >= longest:
+                write.run(_WISH, interval, KEPT, self._prefix, host)
             # A turn that is held may end at once, and the next can begin an interval after that.
             return Turn(None, min(wait, longest) if is_held else wait)
         token = secrets.token_hex(8)
@@ -159,9 +169,12 @@ class SqliteTurns:
         return now
 
     def _end(self, host: str, token: str, interval: float, now: float, write: Transaction) -> None:
-        holders = write.ask(_HOLDER, token, self._prefix, host)
-        if not holders or holders[0][0]:
-            self._write(write, host, "", now, interval)
+        for may_end, kept in write.ask(_LAST, token, self._prefix, host):
+            if not may_end:
+                return
+            if isinstance(kept, float):
+                interval = max(interval, kept)
+        self._write(write, host, "", now, interval)
 
     def _write(
         self, write: Transaction, host: str, token: str, since: float, interval: float
