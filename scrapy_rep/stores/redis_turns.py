@@ -3,9 +3,9 @@
 The hash ``PREFIX:turn:HOST`` says who holds a turn (``token``), and ``since``: when the last
 request to the host ended or, while a turn is held, when that turn ends unless it is renewed. Either
 way the next turn is granted an interval after ``since``. So a worker that dies is no special case.
-``interval`` is the longest that any worker has asked for since that turn was taken, also in vain:
-otherwise a worker with a shorter interval would take all turns. The hash expires a while after the
-interval is over.
+``interval`` is the longest that any worker has asked for since that turn was taken, even if it was
+refused. Otherwise a worker that knows a shorter interval, and asks more often, would take all
+turns. The hash expires a while after the interval is over.
 
 A missing hash means that no request was made lately, unless the server has lost its memory. The
 hash ``PREFIX:turns`` tells: it says since when turns have been kept, and in which replication

@@ -4,8 +4,9 @@ A row of ``host_turns`` says who holds a turn, and ``since``: when the last requ
 ended or, while a turn is held, when that turn ends unless it is renewed. Either way the next turn
 is granted an interval after ``since``. So a process that dies is no special case.
 
-``interval`` is the longest that any worker has asked for since that turn was taken, also in vain:
-otherwise a worker with a shorter interval would take all turns.
+``interval`` is the longest that any worker has asked for since that turn was taken, even if it was
+refused. Otherwise a worker that knows a shorter interval, and asks more often, would take all
+turns.
 
 ``turn_memory`` says since when the file has kept turns. A new file, or one that was replaced, does
 not know what was requested before, so the first turns in it wait for an interval.

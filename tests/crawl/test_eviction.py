@@ -18,7 +18,7 @@ from scrapy.http import Response
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
-from tests.crawl.sharing import place_of
+from tests.crawl.sharing import shared_store_of
 from tests.crawl.test_flights import OneByOneSpider
 from tests.replies import Reply
 from tests.site import Authority, Site
@@ -46,8 +46,8 @@ def uri_of(kind: str) -> Iterator[str]:
     if kind == "memory:":
         yield kind
         return
-    with place_of(kind) as place:
-        yield place.uri
+    with shared_store_of(kind) as shared:
+        yield shared.uri
 
 
 def rounds_of(shops: list[Authority], rounds: int) -> list[str]:
