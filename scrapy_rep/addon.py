@@ -1,4 +1,4 @@
-"""The add-on: it puts this package's middlewares where they belong."""
+"""The add-on: it enables the middlewares of this package, at the right order."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _DEFAULT_ORDER = 100
 class BadSettingError(ValueError, SystemExit):
     """A bad setting, found before there is a crawler.
 
-    It is a ``SystemExit``, so that Python ends with one line on stderr and status 1 if it is not
-    caught. It is also a ``ValueError``, as a bad setting is everywhere else, for scripts to catch.
+    It is a ``SystemExit``: if it is not caught, Python prints one line and ends with status 1. It
+    is also a ``ValueError``, which a bad setting raises everywhere else, for scripts to catch.
     """
 
     def __init__(self, message: str):
@@ -41,8 +41,8 @@ class Addon:
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
         """Check the settings of the project and the command line; change nothing.
 
-        Those of a spider are not known yet, so the middleware checks all of them once more.
-        Raises :class:`BadSettingError`.
+        Those of a spider are not known yet, so the middleware checks all of them once more. Raises
+        :class:`BadSettingError`.
         """
         final = settings.copy()
         final.set("ROBOTSTXT_OBEY", True, priority="addon")
@@ -53,17 +53,17 @@ class Addon:
             raise BadSettingError(str(error)) from None
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Put :class:`RepDownloaderMiddleware` where Scrapy's ``RobotsTxtMiddleware`` stands.
+        """Replace Scrapy's ``RobotsTxtMiddleware`` by :class:`RepDownloaderMiddleware`.
 
-        Enable :class:`RepSpiderMiddleware`, too, unless the project places it itself.
+        Enable :class:`RepSpiderMiddleware`, too, unless the project configures it.
         """
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if not obeys(settings):
             return
         configured = {_loaded(key): order for key, order in settings.getdict(_SETTING).items()}
-        order = self._place(configured)
+        order = self._order_in(configured)
         configured.pop(RobotsTxtMiddleware, None)
-        # By its path: Scrapy 2.14 does not find a class among the paths of the default order.
+        # As a path, because Scrapy 2.14 does not find a class among the paths of the defaults.
         configured[f"{RobotsTxtMiddleware.__module__}.{RobotsTxtMiddleware.__qualname__}"] = None
         configured.setdefault(RepDownloaderMiddleware, order)
         settings.set(_SETTING, configured, priority=settings.getpriority(_SETTING) or 0)
@@ -71,8 +71,8 @@ class Addon:
             "SPIDER_MIDDLEWARES", RepSpiderMiddleware, _DEFAULT_ORDER
         )
 
-    def _place(self, configured: dict[Any, Any]) -> int:
-        """Return the order of the middleware; warn of what is unusual in the project's settings."""
+    def _order_in(self, configured: dict[Any, Any]) -> int:
+        """Return the order of the middleware; warn of unusual settings of the project."""
         for cls in configured:
             if (
                 isinstance(cls, type)
@@ -114,11 +114,11 @@ def _check(settings: BaseSettings) -> None:
 
 
 def _loaded(name: Any) -> Any:
-    """Return the class of that path, the path itself if it leads to none."""
+    """Return the class at an import path, or the path itself if there is none."""
     try:
         return load_object(name)
     except (ImportError, NameError, ValueError, TypeError):
-        return name  # Scrapy itself complains when it builds the middlewares
+        return name  # Scrapy reports it when it builds the middlewares
 
 
 def _is_subclass_of_builtin(cls: type) -> bool:

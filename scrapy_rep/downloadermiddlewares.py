@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -15,7 +15,6 @@ from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
 from scrapy_rep.caching.refresh import Attempts, Refresher
 from scrapy_rep.caching.store_adapter import open_store_adapter
-from scrapy_rep.exceptions import RobotsUnreachable
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
@@ -23,7 +22,7 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.robotparser import RobotsParsed
-from scrapy_rep.scheduling import fetches
+from scrapy_rep.scheduling import fetches, nested
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
@@ -38,7 +37,7 @@ from scrapy_rep.usage import tdmrep_files
 from scrapy_rep.usage.admission import UseOfPages
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -48,14 +47,14 @@ if TYPE_CHECKING:
 
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"
-"""The reason with which a crawl closes if Scrapy lacks what this package cannot do without."""
+"""The reason with which a crawl closes if Scrapy lacks something necessary."""
 
 
 class RepDownloaderMiddleware:
     """Lets through what robots.txt allows, and drops the rest with a reason.
 
-    A dropped request raises :class:`RobotsForbidden` or :class:`RobotsUnreachable`. The instance
-    of a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``.
+    A dropped request raises :class:`RobotsForbidden` or :class:`RobotsUnreachable`. The instance of
+    a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``.
     """
 
     def __init__(self, crawler: Crawler):
@@ -67,6 +66,7 @@ class RepDownloaderMiddleware:
             self._stats.unknown_setting(name, nearest)
         self._starts = StartRequests(self._stats)
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
+        self._is_prepared = False
         at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
         self._store = open_store_adapter(crawler, settings, self._stats, time.time)
@@ -121,53 +121,56 @@ class RepDownloaderMiddleware:
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
         self._starts.begin(request)
-        return await self._answer(request, self._check)
+        try:
+            if not self._is_prepared:
+                self._prepare()
+            again = await self._gate.check(request)
+        except Exception as error:  # noqa: BLE001  # it ends in a refusal
+            self._end(request, error)
+        if again is None:
+            nested.enter(request)
+        return again
 
     def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let ``request`` be sent, the last step of all; hold it up if it has lost its turn."""
+        """Let ``request`` be sent, at the last step; hold it up if it has lost its turn."""
+        nested.leave()
         try:
-            held = self._gate.arrive(request)
-        except Exception as error:
-            raise self._refuse(request, error) from error
-        return None if held is None else self._answer(request, lambda _: held)
+            if self._gate.may_be_sent(request):
+                return None
+        except Exception as error:  # noqa: BLE001
+            self._end(request, error)
+        return self._hold_up(request)
 
-    async def _check(self, request: Request) -> Request | None:
-        self._prepare()
-        return await self._gate.check(request)
-
-    async def _answer(
-        self, request: Request, check: Callable[[Request], Awaitable[Request | None]]
-    ) -> Request | None:
-        """Return what a check returns; whatever goes wrong within it ends in a refusal."""
+    async def _hold_up(self, request: Request) -> Request | None:
         try:
-            return await check(request)
-        except IgnoreRequest as error:
+            return await self._gate.hold_up(request)
+        except Exception as error:  # noqa: BLE001
+            self._end(request, error)
+
+    def _end(self, request: Request, error: Exception) -> NoReturn:
+        """Raise what a request ends in after an error in its check.
+
+        A failure here, or in what surrounds the gate, is not permission.
+        """
+        if isinstance(error, IgnoreRequest):
             self._starts.end(request, error)
             # The frames of the check hold the rules, which would live as long as the exception.
             raise error.with_traceback(None) from None
-        except CancelledError as error:
+        if isinstance(error, CancelledError):
             self._starts.end(request, error)
-            raise
-        except Exception as error:
-            raise self._refuse(request, error) from error
-
-    def _refuse(self, request: Request, error: Exception) -> RobotsUnreachable:
-        """Return what a request ends in after a failure here, or in what surrounds the gate.
-
-        Such a failure is not permission.
-        """
+            raise error
         if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
             self._stats.own_fault("The check of a request", error)
         refusal = self._gate.refuse(request, Cause.ERROR, str(error))
         self._starts.end(request, refusal)
-        return refusal
+        raise refusal from error
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
         """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
 
-        Fetches the robots.txt if it is not known. Raises ``ValueError`` for text that is
-        not an absolute URL, for an http or https URL without a usable host, and for an agent
-        without a name.
+        Fetches the robots.txt if it is not known. Raises ``ValueError`` for text that is not an
+        absolute URL, for an http or https URL without a usable host, and for an agent without a
+        name.
         """
         return (await self.look_up(url, agent)).verdict
 
@@ -178,11 +181,23 @@ class RepDownloaderMiddleware:
         """
         return await self._gate.look_up(url, None if agent is None else product_tokens(agent))
 
+    @property
+    def refuses_for_use(self) -> bool:
+        """Whether requests may be refused for what their pages would be used for."""
+        return self._gate.refuses_for_use
+
+    def refused_for_use(self, url: str, one: LookUp) -> str:
+        """Return why the purposes of the crawl keep it from ``url``, or "".
+
+        ``one`` is what was looked up for another URL of that site.
+        """
+        return self._gate.refused_for_use(url, one)
+
     def agents(self, request: Request | None) -> tuple[str, ...]:
         """Return the product tokens that ``request`` goes by, in order of preference.
 
-        Those of a request that names none itself, if there is no request or what it names is not
-        a token.
+        Without a request, or if the request names something that is not a token, these are the
+        tokens of the crawl.
         """
         try:
             return self._identity.default if request is None else self._identity.of(request)
@@ -190,7 +205,7 @@ class RepDownloaderMiddleware:
             return self._identity.default
 
     def cache_info(self) -> dict[str, int]:
-        """Return what is known and under way: authorities, octets, fetches, waiting requests."""
+        """Return how many authorities, octets, fetches and waiting requests there are now."""
         return {
             "authorities": len(self._cache),
             "octets": self._cache.octets,
@@ -199,7 +214,7 @@ class RepDownloaderMiddleware:
         }
 
     def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
-        """Return what keeps one pace for all workers, if they share a store.
+        """Return the pace that all workers keep together, if they share a store.
 
         The file in a job directory is for one crawl at a time.
         """
@@ -225,7 +240,7 @@ class RepDownloaderMiddleware:
         )
 
     def _make_tdmrep_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache | None:
-        """Return what fetches and keeps the tdmrep.json files, if they are asked for."""
+        """Return the cache of tdmrep.json files, if they are to be fetched."""
         if not settings.fetches_tdmrep:
             return None
         stats = tdmrep_files.TdmrepStats(crawler.stats)
@@ -267,12 +282,13 @@ class RepDownloaderMiddleware:
         self._room.give_up()
 
     def _prepare(self) -> None:
-        """Look for what this package needs of Scrapy, the first time that this is called."""
-        self._inside.check()
-        self._inside.passage.watch(self._arrive, self._room.left)
+        """Look for what this package needs of Scrapy, the first time that a spider is open."""
+        if not self._is_prepared and self._inside.check():
+            self._inside.passage.watch(self._arrive, self._room.left)
+            self._is_prepared = True
 
     async def _engine_started(self) -> None:
-        """End the crawl before its first request if Scrapy lacks what cannot be done without."""
+        """End the crawl before its first request if Scrapy lacks something necessary."""
         try:
             self._prepare()
         except UnknownScrapyError as error:

@@ -6,27 +6,26 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
+from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.nofollow import refusal
+from scrapy_rep.nofollow import NOFOLLOW, reason_of
 from scrapy_rep.page_url import page_of
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import Verdict
 from scrapy_rep.scheduling.shutdown import TOO_LATE
 
 if TYPE_CHECKING:
-    from scrapy import Request
-
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.identity import Identity
     from scrapy_rep.scheduling.politeness import Politeness
@@ -36,8 +35,17 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
     from scrapy_rep.usage.admission import UseOfPages
 
-_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:")
-"""What an absolute URL begins with (RFC 3986 section 3.1)."""
+
+class Asked(NamedTuple):
+    """A request at the gate: the page that it is for, what governs that, and for which agent.
+
+    The ``url`` of the page is that of the request, unless its meta names another one.
+    """
+
+    request: Request
+    url: str
+    authority: Authority
+    agent: tuple[str, ...]
 
 
 class LookUp(NamedTuple):
@@ -103,34 +111,48 @@ class Gate:
                 return None
             found = self._cache.consult(authority, request)
             if isinstance(found, Miss):
-                return await self._wait(request, url, authority, agent, found)
+                return await self._wait(Asked(request, url, authority, agent), found)
             cached = found
         self._stats.inc(names.HIT)
-        if self._lacks_a_file(request, authority, cached, agent):
-            return await self._wait(request, url, authority, agent, cached)
-        self._admit(request, url, authority, cached, agent)
-        if self._room.must_wait(request):
-            return await self._wait(request, url, authority, agent, cached)
-        self._pass(request, url, authority, cached, agent)
+        use = self._use
+        if (
+            cached.unpaced_agent != agent
+            or (use is not None and use.concerns(cached))
+            or self._room.must_wait(request)
+            or not cached.allows(authority, url, agent)
+        ):
+            return await self._go_on(Asked(request, url, authority, agent), cached)
+        self._count(cached)  # as most requests: nothing but the rules has a say in them
         return None
 
-    def arrive(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let a request be sent that has passed the gate, or hold it up if it has lost its turn.
+    async def _go_on(self, asked: Asked, cached: CachedRules) -> Request | None:
+        """Let a request pass whose rules are known, at once if nothing holds it up."""
+        if self._lacks_a_file(asked, cached):
+            return await self._wait(asked, cached)
+        self._admit(asked, cached)
+        if self._room.must_wait(asked.request):
+            return await self._wait(asked, cached)
+        self._pass(asked, cached)
+        return None
 
-        Returns what is to be awaited, or ``None``. The rules may have changed meanwhile: a request
-        that is held up is checked again, as by :meth:`check`.
+    def may_be_sent(self, request: Request) -> bool:
+        """Note that a request that has passed the gate is about to be sent.
+
+        Returns ``False`` if it has lost its turn meanwhile, and first has to be held up.
         """
-        if self._room.arrive(request, obeys=not request.meta.get("dont_obey_robotstxt")):
-            return None
-        return self._hold_up(request)
+        return self._room.arrive(request)
 
-    async def _hold_up(self, request: Request) -> Request | None:
+    async def hold_up(self, request: Request) -> Request | None:
+        """Let a request pass when it has another turn; return what :meth:`check` does.
+
+        The rules may have changed meanwhile, so it is checked again.
+        """
         url, authority = self._page(request)
         agent = self._identity.of(request)
-        while authority is not None and not self._room.arrive(request, obeys=True):
+        while authority is not None and not self._room.arrive(request):
             found = self._cache.resident(authority, self._clock())
             known = found or self._cache.consult(authority, request)
-            again = await self._wait(request, url, authority, agent, known, late=True)
+            again = await self._wait(Asked(request, url, authority, agent), known, late=True)
             if again is not None:
                 return again
         return None
@@ -145,38 +167,33 @@ class Gate:
             authority = authority_of(url)
         except ValueError as error:
             raise self.refuse(request, Cause.URL, str(error)) from None
-        asked = refusal(request)
-        if asked is not None:
-            self._stop_nofollow(request, url, authority, asked)
+        if NOFOLLOW in request.meta:
+            self._stop_nofollow(request, url, authority)
         return url, authority
 
     async def _wait(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        agent: tuple[str, ...],
-        found: CachedRules | Miss,
-        *,
-        late: bool = False,
+        self, asked: Asked, found: CachedRules | Miss, *, late: bool = False
     ) -> Request | None:
         """Let a request pass that has to wait: for rules after a miss, else for its turn alone.
 
         A ``late`` one was counted when it passed the gate.
         """
         self._shutdown.watch()
+        request, authority = asked.request, asked.authority
         place: Waiting | None = None
         while True:
-            lacks = isinstance(found, Miss) or self._lacks_a_file(request, authority, found, agent)
+            lacks = isinstance(found, Miss) or self._lacks_a_file(asked, found)
             cached = None if isinstance(found, Miss) or lacks else found
-            with self._room.place(request, for_rules=lacks, late=late, before=place) as place:
+            with self._room.place(
+                request, authority.host, for_rules=lacks, late=late, before=place
+            ) as place:
                 if cached is None:
-                    fetched = await self._fetch(request, url, authority, agent, found)
+                    fetched = await self._fetch(asked, found)
                     if not isinstance(fetched, CachedRules):
                         return self._give_back(request, fetched)
                     cached = fetched
                     del fetched
-                    self._admit(request, url, authority, cached, agent)
+                    self._admit(asked, cached)
                 # A thousand requests may wait for their turns. None of them keeps rules in memory,
                 # unless rules that come back would have to be announced once more.
                 kept = cached if self._cache.is_heard else None
@@ -188,40 +205,37 @@ class Gate:
             if kept is None or not kept.holds(now):
                 kept = self._cache.resident(authority, now)
             found = kept or self._cache.consult(authority, request)
-            if isinstance(found, Miss) or self._lacks_a_file(request, authority, found, agent):
+            if isinstance(found, Miss) or self._lacks_a_file(asked, found):
                 continue
-            self._admit(request, url, authority, found, agent)
+            self._admit(asked, found)
             if not late:
-                self._pass(request, url, authority, found, agent)
+                self._pass(asked, found)
             return None
 
     async def _fetch(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        agent: tuple[str, ...],
-        found: CachedRules | Miss,
+        self, asked: Asked, found: CachedRules | Miss
     ) -> CachedRules | Callable[[], Exception]:
         """Return the rules after all that was missing is fetched.
 
         If that was cut short because the crawl closes, return what makes the exception to raise.
         """
+        request, url, authority, agent = asked
         if isinstance(found, Miss):
-            found = await self._cache.fetch(authority, request, found)
+            try:
+                found = await self._cache.fetch(authority, request, found)
+            except DeadlineError as error:
+                raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url=url) from None
             if found.interrupted:
                 return partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
         use = self._use
-        if use is None or not found.allows(authority, url, agent):
+        if use is None or not use.concerns(found) or not found.allows(authority, url, agent):
             return found
         known = await use.wait(request, authority, found, agent)
         return found if known else partial(IgnoreRequest, TOO_LATE)
 
-    def _lacks_a_file(
-        self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> bool:
-        """Return whether a file about use must be fetched before ``request`` may go on."""
-        use = self._use
+    def _lacks_a_file(self, asked: Asked, cached: CachedRules) -> bool:
+        """Return whether a file about use must be fetched before a request may go on."""
+        use, (request, _, authority, agent) = self._use, asked
         return use is not None and not use.is_ready(request, authority, cached, agent)
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
@@ -244,16 +258,39 @@ class Gate:
         authority = authority_of(url)
         agent = agent or self._identity.default
         if authority is None:
-            if not _SCHEME.match(url):
+            if not has_scheme(url):
                 raise ValueError("not an absolute URL: it has no scheme")
             verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
             return LookUp(verdict, agent, None, None)
-        cached = await self._cache.lookup(authority, None)
+        try:
+            cached = await self._cache.lookup(authority, None)
+        except DeadlineError:
+            return LookUp(Verdict(allowed=False, reason="unreachable"), agent, authority, None)
         verdict = cached.verdict(authority, url, agent)
         if verdict.allowed:
             refusal = self._politeness.refusal(self._cache.pace(authority, cached, agent))
             verdict = verdict if refusal is None else refusal.verdict
+        if verdict.allowed and self._use is not None and self._use.refuses:
+            request = Request(url)
+            await self._use.wait(request, authority, cached, agent)
+            refused = self._use.refusal(request, url, authority, cached, agent)
+            verdict = verdict if refused is None else refused.verdict
         return LookUp(verdict, agent, authority, cached)
+
+    @property
+    def refuses_for_use(self) -> bool:
+        """Whether requests may be refused for what their pages would be used for."""
+        return self._use is not None and self._use.refuses
+
+    def refused_for_use(self, url: str, one: LookUp) -> str:
+        """Return why the purposes of the crawl keep it from a URL of a site, or "".
+
+        ``one`` is what was looked up for another URL of that site.
+        """
+        if self._use is None or one.authority is None or one.known is None:
+            return ""
+        refused = self._use.refusal(Request(url), url, one.authority, one.known, one.agent)
+        return "" if refused is None else refused.verdict.reason
 
     def refuse(
         self,
@@ -273,18 +310,12 @@ class Gate:
         verdict = Verdict(allowed=False, reason="unreachable")
         return RobotsUnreachable(verdict, authority, cause, retry_at)
 
-    def _admit(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-    ) -> None:
+    def _admit(self, asked: Asked, cached: CachedRules) -> None:
         """Raise why a request may not pass; have the host of an allowed one keep its pace."""
+        request, url, authority, agent = asked
         if not cached.allows(authority, url, agent):
-            self._stop(request, url, authority, cached, agent)
-        if self._use is not None:
+            self._stop(asked, cached)
+        if self._use is not None and self._use.concerns(cached):
             self._use.admit(request, url, authority, cached, agent)
         if cached.unpaced_agent != agent:
             pace = self._cache.pace(authority, cached, agent)
@@ -293,39 +324,28 @@ class Gate:
                 self._stats.forbidden(request.method, url, refusal.verdict)
                 raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
 
-    def _pass(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-    ) -> None:
+    def _pass(self, asked: Asked, cached: CachedRules) -> None:
         """Count a request that goes on, and note what is said about the use of its page."""
-        if self._use is not None:
+        if self._use is not None and self._use.concerns(cached):
+            request, url, authority, agent = asked
             self._use.note(request, url, authority, cached, agent)
+        self._count(cached)
+
+    def _count(self, cached: CachedRules) -> None:
         if cached.stale:
             self._stats.inc(names.STALE)
         self._stats.inc(names.ALLOWED)
 
-    def _stop_nofollow(
-        self, request: Request, url: str, authority: Authority | None, asked: str
-    ) -> NoReturn:
+    def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Raise that a page asks not to follow its links; no rules are needed for that."""
-        verdict = Verdict(allowed=False, reason=asked)
+        verdict = Verdict(allowed=False, reason=reason_of(request))
         self._stats.inc(names.PAGE_REQUESTS_REFUSED)
         self._stats.forbidden(request.method, url, verdict)
         raise RobotsForbidden(verdict, authority)
 
-    def _stop(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-    ) -> NoReturn:
+    def _stop(self, asked: Asked, cached: CachedRules) -> NoReturn:
         """Raise why a request may not pass."""
+        request, url, authority, agent = asked
         if cached.unreachable:
             cause = cached.failure.cause if cached.failure is not None else Cause.ERROR
             raise self.refuse(request, cause, "", authority, cached.until, url)

@@ -1,7 +1,7 @@
-"""Scrapy's responses as sources of page directives.
+"""Page directives of Scrapy's responses.
 
-What the spider middleware has read of a response is kept for as long as the response lives, so that
-a callback gets it without naming the crawler.
+What the spider middleware has read of a response is kept as long as the response exists, so that a
+callback gets it without naming the crawler.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _DEFAULT_PROFILE = "rfc9309"
 
 @dataclass(slots=True)
 class _Read:
-    """What was read of a response, and for whom.
+    """The directives of a response, for one identity and one profile.
 
-    `directives` is what a crawl obeys; it stays as it is when a callback asks for the `whole`.
+    ``directives`` are what a crawl obeys. They do not change if a callback asks for the ``whole``.
     """
 
     tokens: tuple[str, ...]
@@ -76,10 +76,10 @@ def page_directives(
 ) -> PageDirectives:
     """Return what a page asks of ``agent``: META robots, X-Robots-Tag and Robots-Tag.
 
-    In a crawl with the spider middleware, ``agent`` and ``profile`` are the crawler's own if they
-    are ``None``. Elsewhere only what is for all agents counts then, in the profile ``rfc9309``.
-    Raises ``ValueError`` for an agent without a name and for a profile that does not exist; no
-    response makes it raise.
+    If ``agent`` and ``profile`` are ``None``, they are those of the crawler in a crawl with the
+    spider middleware. Elsewhere only directives for all agents count then, in the profile
+    ``rfc9309``. Raises ``ValueError`` for an agent without a name and for an unknown profile, but
+    never because of a response.
     """
     known = _read.get(response)
     tokens = tokens_of(product_tokens(agent), RFC9309) if agent is not None else None
@@ -91,7 +91,7 @@ def page_directives(
 
 
 def read_and_keep(response: Response, agent: tuple[str, ...], profile: str) -> PageDirectives:
-    """Return what restricts a crawler; a page without a word of that is not parsed."""
+    """Return what restricts a crawler. A page that names no directive is not parsed."""
     tokens = tokens_of(agent, RFC9309)
     directives = _said(response, tokens, profile, whole=False)
     _read[response] = _Read(tokens, profile, directives)
@@ -99,12 +99,12 @@ def read_and_keep(response: Response, agent: tuple[str, ...], profile: str) -> P
 
 
 def keep_unread(response: Response, profile: str, instead: PageDirectives) -> None:
-    """Keep ``instead`` as all that is known of a response that could not be read."""
+    """Keep ``instead`` for a response that could not be read."""
     _read[response] = _Read((), profile, instead, instead)
 
 
 def kept(response: Response) -> PageDirectives | None:
-    """Return what is kept of a response."""
+    """Return what :func:`read_and_keep` or :func:`keep_unread` kept of a response."""
     known = _read.get(response)
     return None if known is None else known.directives
 

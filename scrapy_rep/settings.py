@@ -1,4 +1,4 @@
-"""Scrapy settings in, one frozen :class:`RepSettings` out: every default and check is here."""
+"""Every setting with its default and its check; :class:`RepSettings` holds their values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class RepSettings:
-    """What the operator chose; sizes in octets, times in seconds."""
+    """The settings of a crawl; sizes are in octets, times in seconds."""
 
     user_agent: tuple[str, ...] | None = None
     profile: str = "rfc9309"
@@ -88,7 +88,7 @@ class RepSettings:
 
     @property
     def policy(self) -> Policy:
-        """The part that decides how long what is known is used."""
+        """The settings that decide how long an entry is used."""
         return Policy(
             max_ttl=self.max_ttl,
             unreachable_ttl=self.unreachable_ttl,
@@ -118,7 +118,7 @@ def obeys(settings: BaseSettings) -> bool:
 
 
 def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]:
-    """Yield each ``REP_`` setting that does not exist, with the nearest name that does, if any."""
+    """Yield each unknown ``REP_`` setting, with the most similar known name, if there is one."""
     known = {name.removeprefix(_PREFIX): name for name, *_ in _CHECKS if name.startswith(_PREFIX)}
     for name in settings:
         if str(name).upper().startswith(_PREFIX) and name not in known.values():
@@ -239,7 +239,7 @@ def _purposes(value: Any) -> tuple[str, ...]:
 
 
 def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
-    """A mapping; on the command line it is written in JSON."""
+    """Check a mapping, which is written in JSON on the command line."""
     if isinstance(value, str):
         try:
             value = json.loads(value or "{}")

@@ -1,7 +1,8 @@
-"""The spider middleware: what a page says of its links and items is counted, and obeyed if asked.
+"""The spider middleware: counts what pages ask of crawlers and, if asked, obeys it.
 
-``REP_PAGE_DIRECTIVES`` is ``report`` or ``obey``. The page is read once, when its response is on
-the way to the callback. Start requests have no page, and are left alone.
+It is enabled unless both ``REP_PAGE_DIRECTIVES`` and ``REP_PREFERENCES`` are ``off``. A page is
+read once, when its response is on the way to the callback. Start requests have no page, and are not
+changed.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
-"""What a page says that could not be read by a fault of this package: a fault is not permission."""
+"""Stands for a page that could not be read by a fault of this package, which permits nothing."""
 
 
 class RepSpiderMiddleware(BaseSpiderMiddleware):
@@ -104,9 +105,9 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             return marked_in_place(request)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """Return the item; ``None``, which drops it, if the page or its site does not want it.
+        """Return the item, or ``None``, which drops it.
 
-        That is, if the page is not to be indexed, or disallows a purpose of the crawl.
+        It is dropped if the page is not to be indexed, or disallows a purpose of the crawl.
         """
         if response is None:
             return item
@@ -138,7 +139,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         return gate.agents(response.request) if gate is not None else ()
 
     def _nofollow(self, request: Request, response: Response) -> str | None:
-        """Return which source says that the request is not to be made; ``None`` if none does."""
+        """Return the source that says nofollow for the request; ``None`` if there is none."""
         said = self._said(response)
         if NOFOLLOW in said.restrictions:
             return _source_of_nofollow(said)

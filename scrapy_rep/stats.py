@@ -69,15 +69,15 @@ class Collector(Protocol):
 
 
 def response_status(status: int) -> str:
-    """Return the stat of a status; those that HTTP does not define share one (RFC 9110 section 15).
+    """Return the stat of a status; all that HTTP does not define share one (RFC 9110 section 15).
 
-    Otherwise a server could make as many stats as it likes.
+    Otherwise a server could create any number of stats.
     """
     return RESPONSE_STATUS.format(status if 100 <= status <= 599 else "other")
 
 
 def printable(text: str | bytes | None) -> str:
-    """Return text from outside with nothing in it that a terminal or a log reader acts on."""
+    """Return untrusted text without characters that a terminal or a log reader interprets."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
     escaped = "".join(
@@ -87,7 +87,7 @@ def printable(text: str | bytes | None) -> str:
 
 
 def without_credentials(url: str) -> str:
-    """Return a URL for a log line: without user information, harmless, not too long."""
+    """Return a URL for a log line: without user information, printable, not too long."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         return printable(url)
@@ -97,7 +97,7 @@ def without_credentials(url: str) -> str:
 
 
 class RepStats:
-    """Counts and says what happens, for one crawl."""
+    """Counts and logs what happens in one crawl."""
 
     def __init__(self, collector: Collector):
         self.inc = _plain_inc_value(collector)
@@ -107,7 +107,7 @@ class RepStats:
         self.unshared = ""
 
     def forbidden(self, method: str, url: str, verdict: Verdict) -> None:
-        """Count a forbidden request and say by which rule, line and group."""
+        """Count a forbidden request, and log the rule, line and group that forbid it."""
         self.inc(FORBIDDEN)
         if not logger.isEnabledFor(logging.DEBUG):
             return
@@ -130,7 +130,7 @@ class RepStats:
     def fetch_failed(
         self, authority: Authority, outcome: Unreachable, retry_in: float, stale: bool
     ) -> None:
-        """Say in one line that a fetch failed and what follows from it."""
+        """Log in one line that a fetch failed, and the consequence."""
         status = f" {outcome.status}" if outcome.status else ""
         detail = f": {printable(outcome.detail)}" if outcome.detail else ""
         logger.warning(
@@ -144,7 +144,7 @@ class RepStats:
         )
 
     def own_fault(self, where: str, error: BaseException) -> None:
-        """Say that this package or its surroundings failed; what it guards stays disallowed."""
+        """Log a fault of this package or its surroundings; what it guards stays disallowed."""
         logger.error(
             "%s failed (%s: %s); requests that depend on it are refused",
             where,
@@ -153,7 +153,7 @@ class RepStats:
         )
 
     def listener_late(self, error: BaseException) -> None:
-        """Say that a listener to ``robots_parsed`` was not done in time."""
+        """Log that a listener to ``robots_parsed`` was not done in time."""
         logger.warning(
             "A listener to robots_parsed was %s; the rules come into force without it. It must "
             "not wait for a request to the same site: that waits for the rules",
@@ -168,7 +168,7 @@ class RepStats:
             logger.warning("The robots.txt store: %s; the crawl goes on without it", printable(why))
 
     def capped(self, authority: Authority, asked: float, most: float, said: bool) -> None:
-        """Count a pace that is asked for and cut; say it unless it was ``said`` before."""
+        """Count a requested pace that is capped; log it unless that was ``said`` before."""
         self.inc(CRAWL_DELAY_CAPPED)
         if not said:
             logger.info(
@@ -180,7 +180,7 @@ class RepStats:
             )
 
     def paced_host(self) -> None:
-        """Count a host that asks for a pace; say once if a store does not let workers share it.
+        """Count a host that asks for a pace; warn once if the store does not let workers share it.
 
         ``unshared`` is the name of that store.
         """
@@ -202,7 +202,7 @@ class RepStats:
             self.inc(CRAWL_DELAY_WAITED, whole)
 
     def paces_alone(self, why: str) -> None:
-        """Say that the store fails, so that no pace is shared."""
+        """Log that the store fails, so that no pace is shared."""
         logger.warning(
             "The robots.txt store grants no turns (%s): for now each worker keeps the pace of a "
             "site by itself",
@@ -210,32 +210,32 @@ class RepStats:
         )
 
     def paces_together(self) -> None:
-        """Say that the store grants turns again."""
+        """Log that the store grants turns again."""
         logger.warning(
             "The robots.txt store grants turns again: the pace of a site is shared again"
         )
 
     def disallowed_uses(self, pages: int, counts: dict[str, int], *, obeys: bool) -> None:
-        """Say how many pages disallow which use; ``counts`` is by category."""
+        """Log how many pages disallow which use; ``counts`` is by category."""
         logger.info(
-            "Of %s pages, so many disallow a use: %s.%s",
+            "Of %s pages, some disallow a use: %s.%s",
             f"{pages:,}",
             ", ".join(f"{number:,} {category}" for category, number in counts.items()),
             "" if obeys else ' REP_PREFERENCES = "skip" or "drop" would obey it for REP_PURPOSES',
         )
 
     def without_purpose(self, mode: str) -> None:
-        """Say that a mode of ``REP_PREFERENCES`` has nothing to act on."""
+        """Warn that a mode of ``REP_PREFERENCES`` has nothing to act on."""
         logger.warning(
             'REP_PREFERENCES = "%s" refuses nothing as long as REP_PURPOSES is empty', mode
         )
 
     def stands_back(self) -> None:
-        """Say that Scrapy itself keeps the pace."""
+        """Log that Scrapy itself keeps the pace."""
         logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")
 
     def unknown_setting(self, name: str, nearest: str | None) -> None:
-        """Say that a setting does not exist, and which one may be meant."""
+        """Warn that a setting does not exist, and name the most similar one."""
         logger.warning(
             "There is no setting %s; %s",
             printable(name),
@@ -243,7 +243,7 @@ class RepStats:
         )
 
     def all_refused(self, reasons: Counter[str]) -> None:
-        """Say that no start request was let through, and why."""
+        """Warn that all start requests were refused, and why."""
         count = reasons.total()
         logger.warning(
             "%s refused: %s",
@@ -252,15 +252,15 @@ class RepStats:
         )
 
     def unknown_scrapy(self, why: str) -> None:
-        """Say that the crawl ends, because Scrapy lacks what cannot be done without."""
+        """Log that the crawl ends, because Scrapy lacks something necessary."""
         logger.error("%s; the crawl ends without a request", why)
 
     def switched_off(self, why: str) -> None:
-        """Say which feature is switched off, because Scrapy lacks what it needs."""
+        """Warn that a feature is switched off, because Scrapy lacks what it needs."""
         logger.warning("%s", why)
 
     def nameless(self, user_agent: str) -> None:
-        """Say that a User-Agent names no crawler, and what to set."""
+        """Warn that a User-Agent names no crawler, and name the setting for it."""
         logger.warning(
             'The User-Agent "%s" names no crawler, so the rules for * are followed; '
             "set ROBOTSTXT_USER_AGENT to the product token of your crawler",
@@ -269,9 +269,9 @@ class RepStats:
 
 
 class PageStats:
-    """Counts and says what pages ask of crawlers, for one crawl.
+    """Counts and logs what pages ask of crawlers, in one crawl.
 
-    The names are those of :class:`PageDirectives`, a closed list: no text of a page becomes one.
+    The names of the stats are those of :class:`PageDirectives`: no text of a page becomes one.
     """
 
     def __init__(self, stats: RepStats, *, obeys: bool, drops: bool):
@@ -298,7 +298,7 @@ class PageStats:
             logger.debug("The items of a noindex page are dropped: <%s>", without_credentials(url))
 
     def close(self) -> None:
-        """Say how many pages said what, and which settings would obey."""
+        """Log how many pages said what, and which settings would obey it."""
         if not self._saying:
             return
         said = ", ".join(f"{number:,} {name}" for name, number in self._saying.most_common())
@@ -312,10 +312,10 @@ class PageStats:
 
 
 def _plain_inc_value(collector: Collector) -> Callable[..., None]:
-    """Return ``collector.inc_value`` without what Scrapy wraps around its own at each access.
+    """Return ``collector.inc_value`` without the wrapper that Scrapy adds at each access.
 
-    The wrapper warns of an argument that is never passed here, at the price of half a verdict; a
-    method of the user's own is left as it is.
+    The wrapper warns of an argument that is never passed here, and costs half as much as a verdict.
+    A custom method is returned as it is.
     """
     method = StatsCollector.inc_value
     if getattr(type(collector), "inc_value", None) is not method:

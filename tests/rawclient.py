@@ -1,4 +1,4 @@
-"""A client that sees octets: what a raw socket gets from the site of the tests."""
+"""A client on a raw socket, which sees the octets that the test site sends."""
 
 from __future__ import annotations
 

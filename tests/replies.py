@@ -1,4 +1,4 @@
-"""What the site of the tests says: well-formed replies, and the ways in which servers fail.
+"""Replies of the test site: well-formed ones, and the ways in which servers fail.
 
 A `Reply` is a value. It can be sent any number of times, by any authority, and each kind of
 failure is a kind of reply: `Authority(robots=Hang())`.

@@ -1,4 +1,4 @@
-"""The rooms of the package: who may import whom, and how large a room may grow.
+"""The modules of the package: which may import which, and how large they may be.
 
 The imports are read from the source: those at the start, those in functions, and those that are for
 type checkers only.
@@ -37,13 +37,13 @@ OUTSIDE = {
     "scrapy_rep.linting": set(),
     "scrapy_rep.stores": {"redis"},
 }
-"""A room, and what it may import from outside the standard library."""
+"""A package, and what it may import from outside the standard library and this package."""
 
 PURE = {"linting", "matching", "pages", "preferences", "protocol"}
-"""Packages without a clock, a network or a memory of their own."""
+"""Packages without a clock, a network or a log."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
-"""What gives a room a clock, a network or a memory of its own."""
+"""Modules that give access to a clock, a network, a log or a state shared by threads."""
 
 
 class Import(NamedTuple):
@@ -52,23 +52,23 @@ class Import(NamedTuple):
     `when`: "start", "late" if it happens in a function, "never" if it is for type checkers only.
     """
 
-    room: str
+    importer: str
     target: str
     name: str
     line: int
     when: str
 
     def __str__(self) -> str:
-        return f"{self.room} imports {self.target} in line {self.line}"
+        return f"{self.importer} imports {self.target} in line {self.line}"
 
 
-def room_of(path: Path) -> str:
+def name_of(path: Path) -> str:
     """The dotted name of a file."""
     parts = [*path.relative_to(PACKAGE.parent).with_suffix("").parts]
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-ROOMS = {room_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 EVERYTHING = {"scrapy_rep"}
 """What may be imported by the modules that only connect the others."""
@@ -102,6 +102,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "stats",
     },
     "gate": {
+        "awaiting",
         "caching",
         "exceptions",
         "identity",
@@ -144,18 +145,20 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 
 @cache
-def tree_of(room: str) -> ast.Module:
-    """The syntax tree of a room."""
-    return ast.parse(ROOMS[room].read_text("utf-8"))
+def tree_of(module: str) -> ast.Module:
+    """The syntax tree of a module."""
+    return ast.parse(MODULES[module].read_text("utf-8"))
 
 
 @cache
 def imports() -> tuple[Import, ...]:
     """Every import of the package."""
-    return tuple(found for room in ROOMS for found in imports_of(room, tree_of(room), "start"))
+    return tuple(
+        found for module in MODULES for found in imports_of(module, tree_of(module), "start")
+    )
 
 
-def imports_of(room: str, node: ast.AST, when: str) -> Iterator[Import]:
+def imports_of(importer: str, node: ast.AST, when: str) -> Iterator[Import]:
     """The imports in a syntax tree."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         when = "late"
@@ -163,25 +166,25 @@ def imports_of(room: str, node: ast.AST, when: str) -> Iterator[Import]:
         when = "never"
     elif isinstance(node, ast.Import):
         for alias in node.names:
-            yield Import(room, alias.name, "", node.lineno, when)
+            yield Import(importer, alias.name, "", node.lineno, when)
     elif isinstance(node, ast.ImportFrom):
-        assert node.level == 0, f"{room} line {node.lineno}: a relative import"
+        assert node.level == 0, f"{importer} line {node.lineno}: a relative import"
         for alias in node.names:
-            module, inner = node.module or "", f"{node.module}.{alias.name}"
-            target = inner if inner in ROOMS or inner == REACTOR else module
-            yield Import(room, target, alias.name, node.lineno, when)
+            source, inner = node.module or "", f"{node.module}.{alias.name}"
+            target = inner if inner in MODULES or inner == REACTOR else source
+            yield Import(importer, target, alias.name, node.lineno, when)
     for child in ast.iter_child_nodes(node):
-        yield from imports_of(room, child, when)
+        yield from imports_of(importer, child, when)
 
 
-def within(room: str, other: str) -> bool:
-    """A room is another one, or lies in it."""
-    return room == other or room.startswith(other + ".")
+def within(module: str, package: str) -> bool:
+    """A module is `package`, or lies in it."""
+    return module == package or module.startswith(package + ".")
 
 
-def outer(room: str) -> str:
+def outer(module: str) -> str:
     """The package or module right below ``scrapy_rep`` that a module belongs to; "" for itself."""
-    return room.split(".")[1] if "." in room else ""
+    return module.split(".")[1] if "." in module else ""
 
 
 def top(module: str) -> str:
@@ -195,16 +198,16 @@ def is_ours(module: str) -> bool:
 
 
 def test_every_package_and_module_is_in_the_table() -> None:
-    """None is left out, so that none may import what it likes."""
-    assert {outer(room) for room in ROOMS} == set(MAY_IMPORT)
+    """A module without a row could import anything."""
+    assert {outer(module) for module in MODULES} == set(MAY_IMPORT)
 
 
-def test_rooms_import_only_rooms_they_may() -> None:
-    """The table says who may import whom."""
+def test_modules_import_only_what_the_table_allows() -> None:
+    """The table says which package may import which."""
     for found in imports():
         if is_ours(found.target):
-            allowed = MAY_IMPORT[outer(found.room)]
-            names = {f"scrapy_rep.{name}" for name in (*allowed, outer(found.room))}
+            allowed = MAY_IMPORT[outer(found.importer)]
+            names = {f"scrapy_rep.{name}" for name in (*allowed, outer(found.importer))}
             known = allowed == EVERYTHING or any(within(found.target, name) for name in names)
             assert known, str(found)
 
@@ -212,8 +215,8 @@ def test_rooms_import_only_rooms_they_may() -> None:
 def test_protocol_and_stores_know_the_standard_library_only() -> None:
     """But for the optional dependencies of stores: no Scrapy, no Twisted."""
     for found in imports():
-        for room, outside in OUTSIDE.items():
-            if within(found.room, room) and not is_ours(found.target):
+        for package, outside in OUTSIDE.items():
+            if within(found.importer, package) and not is_ours(found.target):
                 known = sys.stdlib_module_names | outside
                 assert top(found.target) in known, str(found)
 
@@ -221,29 +224,40 @@ def test_protocol_and_stores_know_the_standard_library_only() -> None:
 def test_pure_packages_have_no_clock_network_or_log() -> None:
     """Octets and numbers in, values out: `now` is an argument."""
     for found in imports():
-        if outer(found.room) in PURE:
+        if outer(found.importer) in PURE:
             assert top(found.target) not in WORLD, str(found)
 
 
-def test_cache_gets_its_clock_handed_in() -> None:
-    """So that a test can let a day pass; it may measure how long things take."""
+def reads_the_time(node: ast.AST) -> bool:
+    """An expression is `now`, `today` or `utcnow` of some object, as of `datetime`."""
+    return isinstance(node, ast.Attribute) and node.attr in ("now", "today", "utcnow")
+
+
+@pytest.mark.parametrize("package", sorted(PURE | {"caching", "fetching", "scheduling"}))
+def test_the_time_of_day_is_handed_in(package: str) -> None:
+    """So that a test can let a day pass. Pure packages measure no time at all."""
+    allowed = set() if package in PURE else {"monotonic"}
     for found in imports():
-        if outer(found.room) == "caching" and found.target == "time":
-            assert found.name == "monotonic", str(found)
+        if outer(found.importer) == package and top(found.target) == "time":
+            assert found.name in allowed, str(found)
+    for module in MODULES:
+        if outer(module) == package:
+            for node in ast.walk(tree_of(module)):
+                assert not reads_the_time(node), f"{module} line {getattr(node, 'lineno', 0)}"
 
 
 def test_no_import_installs_a_reactor() -> None:
-    """A crawl may run under any, or under none."""
+    """A crawl may run under any reactor, or without one."""
     for found in imports():
         assert found.when == "late" or found.target != REACTOR, str(found)
 
 
 def test_imports_have_no_cycle() -> None:
-    """Whoever reads a room can read the rooms below it first."""
-    graph: dict[str, set[str]] = {room: set() for room in ROOMS}
+    """So that a module can be read after those that it imports."""
+    graph: dict[str, set[str]] = {module: set() for module in MODULES}
     for found in imports():
         if found.target in graph and found.when != "never":
-            graph[found.room].add(found.target)
+            graph[found.importer].add(found.target)
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -259,32 +273,32 @@ BESIDE_THE_PACKAGES = 16
 
 def test_no_chain_of_imports_is_longer_than_thirteen_modules() -> None:
     """Only what is imported when a module is loaded counts, and what is imported late."""
-    below: dict[str, set[str]] = {room: set() for room in ROOMS}
+    below: dict[str, set[str]] = {module: set() for module in MODULES}
     for found in imports():
         if found.target in below and found.when != "never":
-            below[found.room].add(found.target)
+            below[found.importer].add(found.target)
 
     @cache
-    def chain_from(room: str) -> tuple[str, ...]:
-        return (room, *max((chain_from(other) for other in below[room]), key=len, default=()))
+    def chain_from(module: str) -> tuple[str, ...]:
+        return (module, *max((chain_from(lower) for lower in below[module]), key=len, default=()))
 
-    longest = max(map(chain_from, ROOMS), key=len)
+    longest = max(map(chain_from, MODULES), key=len)
     assert len(longest) <= LONGEST_CHAIN, " -> ".join(longest)
 
 
 def test_few_modules_stand_beside_the_packages() -> None:
     """What belongs to a subject lies in its package."""
-    beside = [room for room in ROOMS if room.count(".") == 1 and ROOMS[room].stem != "__init__"]
+    beside = [name for name in MODULES if name.count(".") == 1 and MODULES[name].stem != "__init__"]
     assert len(beside) <= BESIDE_THE_PACKAGES, beside
 
 
 def test_only_what_may_be_missing_is_imported_late() -> None:
-    """All imports stand on top, but for a reactor, an extra, and the rooms that need an extra.
+    """All imports stand at the top, except of a reactor, an extra, or a module that needs one.
 
-    And for what would make the matcher slow to start.
+    What would make the matcher slow to start is imported late, too.
     """
     early = [found for found in imports() if found.when == "start"]
-    needing = {found.room for found in early if top(found.target) in OPTIONAL}
+    needing = {found.importer for found in early if top(found.target) in OPTIONAL}
     for found in imports():
         if found.when == "late":
             optional = top(found.target) in OPTIONAL | SLOW_TO_IMPORT or found.target in needing
@@ -331,17 +345,17 @@ def words_of(node: ast.AST) -> Iterator[str]:
 
 def test_only_one_package_touches_what_scrapy_does_not_document() -> None:
     """No other module names it, neither as an attribute nor as a string: `getattr(x, "slots")`."""
-    for room in ROOMS:
-        if not within(room, INSIDE):
-            for node in ast.walk(tree_of(room)):
+    for module in MODULES:
+        if not within(module, INSIDE):
+            for node in ast.walk(tree_of(module)):
                 named = SCRAPYS_OWN & {*words_of(node)}
-                assert not named, f"{room} line {getattr(node, 'lineno', 0)}: {named}"
+                assert not named, f"{module} line {getattr(node, 'lineno', 0)}: {named}"
 
 
-def test_scrapys_inside_knows_nothing_of_ours() -> None:
-    """It imports Scrapy, Twisted and the signal dispatcher, and no other package of this house."""
+def test_scrapy_internals_imports_nothing_of_ours() -> None:
+    """It imports Scrapy, Twisted and the signal dispatcher, and no other package of scrapy_rep."""
     for found in imports():
-        if within(found.room, INSIDE):
+        if within(found.importer, INSIDE):
             known = sys.stdlib_module_names | {"scrapy", "twisted", "pydispatch"}
             assert within(found.target, INSIDE) or top(found.target) in known, str(found)
 
@@ -350,45 +364,51 @@ def test_scrapys_inside_knows_nothing_of_ours() -> None:
 def test_each_private_name_is_used_where_the_table_says(entry: PrivateName) -> None:
     """So that the table is neither longer nor shorter than what is touched."""
     users = {
-        room.rpartition(".")[2]
-        for room in ROOMS
-        if within(room, INSIDE) and room != f"{INSIDE}.names"
-        if any(entry.name in words_of(node) for node in ast.walk(tree_of(room)))
+        module.rpartition(".")[2]
+        for module in MODULES
+        if within(module, INSIDE) and module != f"{INSIDE}.names"
+        if any(entry.name in words_of(node) for node in ast.walk(tree_of(module)))
     }
     assert entry.used_by in users
 
 
 def test_no_default_stands_for_a_private_name() -> None:
-    """A name that is gone is the check's to find: nothing asks for one and takes None instead."""
-    for room in ROOMS:
-        if within(room, INSIDE):
-            for node in ast.walk(tree_of(room)):
+    """`getattr` with a default would hide a missing name from the check at the start of a crawl."""
+    for module in MODULES:
+        if within(module, INSIDE):
+            for node in ast.walk(tree_of(module)):
                 named = isinstance(node, ast.Name) and node.id == "getattr"
-                assert not named, f"{room} line {getattr(node, 'lineno', 0)}"
+                assert not named, f"{module} line {getattr(node, 'lineno', 0)}"
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_room_is_readable_in_one_sitting(room: str) -> None:
+@pytest.mark.parametrize("module", MODULES)
+def test_files_and_functions_are_short(module: str) -> None:
     """A file has fewer than 400 lines; a function fits on one screen, of 50."""
-    assert len(ROOMS[room].read_text("utf-8").splitlines()) < 400
-    for node in ast.walk(tree_of(room)):
+    assert len(MODULES[module].read_text("utf-8").splitlines()) < 400
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             assert lines <= 50, f"{node.name}: {lines} lines"
 
 
 NOT_THE_STANDARDS_WORDS = ("directive", "useragent", "netloc", "manager", "handler", "utils")
+HEADER = "user_agent"
+"""The header field of HTTP; a crawler goes by a product token."""
+
 PUBLIC_TERM = "pagedirectives"
 """What the sources and the users call the statements of a page: a name of the public interface."""
 
-NOT_A_PLACE = (*NOT_THE_STANDARDS_WORDS, "helpers", "core")
+NOT_A_MODULE = (*NOT_THE_STANDARDS_WORDS, "helpers", "core")
 
 
 def test_names_are_the_standards_words() -> None:
-    """Rooms, classes and functions are named as RFC 9309 names things."""
-    for room in ROOMS:
-        assert not [word for word in NOT_A_PLACE if word in room.split(".")], room
-        for node in ast.walk(tree_of(room)):
-            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-                name = node.name.replace("_", "").lower().replace(PUBLIC_TERM, "")
-                assert not [w for w in NOT_THE_STANDARDS_WORDS if w in name], f"{room}: {name}"
+    """Modules, classes, functions and parameters have the terms of RFC 9309 for names."""
+    for module in MODULES:
+        assert not [word for word in NOT_A_MODULE if word in module.split(".")], module
+        for node in ast.walk(tree_of(module)):
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.arg)):
+                given = node.arg if isinstance(node, ast.arg) else node.name
+                if given == HEADER:
+                    continue
+                name = given.replace("_", "").lower().replace(PUBLIC_TERM, "")
+                assert not [w for w in NOT_THE_STANDARDS_WORDS if w in name], f"{module}: {name}"

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.benchmarks.crossings import Way, measure
 from tests.crawl.harness import ROOT
 
 BROKEN = """
@@ -55,6 +56,19 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
     assert "at most" not in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("kind", "first", "following"),
+    [
+        ("the gate alone", Way(360, 185, 55), Way(24, 18, 14)),
+        ("by default", Way(420, 215, 66), Way(66, 42, 26)),
+    ],
+)
+def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Way) -> None:
+    """Calls, crossings from module to module, and modules: what was reached, with a little air."""
+    for way, most in zip(measure(kind), (first, following), strict=True):
+        assert all(is_ <= bound for is_, bound in zip(way, most, strict=True)), (way, most)
+
+
 def test_the_gate_is_measured() -> None:
     """Three files by two identities, each with a figure of this package and of Scrapy's own."""
     done = python("-m", "tests.benchmarks.gate", "20")
@@ -71,6 +85,8 @@ def test_pages_are_measured() -> None:
     rows = done.stdout.splitlines()[1:]
     assert [len(row.split()[-5:]) for row in rows] == [5, 5, 5]
     assert all(float(figure) > 0 for row in rows for figure in row.split()[-5:-2])
+
+
 def test_the_filter_is_measured() -> None:
     """The command and the loop keep the same work: each has a rate, and the memory is compared."""
     done = python("-m", "tests.benchmarks.filter", "--urls", "900", "--authorities", "9",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
-from scrapy_rep.settings import RepSettings, unknown_settings
+from scrapy_rep.settings import _CHECKS, RepSettings, unknown_settings
 from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
@@ -17,6 +18,9 @@ from tests.replies import Reply
 from tests.site import Site
 
 DAY = 86_400.0
+
+FIELDS = {name: field for name, field, _ in _CHECKS}
+"""Each setting that there is, and the field of `RepSettings` that holds its value."""
 
 DEFAULTS: dict[str, tuple[str, Any]] = {
     "ROBOTSTXT_USER_AGENT": ("user_agent", None),
@@ -37,6 +41,8 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "REP_DOWNLOAD_SLOT": ("download_slot", "own"),
     "REP_CRAWL_DELAY": ("crawl_delay", True),
     "REP_MAX_CRAWL_DELAY": ("max_crawl_delay", 60.0),
+    "REP_OVER_MAX_CRAWL_DELAY": ("over_max_crawl_delay", "cap"),
+    "REP_VISIT_TIME": ("visit_time", "ignore"),
     "REP_SHARED_PACE": ("shared_pace", True),
     "REP_PAGE_DIRECTIVES": ("page_directives", "report"),
     "REP_NOINDEX": ("noindex", "keep"),
@@ -67,6 +73,8 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
     "REP_DOWNLOAD_SLOT": ("page", "page"),
     "REP_CRAWL_DELAY": ("False", False),
     "REP_MAX_CRAWL_DELAY": ("10", 10.0),
+    "REP_OVER_MAX_CRAWL_DELAY": ("forbid", "forbid"),
+    "REP_VISIT_TIME": ("forbid", "forbid"),
     "REP_SHARED_PACE": ("False", False),
     "REP_PAGE_DIRECTIVES": ("obey", "obey"),
     "REP_NOINDEX": ("drop", "drop"),
@@ -118,6 +126,8 @@ BAD: dict[str, list[Any]] = {
     "REP_DOWNLOAD_SLOT": ["mine", "", 1],
     "REP_CRAWL_DELAY": ["perhaps", 2, ""],
     "REP_MAX_CRAWL_DELAY": [-1, "long", float("inf")],
+    "REP_OVER_MAX_CRAWL_DELAY": ["drop", "", 60],
+    "REP_VISIT_TIME": ["obey", "", True],
     "REP_SHARED_PACE": ["perhaps", 2, ""],
     "REP_PAGE_DIRECTIVES": ["on", "", True, "OBEY"],
     "REP_NOINDEX": ["forget", "", False],
@@ -142,19 +152,31 @@ def read(**settings: Any) -> RepSettings:
     return RepSettings.from_settings(Settings(settings))
 
 
-@pytest.mark.parametrize("name", DEFAULTS)
+def test_each_field_has_one_setting() -> None:
+    """None can be set in two ways, or in none."""
+    assert sorted(FIELDS.values()) == sorted(field.name for field in fields(RepSettings))
+
+
+@pytest.mark.parametrize("table", [DEFAULTS, FROM_TEXT, BAD], ids=["defaults", "text", "bad"])
+def test_each_setting_has_a_row_in_the_tables(table: dict[str, Any]) -> None:
+    """A new setting is not tested until it has one."""
+    assert set(table) == set(FIELDS)
+
+
+@pytest.mark.parametrize("name", FIELDS)
 def test_a_setting_that_is_not_set_has_its_default(name: str) -> None:
     """As the documents say; `None` means not set."""
     field, default = DEFAULTS[name]
+    assert field == FIELDS[name]
     assert getattr(read(), field) == default
     assert getattr(read(**{name: None}), field) == default
 
 
-@pytest.mark.parametrize("name", FROM_TEXT)
+@pytest.mark.parametrize("name", FIELDS)
 def test_a_setting_may_be_given_on_the_command_line(name: str) -> None:
     """`-s NAME=VALUE` gives text."""
     text, value = FROM_TEXT[name]
-    assert getattr(read(**{name: text}), DEFAULTS[name][0]) == value
+    assert getattr(read(**{name: text}), FIELDS[name]) == value
 
 
 def test_a_list_may_be_empty_a_number_or_in_brackets() -> None:
@@ -171,7 +193,7 @@ def test_a_list_may_be_empty_a_number_or_in_brackets() -> None:
 
 
 def test_an_identity_may_be_several() -> None:
-    """Product tokens in falling preference."""
+    """Product tokens in order of preference."""
     given = ["mybot-news", b"mybot"]
     assert read(ROBOTSTXT_USER_AGENT=given).user_agent == ("mybot-news", "mybot")
 

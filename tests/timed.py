@@ -1,4 +1,4 @@
-"""The mark of a test that asks for something to be over by a certain time.
+"""The mark of a test with an upper bound on time.
 
 Such a bound is meant for a machine that is free. Where it is missed, others may have used the
 machine: then the test is run again, and has to pass.

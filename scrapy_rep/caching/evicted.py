@@ -52,9 +52,12 @@ class Evicted:
         self._memory = MemoryStore(memory_limit, clock=clock, spill=self._spill)
         self._file = TemporaryFile(disk_limit)
         self._failed = failed
+        self._is_used = False
 
     def get(self, authority: Authority) -> Entry | None:
         """Return the entry of ``authority``, ``None`` if it is not here."""
+        if not self._is_used:  # as in most crawls
+            return None
         entry = self._memory.get(authority, _CRAWLER)
         if entry is not None:
             return entry
@@ -75,6 +78,7 @@ class Evicted:
 
     def put(self, authority: Authority, entry: Entry) -> None:
         """Keep ``entry`` in the place of what was kept of ``authority``."""
+        self._is_used = True
         try:
             self._memory.forget(authority)
             self._file.forget(str(authority))

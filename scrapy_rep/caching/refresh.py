@@ -86,16 +86,13 @@ class Refresher:
         self._clock = context.clock
         self._fetch = fetch
         self._attempts = attempts
-
-    @property
-    def longest(self) -> float:
+        term = LEASE_TERM if self._store.has_store else 0.0
+        self.longest = 2.0 * self._attempts.longest + term + 1.0
         """The seconds after which a refresh must be over, with some to spare.
 
         With a store, another worker may be killed in its round, and a second one may make a whole
         round, before this one does.
         """
-        term = LEASE_TERM if self._store.has_store else 0.0
-        return 2.0 * self._attempts.longest + term + 1.0
 
     async def refresh(
         self,

@@ -17,7 +17,7 @@ from scrapy_rep.commands.lookups import body_of, look_up_all
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import duration, note, say, table
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 
@@ -63,7 +63,7 @@ def needs_crawl(options: Namespace) -> bool:
 def _check_urls(urls: Sequence[str]) -> None:
     for url in urls:
         try:
-            governed = authority_of(url) is not None or ":" in url[:32].partition("/")[0]
+            governed = authority_of(url) is not None or has_scheme(url)
         except ValueError as error:
             raise usage(f"{url}: {error}") from None
         if not governed:
@@ -77,7 +77,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     if options.robots_txt is not None:
         rows = _by_file(command, options, settings, effective)
     else:
-        rows = _by_crawl(command, options, settings, effective)
+        rows = _by_crawl(command, options, effective)
     {"text": _as_text, "json": _as_json, "jsonl": _as_jsonl}[options.format](rows)
     if options.approve is not None:
         changed = Approval(options.approve).compare(effective)
@@ -104,24 +104,22 @@ def _by_file(
     return rows
 
 
-def _by_crawl(
-    command: RobotsCommand, options: Namespace, settings: RepSettings, effective: list[Effective]
-) -> list[Row]:
+def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effective]) -> list[Row]:
     started = time.time()
 
     async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
         return await look_up_all(middleware, options.urls, options.agent)
 
+    profile = profile_of(command.project, options)
     found = run_in_crawl(command, options, work)
     for url, one in zip(options.urls, found, strict=True):
         if one.authority is not None and one.known is not None and not one.known.unreachable:
             body = body_of(url, one.known)
             if one.known.robots is None and not one.verdict.allowed:
                 body = b"User-agent: *\nDisallow: /\n"  # access denied, and taken as disallow
-            effective.append(Effective(str(one.authority), body, one.agent, settings.profile))
+            effective.append(Effective(str(one.authority), body, one.agent, profile))
     return [
-        _looked_up(url, one, settings.profile, started)
-        for url, one in zip(options.urls, found, strict=True)
+        _looked_up(url, one, profile, started) for url, one in zip(options.urls, found, strict=True)
     ]
 
 

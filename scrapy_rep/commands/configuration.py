@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.endings import usage
 from scrapy_rep.protocol.product_token import product_token
-from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings, product_tokens
 
 if TYPE_CHECKING:
+    from scrapy import Spider
     from scrapy.settings import BaseSettings
 
 
@@ -23,16 +24,44 @@ def settings_of(settings: BaseSettings) -> RepSettings:
         raise usage(str(error)) from None
 
 
+def settings_with_spider(
+    settings: BaseSettings, options: Namespace
+) -> tuple[BaseSettings, type[Spider] | None]:
+    """Return the settings with those of the spider that is named, and its class.
+
+    Raises ``EndingError`` if the project has no such spider.
+    """
+    name = getattr(options, "spider", None)
+    if name is None:
+        return settings, None
+    from scrapy.spiderloader import get_spider_loader
+
+    try:
+        spider: type[Spider] = get_spider_loader(settings).load(name)
+    except KeyError:
+        raise usage(f"no spider is called {name}") from None
+    settings = settings.copy()
+    spider.update_settings(settings)
+    return settings, spider
+
+
 def identity_of(settings: BaseSettings, options: Namespace) -> Sequence[str]:
     """Return the tokens of the crawler outside a crawl: as given, or by the settings."""
-    chosen = options.agent or settings_of(settings).user_agent
+    settings, spider = settings_with_spider(settings, options)
+    if options.agent:
+        return tuple(options.agent)
+    chosen = getattr(spider, "robotstxt_user_agent", None) or settings_of(settings).user_agent
     if chosen:
-        return tuple(chosen)
-    return (product_token(str(settings.get("USER_AGENT") or "")) or "*",)
+        return product_tokens(chosen)
+    headers = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
+    sent = next((value for name, value in headers if name.lower() == "user-agent"), None)
+    sent = sent or getattr(spider, "user_agent", None) or settings.get("USER_AGENT")
+    return (product_token(str(sent or "")) or "*",)
 
 
 def profile_of(settings: BaseSettings, options: Namespace) -> str:
     """Return the name of the profile: as given, or by the settings."""
+    settings, _ = settings_with_spider(settings, options)
     return str(options.rep_profile or settings_of(settings).profile)
 
 

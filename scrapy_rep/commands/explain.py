@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.configuration import identity_of, profile_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.gate import LookUp
+    from scrapy_rep.protocol.verdict import Verdict
 
 _AROUND = 3
 """Lines that are shown before and after the deciding one, and after a user-agent line."""
@@ -33,6 +35,7 @@ def needs_crawl(options: Namespace) -> bool:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print why the verdict is what it is."""
+    refused: Verdict | None = None
     if options.robots_txt is not None:
         body = read(options.robots_txt)
         agent = identity_of(command.project, options)
@@ -46,8 +49,12 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
         origin = str(answer.uri or one.authority) if answer is not None else str(one.authority)
         if known is not None and known.decision is not Decision.FOLLOW and answer is not None:
             return _without_rules(options, one, answer.status)
+        if not one.verdict.allowed and one.verdict.rule is None:
+            refused = one.verdict  # for the pace or the use of the page: the rules may allow it
     profile = profile_of(command.project, options)
     found = explanation(body, options.url, agent, profile, origin)
+    if refused is not None:
+        found = replace(found, verdict=refused)
     if options.format == "json":
         say(json.dumps(found.as_dict(), indent=2))
     else:

@@ -79,6 +79,32 @@ def by_rules(robots: RobotsTxt, agent: Agent, octets: int = 0) -> Ruling:
     return Ruling(partial(robots.forbidden, agent=agent), "", robots, agent, octets)
 
 
+class UseRuling(Ruling):
+    """The ruling of a robots.txt and of the purposes of the crawl.
+
+    ``refused`` returns why a URL that the rules allow is refused all the same, or "".
+    """
+
+    __slots__ = ("_refused", "_rules")
+
+    def __init__(
+        self, robots: RobotsTxt, agent: Agent, octets: int, refused: Callable[[str], str]
+    ) -> None:
+        super().__init__(self._rejects, "", robots, agent, octets)
+        self._rules = robots
+        self._refused = refused
+
+    def _rejects(self, urls: Sequence[str]) -> Sequence[str]:
+        by_rule = {*self._rules.forbidden(urls, agent=self._agent)}
+        return [url for url in urls if url in by_rule or self._refused(url)]
+
+    def why(self, url: str) -> str:
+        """Return why a URL is rejected, in printable text without a tab."""
+        if self._rules.allowed(url, self._agent):
+            return escaped(self._refused(url))
+        return super().why(url)
+
+
 class FromFile:
     """One robots.txt governs all authorities."""
 
@@ -165,11 +191,15 @@ def fetched_ruling(
         known = one.known
         if known is None:  # which it is for other schemes than http and https alone
             return Ruling(none_allowed, one.verdict.reason)
-        if not one.verdict.allowed and one.verdict.rule is None and not known.unreachable:
+        used = middleware.refused_for_use(authority.robots_uri, one)
+        if not (one.verdict.allowed or used or known.unreachable) and one.verdict.rule is None:
             return Ruling(none_allowed, one.verdict.reason)  # its pace keeps the crawler out
         if known.robots is not None:
             size = len(known.answer.body or b"") if known.answer is not None else 0
-            return by_rules(known.robots, one.agent, size)
+            if not middleware.refuses_for_use:
+                return by_rules(known.robots, one.agent, size)
+            refused = partial(middleware.refused_for_use, one=one)
+            return UseRuling(known.robots, one.agent, size, refused)
         if known.unreachable:
             cause = known.failure.cause if known.failure is not None else "error"
             return Ruling(none_allowed, escaped(f"unreachable: {cause}"))

@@ -7,7 +7,6 @@ its origin, one look-up, and one call of the matcher of its site.
 from __future__ import annotations
 
 import os
-import re
 import signal
 import threading
 from collections import defaultdict
@@ -18,7 +17,7 @@ from types import FrameType
 from typing import Final, NamedTuple, TypeVar
 
 from scrapy_rep.commands.rulings import Ruling, RulingOf, all_allowed, none_allowed
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 
 T = TypeVar("T")
 
@@ -30,7 +29,6 @@ _MOST_SITES: Final = 20_000
 """Sites whose rules are kept, by the spelling of their origin; then all are asked for again."""
 _MOST_OCTETS: Final = 32 << 20
 """Octets of robots.txt whose rules are kept: with their indexes they take a few times as much."""
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]")
 
 NOT_A_URL: Final = Ruling(none_allowed, "not a URL")
 _EMPTY: Final = Ruling(none_allowed, "empty line")
@@ -174,7 +172,7 @@ def _authority(origin: str) -> Authority | Ruling:
     except ValueError:
         return NOT_A_URL
     if authority is None:
-        return _UNGOVERNED if _SCHEME.match(origin) else NOT_A_URL
+        return _UNGOVERNED if has_scheme(origin) else NOT_A_URL
     return authority
 
 

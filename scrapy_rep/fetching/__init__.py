@@ -1,1 +1,1 @@
-"""One authority's robots.txt, fetched through Scrapy's downloader."""
+"""Fetches the robots.txt of one authority through Scrapy's downloader."""

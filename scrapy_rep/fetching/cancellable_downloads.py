@@ -1,6 +1,6 @@
 """The download of a robots.txt: it can be ended early, and it decodes the body itself.
 
-Scrapy's downloader keeps no handle of a download. So an abandoned one would go on until its own
+Scrapy's downloader offers no way to cancel a download. An abandoned one would go on until its own
 timeout, beyond the end of the crawl.
 
 The body is decoded between the download handler and the downloader middlewares, because
@@ -33,10 +33,10 @@ DOWNLOAD = "scrapy_rep_download"
 
 
 class CancellableDownload:
-    """One download: a check before it, what it brought, and a way to end it.
+    """One download: a check before it, a count of its octets, and a way to end it.
 
     ``limit`` is how many octets of a body are read, before and after decoding. ``check`` is awaited
-    when the request has passed all components and is about to be sent; what it raises ends the
+    when the request has passed all components and is about to be sent; an exception ends the
     download.
     """
 
@@ -44,9 +44,9 @@ class CancellableDownload:
 
     def __init__(self, limit: int, check: Check | None = None) -> None:
         self.octets = 0
-        """How many octets of the body have come, as far as the download handler tells."""
+        """The octets of the body that have come, as far as the download handler reports them."""
         self.cut = False
-        """Whether the body was cut: on its way, or while it was decoded."""
+        """Whether the body was cut, during the download or while it was decoded."""
         self._was_run = False
         self._checksum = 0
         self._limit = limit
@@ -59,13 +59,13 @@ class CancellableDownload:
             self._cancel()
 
     def receive(self, octets: bytes) -> bool:
-        """Count octets of the body that came; return True if they are more than the limit."""
+        """Count octets of the body; return True if there are more than the limit in all."""
         self.octets += len(octets)
         self._checksum = crc32(octets, self._checksum)
         return self.octets > self._limit
 
     def is_body(self, body: bytes) -> bool:
-        """Return True if the body of a response is what came, as far as that can be told.
+        """Return True if the body of a response is what was received, as far as that can be told.
 
         If :meth:`run` was not used, as on a custom downloader, another component may have decoded
         the body, perhaps only half of it.
@@ -73,7 +73,7 @@ class CancellableDownload:
         return self._was_run or not self.octets or crc32(body) == self._checksum
 
     async def run(self, download: Download, request: Request, transport: Any) -> Response:
-        """Return what ``request`` brings, unless :meth:`end` is called before.
+        """Return the response to ``request``, unless :meth:`end` is called before.
 
         If the ``transport`` announces each chunk of a body, the body is cut at the limit. Scrapy's
         own handlers do so, and are not told of the limit, because they would refuse the body.

@@ -12,8 +12,8 @@ of zstd, which take a second to open, so a body may have at most :data:`_MOST_ME
 
 Octets after the last member of a gzip or zstd file are ignored if they do not begin as another
 member would: every member was read to its end mark, and gzip(1) and browsers read such files, too.
-If they do begin so, the member must be whole. The library for brotli reports octets after the end
-as an error, so such a body counts as broken.
+If they do, the member must be complete. The library for brotli reports octets after the end as an
+error, so such a body counts as broken.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 def _library(*names: str) -> Any:
-    """Return the first of some modules that is installed, or ``None``."""
+    """Return the first of the modules ``names`` that is installed, or ``None``."""
     for name in names:
         with suppress(ImportError):
             return import_module(name)
@@ -81,8 +81,8 @@ class _Member(Protocol):
 class _Coding(NamedTuple):
     """How a body is decoded.
 
-    ``open`` returns the member that a body begins with; ``rest`` what follows a member, from the
-    beginning of the next one, or nothing; ``step`` is how many octets a member is given at a time.
+    ``open`` returns the member that a body begins with. ``rest`` returns the octets after a member,
+    from the start of the next one, or nothing. ``step`` is how many octets a member gets at a time.
     """
 
     open: Callable[[bytes], _Member]
@@ -95,9 +95,9 @@ def plain_octets(
 ) -> tuple[bytes, bool]:
     """Return the first ``most`` octets beneath the codings of a body, and whether it was cut.
 
-    ``codings`` are the values of ``Content-Encoding``; ``cut`` says that the body was cut on its
-    way, on purpose. A gzip file is decoded even if no header announces it. An empty body is an
-    empty file, whatever its coding.
+    ``codings`` are the values of ``Content-Encoding``; ``cut`` says that the download was cut on
+    purpose. A gzip file is decoded even if no header announces it. An empty body is an empty file,
+    whatever its coding.
 
     Raises :class:`BrokenBodyError` and :class:`UnknownCodingError`.
     """
@@ -140,12 +140,12 @@ def _decoded(name: bytes, body: bytes, most: int, cut: bool) -> tuple[bytes, boo
 
 def _read(member: _Member, body: bytes, plain: bytearray, most: int, step: int) -> bytes:
     """Append what a member holds to ``plain``, up to ``most``; return the octets after it."""
-    place = 0
-    while place < len(body) and not member.ended and len(plain) < most:
-        octets = body[place : place + step]
+    start = 0
+    while start < len(body) and not member.ended and len(plain) < most:
+        octets = body[start : start + step]
         plain += member.decode(octets, most - len(plain))
-        place += len(octets)
-    return body[place - member.unused :] if member.ended else b""
+        start += len(octets)
+    return body[start - member.unused :] if member.ended else b""
 
 
 class _Deflated:
@@ -167,7 +167,7 @@ class _Deflated:
 
 
 class _Brotli:
-    """A brotli stream (RFC 7932); the library bounds each of its steps at some 32 KiB."""
+    """A brotli stream (RFC 7932). The library returns at most about 32 KiB for each step."""
 
     unused = 0
 
@@ -212,7 +212,7 @@ class _Zstd:
 
 
 class _Zstandard(_Zstd):
-    """The same by ``zstandard``, which cannot bound what one step yields.
+    """A frame of zstd, by ``zstandard``, which cannot limit what one step yields.
 
     A block is at least 4 octets and yields at most 128 KiB, so 64 octets yield 2 MiB at most.
     """
@@ -232,7 +232,7 @@ def _open_gzip(body: bytes) -> _Member:
 
 
 def _open_deflate(body: bytes) -> _Member:
-    """Return a member of zlib's format, which is right, or a raw one, which some servers send.
+    """Return a member of zlib's format, as RFC 9110 says, or a raw one, which some servers send.
 
     The two octets that zlib begins with (RFC 1950 section 2.2) would be the padding of a stored
     block, which encoders fill with zeros.
@@ -261,7 +261,7 @@ def _codings() -> dict[bytes, _Coding]:
     """Return the codings that can be decoded here, by their names."""
     codings = dict.fromkeys((b"gzip", b"x-gzip"), _Coding(_open_gzip, _gzip_member))
     codings[b"deflate"] = _Coding(_open_deflate, _nothing)
-    # Brotli before 1.2 cannot bound what a step yields.
+    # Brotli before 1.2 cannot limit what a step yields.
     if hasattr(getattr(_brotli, "Decompressor", None), "can_accept_more_data"):
         codings[b"br"] = _Coding(_Brotli, _nothing, step=1 << 30)
     if _zstd is not None:

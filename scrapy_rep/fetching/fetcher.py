@@ -1,7 +1,7 @@
 """The fetch of one robots.txt, through Scrapy's own downloader (RFC 9309 section 2.3).
 
-Whatever happens, :meth:`RobotsFetcher.fetch` returns an outcome. A failure that has no name is
-Unreachable.
+Whatever happens, :meth:`RobotsFetcher.fetch` returns an outcome. For any failure that it does not
+know, that is Unreachable.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 
-# Each key keeps one component of Scrapy from changing what robots.txt is found to say.
+# Each key keeps one component of Scrapy from changing what robots.txt seems to say.
 _META: dict[str, Any] = {
     "dont_obey_robotstxt": True,  # this package: no robots.txt for a robots.txt
     "allow_offsite": True,  # OffsiteMiddleware: the page was let through already
@@ -68,7 +68,7 @@ _META: dict[str, Any] = {
 }
 _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 
-# A header that is there, even without a value, is not filled in from the project's defaults.
+# A header that is set, even without a value, is not filled in from the project's defaults.
 _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
 _LONGEST_DETAIL = 500
 
@@ -106,7 +106,7 @@ class RobotsFetcher:
         self._reception = Reception(crawler, inside, limits.places)
 
     def counted_by(self, stats: RepStats) -> RobotsFetcher:
-        """Return a fetcher that shares all with this one but the stats that it counts in."""
+        """Return a fetcher that shares everything with this one except the stats."""
         other = shallow_copy(self)
         other._stats = stats  # noqa: SLF001  # of the same class
         return other
@@ -114,7 +114,7 @@ class RobotsFetcher:
     async def fetch(
         self, authority: Authority, page: Request | None, copy: Answer | None
     ) -> Outcome:
-        """Return what one fetch of the robots.txt of ``authority`` came to; raise nothing.
+        """Return the outcome of one fetch of the robots.txt of ``authority``; raise no failure.
 
         ``page`` is the request that asks, whose proxy is used. ``copy`` is what a conditional
         request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
@@ -125,7 +125,7 @@ class RobotsFetcher:
                 async with self._semaphore.acquired():
                     work = self._follow(authority, page, copy)
                     return await with_timeout(self._settings.timeout, work)
-        except CancelledError:  # of the caller; any other comes as CancelledElsewhereError
+        except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
         except RefusedError as error:
             if isinstance(error, TooLongError):
@@ -153,17 +153,18 @@ class RobotsFetcher:
             download = CancellableDownload(self._settings.max_size, check)
             request = self._request(uri, page, copy, first, download)
             if check is not None and not self._inside.exchanges.can_be_run:
-                await check(request)  # the last chance, although a proxy may still be chosen for it
+                await check(request)  # the last chance; middlewares may still choose a proxy
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
-            redirect = meaning_of(response.status) is Meaning.REDIRECT
+            meaning = meaning_of(response.status)
+            redirect = meaning is Meaning.REDIRECT
             if trail or redirect:
                 here = answered_by_public(request, response, uri)
                 if trail and public and not here:
                     raise RefusedError(f"redirect from a public to a local address: {uri}")
                 public = here
             if not redirect:
-                return self._outcome(request, response, uri, tuple(trail), copy)
+                return self._outcome(request, response, meaning, uri, tuple(trail), copy)
             if len(trail) == self._settings.max_redirects:
                 self._count(response)
                 life = lifetime_of(response, self._clock())
@@ -190,12 +191,12 @@ class RobotsFetcher:
         first: bool,
         download: CancellableDownload,
     ) -> Request:
-        """Return the request of one hop; ``first`` if it is to the authority first asked."""
+        """Return the request of one hop; ``first`` if it goes to the first authority."""
         meta = {**_META, DOWNLOAD: download, "download_maxsize": self._settings.max_size}
         transport = self._inside.exchanges.transport_of(urlsplit(uri).scheme)
         headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
-            # A new one for each exchange: no delay holds up the next hop or attempt either.
+            # A new slot for each exchange, so that no delay holds up the next hop or attempt.
             meta["download_slot"] = (
                 f"robots.txt {next(self._reception.numbers)} {authority_of(uri)}"
             )
@@ -218,6 +219,7 @@ class RobotsFetcher:
         self,
         request: Request,
         response: Response,
+        meaning: Meaning,
         uri: str,
         trail: tuple[str, ...],
         copy: Answer | None,
@@ -225,7 +227,6 @@ class RobotsFetcher:
         self._count(response)
         now = self._clock()
         status = response.status
-        meaning = meaning_of(status)
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
             body, cut = body_of(response, request.meta[DOWNLOAD], limit)

@@ -1,21 +1,21 @@
-"""Whether a host is on the public Internet, however it is spelled.
+"""Whether a host is on the public Internet, in any spelling.
 
-A redirect of a robots.txt must not lead from a public site into the network of the crawler
-(RFC 9309 section 3: the content is untrusted).
+A redirect of a robots.txt must not lead from a public site into the network of the crawler (RFC
+9309 section 3: the content is untrusted).
 
 Two registries of IANA say which addresses are reachable from everywhere: the IPv4 and the IPv6
 Special-Purpose Address Registry (RFC 6890, RFC 8190). The module ``ipaddress`` follows them, but
-each release of Python has them as they were at its time: in 3.10 ``192.0.0.8`` and
-``64:ff9b:1::1`` are global, and in 3.13.0 ``3fff::1`` and ``5f00::1`` still are. So the registries
-are copied here, as of the end of 2025, and the most specific network decides. Three things are
-decisions of this module:
+each release of Python has the state of its own date: in 3.10 ``192.0.0.8`` and ``64:ff9b:1::1`` are
+global, and in 3.13.0 ``3fff::1`` and ``5f00::1`` still are. So the registries are copied here, as
+of the end of 2025, and the most specific network decides. Three things are decisions of this
+module:
 
 - Networks that the registry marks as "not applicable" are not global: the anycast addresses of
-  6to4 relays (``192.88.99.0/24``), which are no longer to be served, and ORCHID
+  6to4 relays (``192.88.99.0/24``), which are deprecated, and ORCHID
   (``2001:10::/28``). An address that contains an IPv4 address (IPv4-mapped, 6to4, Teredo, NAT64)
   is judged by that one.
-- Of IPv6, only ``2000::/3`` is given to hosts (RFC 4291; IANA's IPv6 Address Space registry). All
-  else but NAT64 is not global: site-local ``fec0::/10`` (RFC 3879), IPv4-translated
+- Of IPv6, only ``2000::/3`` is assigned to hosts (RFC 4291; IANA's IPv6 Address Space registry).
+  Everything else except NAT64 is not global: site-local ``fec0::/10`` (RFC 3879), IPv4-translated
   ``::ffff:0:0:0/96`` (RFC 2765), IPv4-compatible ``::/96``, and what is reserved.
 - An address that no row covers must be global to ``ipaddress``, too: a newer Python may know more
   networks.
@@ -119,9 +119,9 @@ def is_global(address: Address) -> bool:
 
 
 def is_local_host(host: str) -> bool:
-    """Return True if a host of a URL is by its spelling not on the public Internet.
+    """Return True if the spelling of a host shows that it is not on the public Internet.
 
-    Any other name is taken for public, whatever it resolves to.
+    Any other name counts as public, whatever it resolves to.
     """
     name = unicodedata.normalize("NFKC", unquote(host)).replace(_IDEOGRAPHIC_STOP, ".")
     name = name.lower().strip("[]").rstrip(".")
@@ -132,10 +132,10 @@ def is_local_host(host: str) -> bool:
 
 
 def literal_address(name: str) -> Address | None:
-    """Return the address that a host spells out, ``None`` for a name.
+    """Return the address that a host is written as, ``None`` for a name.
 
-    Besides the standard forms it reads what resolvers accept for IPv4: fewer parts than four,
-    octal and hexadecimal parts (``0x7f.1``, ``017700000001``, ``2130706433``).
+    Besides the standard forms it reads what resolvers accept for IPv4: fewer parts than four, octal
+    and hexadecimal parts (``0x7f.1``, ``017700000001``, ``2130706433``).
     """
     try:
         return ipaddress.ip_address(name.partition("%")[0])

@@ -1,4 +1,4 @@
-"""The octets of fetches are heard while any fetch is under way, and no others.
+"""Receives the octets of robots.txt downloads, as long as any fetch is under way.
 
 The signal is sent for each chunk of each download of the crawl, so nothing listens to it while only
 pages are downloaded. All fetchers of a crawl share one :class:`Reception`: with two listeners each
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FetchPlaces(Protocol):
-    """Where a fetch gets a place in the downloader that no page loses by it."""
+    """Gives a fetch a place in the downloader, beyond the places for pages."""
 
     def fetching(self, request: Request) -> AbstractContextManager[None]:
         """Count the download of ``request`` as a fetch while the context lasts."""
@@ -34,7 +34,7 @@ class FetchPlaces(Protocol):
 
 
 class Reception:
-    """A context that a fetch is made in; it may be entered any number of times at once."""
+    """A context for a fetch. Several fetches may be in it at the same time."""
 
     def __init__(self, crawler: Crawler, inside: ScrapyInternals, places: FetchPlaces):
         self._signals = crawler.signals

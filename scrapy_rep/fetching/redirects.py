@@ -42,8 +42,8 @@ def target_of(uri: str, response: Response, public: bool) -> str:
         text = location.decode("latin-1")
     text = text.strip()
     try:
-        named = urlsplit(text)
-        if (named.scheme in DEFAULT_PORTS or text.startswith("//")) and not named.netloc:
+        parts = urlsplit(text)
+        if (parts.scheme in DEFAULT_PORTS or text.startswith("//")) and not parts.netloc:
             raise ValueError  # urljoin would take the host that redirects
         target = urldefrag(urljoin(uri, text)).url
         authority = authority_of(target)
@@ -55,9 +55,9 @@ def target_of(uri: str, response: Response, public: bool) -> str:
     if public and is_local_host(authority.host):
         raise RefusedError(f"redirect from a public to a local address: {authority}")
     parts = urlsplit(target)
-    # User information in a Location is not a credential of ours to send.
+    # User information in a Location is not a credential of this crawl, and is not sent.
     uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-    # Scrapy takes a backslash for a slash, and would send the request to another host.
+    # Scrapy reads a backslash as a slash, and would send the request to another host.
     if not _leads_to(authority, uri):
         raise RefusedError("broken Location")
     if len(uri) > _LONGEST_URL:  # a relative one adds to the URL it is relative to
@@ -76,8 +76,8 @@ def _leads_to(authority: Authority, uri: str) -> bool:
 async def refuse_private(request: Request) -> None:
     """Raise ``RefusedError`` if a request would go to an address of a private network.
 
-    A public name may resolve to any address, so it is looked up before anything is sent there. What
-    goes through a proxy is for the proxy to look up.
+    A public name may resolve to any address, so it is looked up before anything is sent there. A
+    proxy looks up the names of the requests that go through it.
     """
     host = (urlsplit(request.url).hostname or "").lower()
     if request.meta.get("proxy") or literal_address(host) is not None:
@@ -88,7 +88,7 @@ async def refuse_private(request: Request) -> None:
 
 
 def answered_by_public(request: Request, response: Response, uri: str) -> bool:
-    """Return whether a hop was answered from the public Internet, as far as can be told."""
+    """Return whether a hop was answered from the public Internet, as far as that can be told."""
     host = (urlsplit(uri).hostname or "").lower()
     if literal_address(host) is None and not request.meta.get("proxy"):
         address = getattr(response, "ip_address", None)

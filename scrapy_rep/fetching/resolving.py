@@ -1,8 +1,8 @@
-"""The addresses of a name, as the crawl itself finds them.
+"""The addresses of a host name, from the resolver that the crawl itself uses.
 
 Under a Twisted reactor they come from the reactor's resolver, which Scrapy installs by
 ``TWISTED_DNS_RESOLVER`` (``DNS_RESOLVER`` before Scrapy 2.19), with its cache. Without a reactor
-they come from that of the event loop, as for Scrapy's own download handler.
+they come from the event loop, as for Scrapy's own download handler.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def _by_event_loop(host: str) -> list[str]:
 
 
 async def _by_reactor(host: str) -> list[str]:
-    # Importing a reactor installs one, so that it must wait until one is running.
+    # Importing this module installs a reactor, so it has to wait until one is running.
     from twisted.internet import reactor
 
     receiver = _Receiver()

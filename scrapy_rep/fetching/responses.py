@@ -1,7 +1,7 @@
-"""What a download says: its body, its validators, its freshness, or why there is none.
+"""Reads a response: its body, its validators, its freshness, or the cause of a failure.
 
-Bodies are decoded by :func:`decoded` before any other component sees the response. :func:`body_of`
-decodes only what has not passed there, and refuses what another component has decoded.
+:func:`decoded` decodes a body before any other component sees the response. :func:`body_of` decodes
+only what did not pass there, and refuses what another component has decoded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 _LONGEST_VALIDATOR = 1024
-"""Octets of the longest validator that is kept: a server sends it, and it stays with the entry."""
+"""Octets of the longest validator that is kept: servers choose them, and entries keep them."""
 
 # Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's, Python's.
 _CAUSES: dict[str, Cause] = {
@@ -69,8 +69,8 @@ def cause_of(error: BaseException) -> Cause:
 def decoded(response: Response, limit: int) -> tuple[Response, bool]:
     """Return a response without its content codings, and whether its body was cut.
 
-    At most one octet more than ``limit`` is decoded. Raises ``ValueError`` for a body that is not
-    whole or not readable, unless its status says that it is not to be read.
+    At most one octet more than ``limit`` is decoded. Raises ``ValueError`` for an incomplete or
+    unreadable body, unless the status says that it is not to be read.
     """
     cut = "download_stopped" in response.flags
     codings = response.headers.getlist("Content-Encoding")
@@ -89,8 +89,8 @@ def decoded(response: Response, limit: int) -> tuple[Response, bool]:
 def body_of(response: Response, download: CancellableDownload, limit: int) -> tuple[bytes, bool]:
     """Return the octets to parse, at most ``limit``, and whether they were cut.
 
-    Raises ``ValueError`` for a body that is not whole or not readable, and ``IgnoreRequest`` for
-    one that another component stopped.
+    Raises ``ValueError`` for an incomplete or unreadable body, and ``IgnoreRequest`` for one that
+    another component stopped.
     """
     for name in b",".join(response.headers.getlist("Transfer-Encoding")).lower().split(b","):
         # Scrapy's handler for crawls without a reactor does not decode any other one.
@@ -107,7 +107,7 @@ def body_of(response: Response, download: CancellableDownload, limit: int) -> tu
     # shows that there is more.
     codings = response.headers.getlist("Content-Encoding")
     body, cut = plain_octets(response.body, codings, limit + 1, stopped or download.cut)
-    # A body cut on the wire may decode to less than the limit: its last line is partial, too.
+    # A body cut during the download may decode to less than the limit: its last line is partial.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
 
 

@@ -120,6 +120,7 @@ def witnesses(rules: Iterable[tuple[bool, str]]) -> list[str]:
     For rules without wildcards they show everything: what a path may be depends on the longest rule
     that it begins with, and that rule is itself among the paths. For rules with wildcards they are
     the shortest path that each matches, a longer one, and paths that pairs of rules match.
+    Documents without wildcards read ``*`` and ``$`` as characters: paths that hold them come last.
     """
     patterns = [*dict.fromkeys(pattern for _, pattern in rules if pattern)]
     found = {"/": None}
@@ -135,7 +136,7 @@ def witnesses(rules: Iterable[tuple[bool, str]]) -> list[str]:
                 break
             if one != other:
                 found.update(dict.fromkeys(_paths_of_both(one, other)))
-    return sorted(found, key=lambda path: (len(path), path))
+    return sorted(found, key=lambda path: ("$" in path or "*" in path, len(path), path))
 
 
 def _paths_of(pattern: str) -> Iterator[str]:
@@ -147,8 +148,9 @@ def _paths_of(pattern: str) -> Iterator[str]:
         yield path
         # Also what a pattern with a final $ does not match.
         yield path + _FILLER
-    if "$" in text:
-        yield _rooted(text.replace("*", ""))
+    if end or "*" in text:  # documents without wildcards read them as characters of a path
+        yield _rooted(pattern)
+        yield _rooted(pattern) + _FILLER
 
 
 def _paths_of_both(wild: str, other: str) -> Iterator[str]:

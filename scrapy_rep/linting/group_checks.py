@@ -85,8 +85,11 @@ def _two_ways(document: Document, line: Line, between: Line) -> Finding:
         f"{what}, so this line and the user-agent lines before it share the rules that follow; "
         "some readers see two groups"
     )
+    together = (
+        "remove the blank line" if between.key == BLANK else f"move line {between.number} down"
+    )
     fix = (
-        "remove the blank line if the lines belong together, else write Disallow: or another rule "
+        f"{together} if the user-agent lines belong together, else write Disallow: or another rule "
         "before this line"
     )
     return document.at("group-read-two-ways", line, message, fix, 1)

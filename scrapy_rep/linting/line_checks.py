@@ -106,6 +106,11 @@ def _unknown(document: Document, line: Line, told: set[str]) -> Iterator[Finding
     if low in told:
         return
     told.add(low)
+    if low in ("http", "https") and line.value.startswith("//"):
+        url = f"{quoted(line.name)}:{quoted(line.value)}"
+        message = f'"{url}" is a URL without a key, and has no effect'
+        yield document.at("key-without-effect", line, message, f"write Sitemap: {url}", column)
+        return
     nearest = [] if low in _GIVEN_UP else get_close_matches(low[:40], _NEAR, n=1, cutoff=0.8)
     if nearest:
         usual = _USUAL[nearest[0]]

@@ -15,7 +15,7 @@ from scrapy_rep.matching.budget import TooCostlyError
 from scrapy_rep.matching.index import PatternIndex
 from scrapy_rep.matching.normal_form import NormalForm
 from scrapy_rep.matching.patterns import Patterns
-from scrapy_rep.matching.required_literals import Required, required_literals
+from scrapy_rep.matching.required_literals import Required, each_required_literal
 from scrapy_rep.matching.tuning import (
     FEW,
     MOST_PARSED,
@@ -155,8 +155,8 @@ class PatternSet:
     def _required_literals(self) -> Sequence[Required]:
         required = self._required
         if required is None:
-            literals = required_literals(self.special, self._form)
-            required = self._required = [*literals.each()]
+            found = each_required_literal(self.special, self._form)
+            required = self._required = [*found]
         return required
 
     def _may_match(self, pattern: str, path: str) -> bool:

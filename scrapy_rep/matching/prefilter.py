@@ -37,15 +37,9 @@ class Prefilter(NamedTuple):
         written, special, are_plain = patterns
         if not special:
             return cls((*written,), (), (), len(written), special, are_plain)
-        literals = required_literals(special, form, are_plain=are_plain)
-        return cls(
-            (*written, *literals.prefixes),
-            (*literals.suffixes,),
-            (*literals.inner,),
-            len(written),
-            special,
-            are_plain,
-        )
+        prefixes, suffixes, inner = required_literals(special, form, are_plain=are_plain)
+        all_prefixes = (*written, *prefixes)
+        return cls(all_prefixes, (*suffixes,), (*inner,), len(written), special, are_plain)
 
     @property
     def patterns(self) -> Patterns:

@@ -17,9 +17,9 @@ query) has two literals, of which a path holds at least one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import repeat
-from typing import Final, Literal, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import filterfalse
+from typing import Final, Literal
 
 from scrapy_rep.matching.normal_form import NormalForm
 from scrapy_rep.matching.tuning import DISTINCTIVE
@@ -29,30 +29,18 @@ Kind = Literal["prefix", "suffix", "inner"]
 PREFIX: Final = "prefix"
 SUFFIX: Final = "suffix"
 INNER: Final = "inner"
+_KINDS: Final[tuple[Kind, ...]] = PREFIX, SUFFIX, INNER
 
 Required = tuple[Kind, str, str]
 """The kind of a required literal, the literal, and the pattern that requires it."""
 
 
-class RequiredLiterals(NamedTuple):
-    """The required literals of some patterns, and behind each list the patterns that require them.
+RequiredLiterals = tuple[list[str], list[str], list[str]]
+"""The required prefixes, suffixes and inner literals of some patterns.
 
-    These are lists rather than tuples because all patterns of a file are classified before its
-    first answer, and the prefilter takes each list as it is.
-    """
-
-    prefixes: list[str]
-    of_prefixes: list[str]
-    suffixes: list[str]
-    of_suffixes: list[str]
-    inner: list[str]
-    of_inner: list[str]
-
-    def each(self) -> Iterator[Required]:
-        """Yield each literal with its kind and its pattern."""
-        yield from zip(repeat(PREFIX), self.prefixes, self.of_prefixes, strict=False)
-        yield from zip(repeat(SUFFIX), self.suffixes, self.of_suffixes, strict=False)
-        yield from zip(repeat(INNER), self.inner, self.of_inner, strict=False)
+All patterns of a file are classified before its first answer, so this is no more than the prefilter
+needs; :func:`each_required_literal` tells which pattern requires which literal.
+"""
 
 
 def required_literals(
@@ -62,57 +50,70 @@ def required_literals(
 
     ``are_plain`` tells that all patterns are ASCII without ``%``, and so in normal form.
     """
-    found = RequiredLiterals([], [], [], [], [], [])
-    prefixes, of_prefixes, suffixes, of_suffixes, inner, of_inner = found
-    changed = () if are_plain else {*form.not_normal(patterns)}
-    for pattern in patterns:
-        star = pattern.find("*")
-        if changed and pattern in changed:
+    prefixes: list[str] = []
+    suffixes: list[str] = []
+    inner: list[str] = []
+    found = prefixes, suffixes, inner
+    changed = () if are_plain else form.not_normal(patterns)
+    if changed:
+        patterns = [*filterfalse({*changed}.__contains__, patterns)]
+        for pattern in changed:
             _add_changed(pattern, form, found)
-        elif star > 1:
-            prefixes.append(pattern[:star])
-            of_prefixes.append(pattern)
-        elif star < 0:
+    for pattern in patterns:
+        prefix, star, rest = pattern.partition("*")
+        if not star:
             prefixes.append(pattern.removesuffix("$"))
-            of_prefixes.append(pattern)
-        elif pattern[0] in "/*":
-            rest = pattern[star + 1 :]
-            is_end = rest[-1:] == "$"
-            if "*" in rest or rest == "$":
-                rest = max((rest[:-1] if is_end else rest).split("*"), key=len)
-                is_end = False
-            if not rest:
-                prefixes.append(pattern[:star])
-                of_prefixes.append(pattern)
-            elif is_end:
+        elif len(prefix) > 1:
+            prefixes.append(prefix)
+        elif prefix in ("", "/"):
+            if "*" in rest:
+                rest = _longest_piece(rest.removesuffix("$"))
+                (inner if rest else prefixes).append(rest or prefix)
+            elif rest in ("", "$"):
+                prefixes.append(prefix)
+            elif rest[-1] == "$":
                 suffixes.append(rest[:-1])
-                of_suffixes.append(pattern)
             else:
                 inner.append(rest)
-                of_inner.append(pattern)
     return found
+
+
+def _longest_piece(rest: str) -> str:
+    """Return the longest of the pieces between ``*``; splitting two takes half of the time."""
+    piece, _, other = rest.partition("*")
+    if "*" in other:
+        return max(rest.split("*"), key=len)
+    return piece if len(piece) >= len(other) else other
+
+
+def each_required_literal(patterns: Iterable[str], form: NormalForm) -> Iterator[Required]:
+    """Yield each required literal of patterns with its kind and its pattern."""
+    for pattern in patterns:
+        found = required_literals((pattern,), form)
+        for kind, literals in zip(_KINDS, found, strict=True):
+            for literal in literals:
+                yield kind, literal, pattern
 
 
 def _add_changed(pattern: str, form: NormalForm, found: RequiredLiterals) -> None:
     """Add the required literals of a pattern that may not be in normal form."""
+    prefixes, suffixes, inner = found
+    start = form.normal_start(pattern).partition("*")[0]
+    if len(start) > 1 and start[0] == "/":
+        prefixes.append(start)
+        return
     prefix, _, rest = pattern.removesuffix("$").partition("*")
     pieces = [piece for piece in rest.split("*") if piece]
     if prefix and prefix[0] != "/":
         return
     if form.may_change(prefix):
-        normal = form.normal_start(prefix)
-        prefix = normal if len(normal) > 1 else form.path_text(prefix.partition("?")[0])
+        prefix = form.path_text(prefix.partition("?")[0])
     if len(prefix) > 1 or not pieces:
-        found.prefixes.append(prefix)
-        found.of_prefixes.append(pattern)
+        prefixes.append(prefix)
     elif len(pieces) == 1 and pattern[-1] == "$" and rest[-1] != "*":
-        for text in {*inner_piece(pieces[0], form)}:
-            found.suffixes.append(text)
-            found.of_suffixes.append(pattern)
+        suffixes.extend({*inner_piece(pieces[0], form)})
     else:
-        for text in inner_literals(pieces, form):
-            found.inner.append(text)
-            found.of_inner.append(pattern)
+        inner.extend(inner_literals(pieces, form))
 
 
 def inner_literals(pieces: Sequence[str], form: NormalForm) -> Collection[str]:

@@ -1,8 +1,8 @@
-"""Which encoding the octets of a page are in, as far as that matters to its markup.
+"""The encoding of a page, as far as it matters for reading the markup.
 
-HTML section "Determining the character encoding". A byte order mark counts before the header, and
-the header before what the page declares. Only encodings that browsers know count: Python has
-others, such as punycode, which take quadratic time or are no text at all.
+HTML section "Determining the character encoding". A byte order mark takes precedence over the
+header, and the header over what the page declares. Only encodings that browsers know count: Python
+has others, such as punycode, which take quadratic time or do not encode text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def is_wide(body: bytes, content_type: str) -> bool:
 
 
 def encoding_of_wide(body: bytes) -> str | None:
-    """Return the encoding if the first octets show one of two or four octets a character."""
+    """Return the encoding if the first octets show that characters take two or four octets."""
     start = body[:4]
     if start[:2] in (b"\xff\xfe", b"\xfe\xff", b"\0\0"):
         return read_bom(start)[0]
@@ -56,5 +56,5 @@ def encoding_of(body: bytes, content_type: str) -> str:
     if found is None:
         found = html_body_declared_encoding(body)
         if found is not None and found.startswith(_WIDE):
-            return _DEFAULT  # the declaration could be read, so it is not true
+            return _DEFAULT  # the declaration was read as ASCII, so it is wrong
     return found if found is not None and _OF_BROWSERS.fullmatch(found) else _DEFAULT

@@ -1,8 +1,9 @@
 """``X-Robots-Tag``, and ``Robots-Tag`` of draft-illyes-repext-03 (2026-04, expired 2026-10-20).
 
-Neither is registered. ``X-Robots-Tag`` is as Google describes it: a list of terms for all agents or
-(behind ``name:``) for one. ``Robots-Tag`` is a structured field (RFC 9651): a list of agents, whose
-parameters are the terms. A field that does not parse is read leniently: no restriction is lost.
+Neither field is registered. ``X-Robots-Tag`` is read as Google describes it: a list of terms for
+all agents or, after ``name:``, for one. ``Robots-Tag`` is a structured field (RFC 9651): a list of
+agents, whose parameters are the terms. A field that does not parse is read leniently, so that no
+restriction is lost.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MOST_OF_A_FIELD: Final = 8 * 1024
 
 
 def x_robots_tag(lines: Sequence[str]) -> Iterator[Term]:
-    """Yield the terms of the lines of ``X-Robots-Tag``; an agent holds to the end of its line."""
+    """Yield the terms of the lines of ``X-Robots-Tag``; an agent counts to the end of its line."""
     left = MOST_OF_A_FIELD
     for line in lines:
         yield from terms_of(_cut(line, left), agents=True)
@@ -44,14 +45,14 @@ def robots_tag(lines: Sequence[str]) -> Iterator[Term]:
 
 def _terms(agent: str, parameters: dict[str, Any]) -> Iterator[Term]:
     if not parameters and agent.lower() in RESTRICTIONS | {NONE}:
-        yield Term(agent)  # written as in X-Robots-Tag
+        yield Term(agent)  # a term, as in X-Robots-Tag
     for name, value in parameters.items():
         if value is not False:
             yield Term(name, None if value is True else str(value), agent)
 
 
 def _lenient(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield agents and parameters as they are meant, where the field does not parse."""
+    """Yield the agents and parameters of a field that does not parse."""
     for member in text.split(","):
         agent, *parameters = (part.strip() for part in member.split(";"))
         pairs = (part.partition("=") for part in parameters if part)
@@ -59,5 +60,5 @@ def _lenient(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _cut(text: str, most: int) -> str:
-    """Return at most so many characters of a list, without a member that is cut."""
+    """Return at most ``most`` characters of a list, without a member that is cut."""
     return text if len(text) <= most else text[:most].rpartition(",")[0]

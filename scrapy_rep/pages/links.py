@@ -22,13 +22,13 @@ from scrapy_rep.pages.statements import NOFOLLOW
 _UTF_8: Final = "utf-8"
 
 MOST_LINKS: Final = 2_000
-"""The different references, with ``nofollow`` and without, that are read: each takes 25 us."""
+"""Different references that are read, of each kind: each takes 25 us."""
 
 
 def urls_not_to_follow(markup: Markup, url: str) -> frozenset[str]:
-    """Return the URLs, in canonical form, to which all links of the page at ``url`` say nofollow.
+    """Return the URLs, in canonical form, whose links on the page at ``url`` all say nofollow.
 
-    ``mailto:`` and what is not a URL are among them as they are.
+    ``mailto:`` links and references that are not URLs are included as written.
     """
     if not markup.holds(NOFOLLOW):
         return frozenset()

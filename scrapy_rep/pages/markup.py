@@ -37,13 +37,13 @@ _MOST_LINES: Final = 10_000
 
 _PIECE: Final = 8 * 1024
 _LEAST_READ: Final = 2 * 1024
-"""How far behind the last ``<meta`` words are searched for; a longer tag is read to its end.
+"""How far after the last ``<meta`` words are searched for; a longer tag is read to its end.
 
 The first ``>`` may stand in an attribute.
 """
 
 _NAME_WITH_REFERENCE: Final = re.compile(rb"""name\s{0,9}=\s{0,9}["']?[^"'>]{0,64}&[#a-z]""")
-"""A name spelt with character references, as ``&#114;obots``; bounded, so that it is quick."""
+"""A name with character references, such as ``&#114;obots``; bounded, so that it is quick."""
 
 
 class Meta(NamedTuple):
@@ -67,7 +67,7 @@ class Link(NamedTuple):
 
 
 class Markup:
-    """The HTML of one page; nothing is parsed before it is asked for, and nothing twice.
+    """The HTML of one page. Each part is parsed when it is first asked for, and only once.
 
     ``content_type`` is the header field, or empty; ``xml`` says that the page is sent as XHTML.
     """
@@ -192,7 +192,7 @@ class Markup:
 
 
 class _Elements:
-    """What a parser reports of a page; ``done`` when no more is wanted."""
+    """Collects what a parser reports of a page; ``done`` if no more is needed."""
 
     def __init__(self, *, whole: bool) -> None:
         self.metas: list[Meta] = []
@@ -240,7 +240,7 @@ class _Elements:
             self._templates -= 1
 
     def close(self) -> None:
-        """Required of what a parser reports to."""
+        """End the document. lxml requires this method."""
 
     def _meta(self, attributes: Mapping[str, str]) -> None:
         content = attributes.get("content")
@@ -264,7 +264,7 @@ def _attribute(attributes: Mapping[str, str], name: str) -> str:
 
 
 def _feed(parser: Any, elements: _Elements, octets: bytes) -> None:
-    """Feed the parser until it has reported all that is wanted."""
+    """Feed the parser until it has reported everything that is needed."""
     try:
         for line, piece in _pieces(octets):
             elements.line = line
@@ -272,7 +272,7 @@ def _feed(parser: Any, elements: _Elements, octets: bytes) -> None:
             if elements.done:
                 return
         parser.close()
-    except (etree.LxmlError, ValueError):  # there is no element, or what follows cannot be read
+    except (etree.LxmlError, ValueError):  # the page has no element, or the rest cannot be read
         return
 
 

@@ -1,7 +1,7 @@
-"""Where the texts on META robots differ, as data.
+"""The differences between the documents on META robots, as data.
 
-The profiles have the names of those for robots.txt. The documents of 1994, of 1996 and RFC 9309 say
-nothing of pages, so they share one reading.
+The profiles have the names of those for robots.txt. The documents of 1994 and 1996 and RFC 9309 say
+nothing about pages, so they are read alike.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STRICTEST: Final = PageProfile(
     noindex_closes_links=True,
     name_alphabets=DEFAULT.name_alphabets + GOOGLE.name_alphabets,
 )
-"""Whatever one of the readings takes for a restriction."""
+"""Everything that any of the other profiles reads as a restriction counts."""
 
 PAGE_PROFILES: Final = {
     "rfc9309": DEFAULT,
@@ -48,7 +48,7 @@ PAGE_PROFILES: Final = {
 
 
 def page_profile(name: str) -> PageProfile:
-    """Return a profile by its name; raise ``ValueError`` for a name that is not known."""
+    """Return a profile by its name; raise ``ValueError`` for an unknown name."""
     found = PAGE_PROFILES.get(name) if isinstance(name, str) else None
     if found is None:
         known = ", ".join(repr(each) for each in PAGE_PROFILES)

@@ -1,8 +1,8 @@
-"""All statements of a response, and what they come to for one crawler.
+"""Combines all statements of a response for one crawler.
 
-Sources are silent, or disagree, on much of this; what is chosen here is said in the guide. The rule
-behind the choices: statements add up, and none lifts another. The one exception is the profile
-``kollar``, whose text has it otherwise.
+The documents leave much of this open, or disagree; the guide says what was chosen. The rule behind
+the choices: statements add up, and none lifts another. The one exception is the profile ``kollar``,
+whose document says otherwise.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Reading:
         self._url: str | None = None
 
     def header(self, source: Source, terms: Iterable[Term]) -> None:
-        """Take up the terms of a header that are for this crawler."""
+        """Add the terms of a header that are for this crawler."""
         for term in terms:
             agent = self._agent(term.agent)
             if agent is not None:
@@ -87,7 +87,7 @@ class _Reading:
                 self._statements.append(Statement(term.name, term.value, agent, source))
 
     def page(self, markup: Markup) -> None:
-        """Take up the metas of a page."""
+        """Add the metas of a page."""
         names = {_ROBOTS, _DOCUMENT_STATE, _URL, *_HTTP_EQUIV, *self._tokens}
         left = _MOST_TEXT
         for meta in markup.metas(names, everywhere=self._profile.body_counts):
@@ -118,11 +118,11 @@ class _Reading:
                 self._url = content.strip()
 
     def reported(self, name: str, value: str | None, source: Source, line: int) -> None:
-        """Take up a statement that restricts nothing."""
+        """Add a statement that restricts nothing."""
         self._statements.append(Statement(name, value, EVERY_AGENT, source, line))
 
     def _agent(self, written: str) -> str | None:
-        """Return ``*``, or the name of this crawler; ``None`` if another one is meant.
+        """Return ``*``, or the name of this crawler; ``None`` if another crawler is meant.
 
         ``mybot/2.1`` is ``mybot``, as in robots.txt (RFC 9309 section 2.2.1).
         """
@@ -133,7 +133,7 @@ class _Reading:
         return next((name[:n] for n in lengths if name[:n] in self._tokens), None)
 
     def _weighed(self, terms: list[Term]) -> Iterator[Term]:
-        """Yield the terms of one meta that count, in the manner of the profile."""
+        """Yield the terms of one meta that count under the profile."""
         written = {term.name.lower() for term in terms}
         lifts = self._profile.all_and_follow_lift
         if lifts and ALL in written:
@@ -150,7 +150,7 @@ class _Reading:
 
     @property
     def result(self) -> PageDirectives:
-        """What all statements come to."""
+        """All statements together."""
         if not self._statements:
             return NOTHING
         limits = _Limits(self._counting)
@@ -177,7 +177,7 @@ def _restrictions(terms: Iterable[Term]) -> Iterator[str]:
 
 
 class _Limits:
-    """The smallest of several limits, the earliest of several dates; bad values are ignored."""
+    """Chooses the smallest limit and the earliest date; bad values are ignored."""
 
     def __init__(self, terms: Iterable[Term]):
         self._values: dict[str, list[str | None]] = {}
@@ -185,13 +185,13 @@ class _Limits:
             self._values.setdefault(term.name.lower(), []).append(term.value)
 
     def of(self, name: str) -> int | None:
-        """Return the smallest limit of a name; -1, which is no limit, is the largest."""
+        """Return the smallest limit of a name. -1 stands for no limit, so it is the largest."""
         limits = [limit for limit in map(limit_of, self._values.get(name, ())) if limit is not None]
         return min((limit for limit in limits if limit >= 0), default=-1 if limits else None)
 
     @property
     def restrictions(self) -> frozenset[str]:
-        """A snippet of no characters is no snippet."""
+        """``nosnippet``, if a snippet may have 0 characters."""
         return frozenset(("nosnippet",)) if self.of(MAX_SNIPPET) == 0 else frozenset()
 
     @property

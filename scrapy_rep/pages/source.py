@@ -1,8 +1,7 @@
 """One response as a source of statements: its header lines, and its markup if it has any.
 
-What the ``Content-Type`` says counts before what others made of the response: a PDF has no metas,
-whatever its octets look like. Where the header says nothing, or a type that means nothing, the
-guess of the caller counts.
+The ``Content-Type`` takes precedence over the guess of the caller: a PDF has no metas, whatever its
+octets look like. The guess counts if there is no type, or one that means nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _KINDS: Final[dict[str, Kind]] = {
     "application/xml": "xml",
 }
 _UNKNOWN: Final = frozenset(("", "*/*", "unknown/unknown", "application/unknown"))
-"""Types that mean as little as none (MIME Sniffing Standard section 7)."""
+"""Types that count as no type (MIME Sniffing Standard section 7)."""
 _TYPE: Final = re.compile(r"\s*([^\s;,/]+/[^\s;,/]+)")
 _HTML_IN_XML: Final = re.compile(rb"<(?:[\w.-]{1,50}:)?html[\s>]")
 _START: Final = 4 * 1024
@@ -33,8 +32,8 @@ _START: Final = 4 * 1024
 class PageSource:
     """The header lines and the markup of one response.
 
-    ``lines`` returns the lines of a header field, as octets, by its name. ``guess`` says what the
-    body is taken for if the header does not tell.
+    ``lines`` returns the lines of a header field, as octets, by its name. ``guess`` is the kind of
+    the body if the header does not say.
     """
 
     def __init__(

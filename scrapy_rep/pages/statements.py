@@ -14,9 +14,9 @@ Source = Literal["meta", "X-Robots-Tag", "Robots-Tag", "http-equiv", "data-nosni
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement is one term of a page or its header, as written.
+    """One term of a page or its header, as written.
 
-    ``agent`` is ``*`` if it is for all, or else the name that the page gave, in lower case.
+    ``agent`` is ``*`` if the term is for all agents, or else the name of one, in lower case.
     Statements of the sources ``http-equiv`` and ``data-nosnippet`` restrict nothing: HTML does not
     define the first, and the second is about a part of the page.
     """
@@ -31,7 +31,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class PageDirectives:
-    """What a page asks of one crawler; plain data, which can be kept, compared and sent.
+    """What a page asks of one crawler. This is plain data: it can be kept, compared and sent.
 
     Where several statements speak of the same thing, the strictest counts: the union of the
     restrictions, the smallest limits, the earliest date.
@@ -41,19 +41,19 @@ class PageDirectives:
     """Of ``noindex``, ``nofollow``, ``nosnippet``, ``notranslate``, ``noimageindex``,
     ``noarchive``, ``nocache``, ``noai``, ``noimageai``, ``noml``; ``none`` is the first two."""
     max_snippet: int | None = None
-    """Characters; -1 is no limit, ``None`` is not said."""
+    """Characters. -1 stands for no limit, ``None`` for no statement."""
     max_video_preview: int | None = None
-    """Seconds; -1 is no limit, ``None`` is not said."""
+    """Seconds. -1 stands for no limit, ``None`` for no statement."""
     max_image_preview: str | None = None
     """``none``, ``standard`` or ``large``."""
     unavailable_after: datetime | None = None
-    """The moment, in UTC, from which on the page is ``noindex``."""
+    """The moment, in UTC, from which the page is ``noindex``."""
     document_state: str | None = None
     """``static`` or ``dynamic`` (META of 1996-98)."""
     url: str | None = None
     """The absolute address that the page gives for itself (META of 1996-98)."""
     statements: tuple[Statement, ...] = ()
-    """Each statement that applies to the crawler, those that are not known included."""
+    """Each statement that applies to the crawler, including unknown ones."""
 
     def is_noindex(self, now: datetime) -> bool:
         """Return whether the page is not to be indexed at a moment."""

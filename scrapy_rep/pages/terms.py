@@ -1,7 +1,8 @@
 """The terms of META robots and X-Robots-Tag, and how a list of them is split.
 
 A list is separated by commas. Spaces and semicolons are read as commas, too: no document allows
-them, but sites write them, and no restriction is lost. The commas of a date are not separators.
+them, but sites write them, and no restriction must be lost. The commas of a date are not
+separators.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Term(NamedTuple):
 def terms_of(text: str, *, agents: bool = False) -> Iterator[Term]:
     """Yield the terms of a list.
 
-    With ``agents`` it is a line of X-Robots-Tag, in which ``name:`` holds for the terms behind it,
+    With ``agents`` it is a line of X-Robots-Tag, in which ``name:`` counts for the terms after it,
     up to the next name.
     """
     agent = ""
@@ -84,7 +85,7 @@ def terms_of(text: str, *, agents: bool = False) -> Iterator[Term]:
 
 
 def _date_and_others(text: str, rest: list[str]) -> list[str]:
-    """Return a date, with the parts of ``rest`` that belong to it, and the terms behind it.
+    """Return a date, with the parts of ``rest`` that belong to it, and the terms after it.
 
     ``Wednesday, 03-Aug-2025 12:00:00 GMT`` has a comma; what follows the comma of a date begins
     with a digit.
@@ -108,7 +109,7 @@ def limit_of(value: str | None) -> int | None:
 def moment_of(value: str | None) -> datetime | None:
     """Return the moment of a date by RFC 822, RFC 850 or ISO 8601, in UTC; ``None`` if unreadable.
 
-    A date without a zone is taken for UTC, and one without a time for the start of the day.
+    A date without a zone is in UTC; one without a time means the start of the day.
     """
     if value is None or len(value) > _LONGEST_DATE:
         return None

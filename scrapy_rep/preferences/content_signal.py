@@ -1,9 +1,9 @@
 """``Content-Signal``: a line of robots.txt that Cloudflare writes for its customers.
 
 draft-romm-aipref-contentsignals-00 (expired) and the policy text that comes with the line:
-``search=yes, ai-input=no, ai-train=no, use=reference``. ``yes`` is may, ``no`` is may not. The
-documents define no grammar, so members are read one by one, and one that cannot be read leaves the
-others alone.
+``search=yes, ai-input=no, ai-train=no, use=reference``. ``yes`` allows a use, ``no`` disallows it.
+The documents define no grammar, so members are read one by one, and an unreadable one does not
+affect the others.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def of_line(value: str, line: int) -> list[Statement]:
 
 
 def of_field(lines: Sequence[str]) -> list[Statement]:
-    """Return what a header field says; no document defines one, so that it never allows a use.
+    """Return what a header field says. No document defines one, so it never allows a use.
 
-    Cloudflare sends it beside pages that it converts to Markdown, with ``ai-train=yes`` unless the
+    Cloudflare sends it with pages that it converts to Markdown, with ``ai-train=yes`` unless the
     site chose otherwise.
     """
     return _statements(",".join(lines), HEADER, None, _OF_HEADER) if lines else []

@@ -1,8 +1,8 @@
 """``Content-Usage``: a structured field of responses, and a rule of robots.txt.
 
 draft-ietf-aipref-attach-05 and draft-ietf-aipref-vocab-08. The value is a Dictionary of RFC 9651
-section 3.2. ``y`` allows and ``n`` disallows a use; any other value, and a label that is not
-there, leaves it unknown. A value that is not a Dictionary says nothing at all.
+section 3.2. ``y`` allows and ``n`` disallows a use; any other value, and a label that is not there,
+leaves it unknown. A value that is not a Dictionary says nothing at all.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from scrapy_rep.preferences.statement import HEADER, ROBOTS_TXT, Statement
 from scrapy_rep.preferences.vocabulary import ALLOWED, CONTENT_USAGE, DISALLOWED, UNKNOWN
 
 MOST_OCTETS: Final = 8_192
-"""Octets of a value that are read; a longer one is as if it were no Dictionary.
+"""Octets of a value that are read; a longer one is not read as a Dictionary.
 
-The parser takes 45 ms for 64 KiB, and less than 6 ms for this much. No value of a site in the
-field comes near: there are three labels.
+The parser takes 45 ms for 64 KiB, and less than 6 ms for this much. Real values are far shorter:
+there are three labels.
 """
 
 _ANSWERS: Final = {"y": ALLOWED, "n": DISALLOWED}
@@ -51,14 +51,14 @@ def path_and_expression(value: str) -> tuple[str, str]:
 def _statements(
     text: str, source: str, line: int | None = None, written: str | None = None
 ) -> list[Statement]:
-    import http_sf  # first needed here: it takes a third of the time in which the matcher starts
+    import http_sf  # late, because it would take a third of the start-up time of the matcher
 
     raw = text if written is None else written
     try:
         if len(text) > MOST_OCTETS:
             raise ValueError("too long")
         members: Any = http_sf.parse(text.encode("latin-1"), tltype="dictionary")
-    except ValueError:  # that of the parser too
+    except ValueError:  # also raised by the parser
         return [Statement(CONTENT_USAGE, "", "", UNKNOWN, source, line, raw)]
     found = []
     for label, (value, _) in members.items():

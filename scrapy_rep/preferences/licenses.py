@@ -1,7 +1,7 @@
-"""``License``: where the terms of RSL 1.0 (Really Simple Licensing) are to be found.
+"""``License``: the address of licence terms by RSL 1.0 (Really Simple Licensing).
 
 A line of robots.txt, a ``Link`` field of a response, or a ``link`` element of a page names the URL.
-It is handed on, and never fetched.
+The URL is reported, and never fetched.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _PARAMETER: Final = re.compile(
 def of_lines(
     lines: Iterable[tuple[int, str]],
 ) -> tuple[tuple[License, ...], tuple[Statement, ...]]:
-    """Return the licences that lines of robots.txt name, and the lines that name none.
+    """Return the licences that lines of robots.txt name, and the lines without a URL.
 
-    ``License: none (public domain)`` is not the URL of terms, and is kept as it is written.
+    ``License: none (public domain)`` has no URL, and is kept as written.
     """
     found, others = [], []
     for line, value in lines:
@@ -46,7 +46,7 @@ def of_field(lines: Sequence[str], url: str) -> tuple[License, ...]:
     """Return the licences that ``Link`` fields of the response to ``url`` name (RFC 8288).
 
     Only links of the type ``application/rsl+xml`` count, as other licences are linked in the same
-    way. A link with an anchor speaks of another resource. The first 8 KiB of all lines are read.
+    way. A link with an anchor is about another resource. The first 8 KiB of all lines are read.
     """
     found = []
     left = MOST_OCTETS
@@ -73,7 +73,7 @@ def of_elements(elements: Iterable[tuple[str, str, str]], url: str) -> tuple[Lic
 
 
 def is_url(text: str) -> bool:
-    """Whether a text is an absolute http or https URL, of a length that is read."""
+    """Return whether a text is an absolute http or https URL that is not too long."""
     return len(text) <= MOST_OCTETS and _ABSOLUTE.fullmatch(text) is not None
 
 
@@ -84,15 +84,15 @@ def _license(target: str, relation: str, kind: str, url: str, source: str) -> li
         return []
     try:
         address = urljoin(url, target.strip())
-    except ValueError:  # brackets that hold no IPv6 address
+    except ValueError:  # brackets without an IPv6 address
         return []
     return [License(address, source)] if is_url(address) else []
 
 
 def _links(value: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """The targets of a field value and their parameters, up to what is not a link.
+    """Yield the targets of a field value with their parameters, up to what is not a link.
 
-    RFC 8288 section 3. Of several parameters with one name the first counts.
+    RFC 8288 section 3. Of several parameters of the same name, the first counts.
     """
     at = 0
     while found := _TARGET.match(value, at):

@@ -1,4 +1,4 @@
-"""What a response says about the use of its page, and everything that was said put together."""
+"""What a response says about the use of its page, and all statements of a site together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMES: Final = (tdmrep.RESERVATION, tdmrep.POLICY)
 """The names of metas that are read."""
 
 TERMS: Final = ("tdm-", *COUNTS_FOR[META])
-"""One of these stands in a meta of any page whose metas say something that is read."""
+"""Every meta that is read holds one of these in its name or content."""
 
 _LABELS: Final = COUNTS_FOR[META]
 
@@ -66,15 +66,15 @@ def of_response(
 def of_terms(terms: Iterable[tuple[str, str]]) -> tuple[Statement, ...]:
     """Return what ``noai``, ``noimageai`` and ``noml`` say; other robots terms say nothing here.
 
-    No document defines them. ``noimageai`` speaks of the images of a page, and counts for all of
-    it.
+    No document defines them. ``noimageai`` is about the images of a page, and counts for the whole
+    page.
     """
     found = []
     for term, source in terms:
         label = term.strip().lower()
         if label in _LABELS:
-            place = META_ELEMENT if source == META_ELEMENT else HEADER
-            found.append(Statement(META, label, "", DISALLOWED, place, None, term))
+            origin = META_ELEMENT if source == META_ELEMENT else HEADER
+            found.append(Statement(META, label, "", DISALLOWED, origin, None, term))
     return tuple(dict.fromkeys(found))
 
 

@@ -1,11 +1,10 @@
 """What the lines of a robots.txt say about use, for one crawler.
 
-``Content-Usage`` has a path, and the rule with the longest path that matches counts, as for Allow
-and Disallow (draft-ietf-aipref-attach-05). ``Content-Signal`` speaks of the whole site, and
-``License`` too.
+``Content-Usage`` has a path, and the rule with the longest matching path counts, as for Allow and
+Disallow (draft-ietf-aipref-attach-05). ``Content-Signal`` and ``License`` are about the whole site.
 
-A hostile file may have ten thousand such lines. They are sorted by kind when they are first asked
-for, and only the rules that decide about a URL are parsed.
+A hostile file may have ten thousand such lines. They are sorted by kind at the first question, and
+only the rules that decide about a URL are parsed.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ MOST_LINES: Final = 2_000
 MOST_OCTETS: Final = 32_768
 """Octets of lines that are parsed together: signals, or rules with one path. They take 20 ms, once.
 
-No file in the field comes near to either. If there is more, each use is disallowed: what the other
-lines say is not known, and a failure is never permission.
+Real files are far below both limits. Beyond them each use is disallowed: what the other lines say
+is unknown, and a failure is never permission.
 """
 
 _OCTETS_OF_A_LINE: Final = 16
-"""The octets whose parsing takes as long as beginning a line."""
+"""To begin a line takes as long as to parse this many octets."""
 
 
 class Line(NamedTuple):
@@ -56,10 +55,10 @@ class Line(NamedTuple):
 class UsageLines:
     """The lines that count for one crawler.
 
-    ``group`` are those of the groups that name it, ``before`` those that stand before the first
-    group. Of the latter, a ``Content-Signal`` counts for each crawler, and a ``License`` for each
-    whose own groups have none (RSL 1.0). A ``Content-Usage`` there belongs to no group, and counts
-    for none (RFC 9309 section 2.2.2). ``rules_of`` makes rules of paths.
+    ``group`` are the lines of the groups that name it, ``before`` those before the first group. Of
+    the latter, a ``Content-Signal`` counts for each crawler, and a ``License`` for each whose own
+    groups have none (RSL 1.0). A ``Content-Usage`` there belongs to no group, and counts for none
+    (RFC 9309 section 2.2.2). ``rules_of`` makes rules of paths.
     """
 
     __slots__ = (
@@ -99,22 +98,22 @@ class UsageLines:
 
     @property
     def state(self) -> int:
-        """How many rules have been parsed: it grows as URLs are asked about."""
+        """How many rules have been parsed. The number grows with the questions."""
         return len(self._parsed)
 
     def statements(self, url: str) -> tuple[Statement, ...]:
-        """What the lines say about the page with a URL: usage, signals, lines that are no URL."""
+        """Return what the lines say about the page at a URL, including licences without a URL."""
         return (*self._usage(url), *self._signals, *self.others)
 
     def _usage(self, url: str) -> list[Statement]:
-        """A URL with dot segments is also read without them: the rules for both count."""
+        """Return what the rules say. A URL with dot segments is also read without them."""
         if self._too_many:
             return _nothing_allowed(CONTENT_USAGE, None, "too many lines")
         if not self._rules:
             return []
         found: dict[str, None] = {}
         for octets in readings(written_path(url, self.form), self.form):
-            # The matcher reads text, and a lone surrogate as the octet that it stands for.
+            # The matcher takes text, in which a lone surrogate stands for an octet.
             text = octets.encode("latin-1").decode("utf-8", "surrogateescape")
             deciding = self._deciding(text)
             if deciding is None:
@@ -123,7 +122,7 @@ class UsageLines:
         return [statement for path in found for statement in self._said(path)]
 
     def _deciding(self, text: str) -> Sequence[str] | None:
-        """The longest paths that match a text; None if that is too costly to know."""
+        """Return the longest paths that match a text; None if that is too costly to find out."""
         if self._matcher is not None:
             match = self._matcher.match(text)
             if match.too_costly:
@@ -141,7 +140,7 @@ class UsageLines:
 def _parsed(
     lines: Sequence[Line], parse: Callable[[str, int], list[Statement]], vocabulary: str
 ) -> list[Statement]:
-    """Each value once, with the first line that it stands on."""
+    """Parse each value once, and return its statements with the number of its first line."""
     values: dict[str, int] = {}
     for line in lines:
         values.setdefault(line.value, line.number)

@@ -1,4 +1,4 @@
-"""One thing that a site said about use, and what several of them say together."""
+"""One statement of a site about use, and several of them together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HTML: Final = "html"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One label and its value; ``raw`` is the whole line, field or element that it stands in.
+    """One label and its value; ``raw`` is the whole line, field or element that holds it.
 
     ``source`` is ``robots.txt``, ``header``, ``meta`` or ``file`` (a tdmrep.json), and ``line`` the
     line of a robots.txt. ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. The label is
@@ -47,12 +47,12 @@ class Statement:
 
     @property
     def outdated(self) -> bool:
-        """Whether earlier drafts of the vocabulary had this label, and the current one has not."""
+        """Whether only earlier drafts of the vocabulary had this label."""
         return self.label in OUTDATED.get(self.vocabulary, ())
 
 
 class License(NamedTuple):
-    """The address of licence terms in RSL; nothing here fetches it."""
+    """The address of licence terms in RSL. It is never fetched."""
 
     url: str
     source: str
@@ -61,9 +61,9 @@ class License(NamedTuple):
 
 
 class Tdm(NamedTuple):
-    """Whether the rights of text and data mining are reserved, as TDMRep says it.
+    """Whether the rights of text and data mining are reserved, by TDMRep.
 
-    ``reserved`` is None, and ``source`` too, if no place says so or that they are not. ``source``
+    ``reserved`` and ``source`` are None if no source says yes or no. ``source``
     is ``file``, ``header`` or ``meta``. ``policy`` is a URL, and counts only with a reservation.
     """
 
@@ -79,7 +79,8 @@ NOT_SAID: Final = Tdm()
 class Preferences:
     """What a site says about the use of one page: ``preferences["train-ai"]`` is one answer.
 
-    The answer is ``allowed``, ``disallowed`` or ``unknown``. What nobody spoke of is unknown.
+    The answer is ``allowed``, ``disallowed`` or ``unknown``, which is the answer without a
+    statement.
     """
 
     statements: tuple[Statement, ...] = ()
@@ -87,17 +88,17 @@ class Preferences:
     tdm: Tdm = NOT_SAID
 
     def __getitem__(self, category: str) -> str:
-        """Return the answer for a category; raise KeyError if there is no such category."""
+        """Return the answer for a category; raise KeyError for an unknown category."""
         if category not in CATEGORIES:
             raise KeyError(category)
         return strictest(one.answer for one in self.about(category) if self._counts(one))
 
     def about(self, category: str) -> tuple[Statement, ...]:
-        """The statements that count for a category."""
+        """Return the statements that count for a category."""
         return tuple(one for one in self.statements if one.category == category)
 
     def against(self, category: str) -> Statement | None:
-        """The first statement that disallows a category; None if the answer is another one."""
+        """Return the first statement that disallows a category; None if it is not disallowed."""
         if self[category] != DISALLOWED:
             return None
         counting = filter(self._counts, self.about(category))
@@ -111,8 +112,8 @@ class Preferences:
 def strictest(answers: Iterable[str]) -> str:
     """Return ``disallowed`` if any answer is, else ``allowed`` if any is, else ``unknown``.
 
-    draft-ietf-aipref-vocab-08 section 5.1. A statement that leaves open what is asked takes nothing
-    away from one that answers it.
+    draft-ietf-aipref-vocab-08 section 5.1. A statement that leaves the answer open does not weaken
+    one that gives it.
     """
     found = set(answers)
     if DISALLOWED in found:

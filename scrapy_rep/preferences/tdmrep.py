@@ -1,8 +1,8 @@
 """TDMRep: whether the rights of text and data mining are reserved.
 
-TDM Reservation Protocol (W3C Community Group Final Report, 2024-05-10). Three places may say it, in
-rising order of strength: ``/.well-known/tdmrep.json``, header fields, and metas of the page. What
-a stronger place does not say, it leaves to the weaker ones.
+TDM Reservation Protocol (W3C Community Group Final Report, 2024-05-10). Three sources may say so:
+metas of the page take precedence over header fields, and these over ``/.well-known/tdmrep.json``.
+Where a source says nothing, the next one counts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ RESERVATION: Final = "tdm-reservation"
 POLICY: Final = "tdm-policy"
 
 MOST_RULES: Final = 10_000
-"""Rules of a tdmrep.json that are read; a file with more is as if it could not be had.
+"""Rules of a tdmrep.json that are read; a file with more counts as damaged.
 
-Holding a path against this many takes 3 ms. The files of publishers in the field have a few.
+To compare a path with this many takes 3 ms. The files of real publishers have a few.
 """
 
 _RESERVED: Final = {"1": True, "0": False}
@@ -37,7 +37,7 @@ _TOO_LONG: Final = "(too long)"
 
 
 class Said(NamedTuple):
-    """What one place says: ``reserved`` and ``policy`` are None where it does not."""
+    """What one source says; ``reserved`` and ``policy`` are None if it does not say so."""
 
     reserved: bool | None
     policy: str | None
@@ -60,7 +60,7 @@ class Rule(NamedTuple):
 class TdmRules:
     """The rules of one tdmrep.json; made by :meth:`parse`.
 
-    ``damaged`` says that there is a file that cannot be read: what it reserves is unknown.
+    ``damaged`` says that the file cannot be read, so that what it reserves is unknown.
     """
 
     __slots__ = ("_form", "_made", "_rules", "damaged", "size")
@@ -76,11 +76,11 @@ class TdmRules:
 
     @classmethod
     def parse(cls, body: bytes, form: NormalForm) -> TdmRules:
-        """Read the octets of a tdmrep.json; nothing is raised, whatever they are.
+        """Read the octets of a tdmrep.json. Never raises, for any octets.
 
-        ``form`` is the normal form of paths. A body that is no JSON at all, such as the HTML that
-        many sites answer to any path, is no tdmrep.json. One that begins like JSON and is not an
-        array of objects is damaged.
+        ``form`` is the normal form of paths. A body that does not look like JSON, such as the HTML
+        that many sites send for any path, counts as an empty file. One that begins like JSON and is
+        not an array is damaged.
         """
         rules: list[Rule] = []
         text = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
@@ -101,11 +101,10 @@ class TdmRules:
         return cls(rules, len(body) + 300 * len(rules), form, damaged=False)
 
     def about(self, url: str) -> Said | None:
-        """Return what the first rule that matches a URL says; None if that cannot be known.
+        """Return what the first rule that matches a URL says; None if that is unknown.
 
-        Patterns are those of robots.txt (RFC 9309 section 2.2.3), with upper and lower case apart.
-        A URL with dot segments is also read without them, and must be free of reservations both
-        ways.
+        Patterns are those of robots.txt (RFC 9309 section 2.2.3), and case-sensitive. A URL with
+        dot segments is also read without them, and must be free of reservations both ways.
         """
         if self.damaged:
             return None
@@ -121,7 +120,7 @@ class TdmRules:
         return next((one for one in said if one.reserved), said[0] if said else SILENT)
 
     def _first(self, path: str, steps: int) -> Rule | None:
-        """Only the patterns whose head may begin the path are taken apart."""
+        """Return the first rule that matches. Patterns with another head are not parsed."""
         left = steps
         for rule in self._rules:
             if not path.startswith(rule.head):
@@ -155,26 +154,26 @@ def of_metas(metas: Iterable[tuple[str, str]]) -> Said:
 
 
 def together(file: Said, header: Said, meta: Said) -> Tdm:
-    """Return what counts: the strongest place that says something.
+    """Return what counts: the first source, in order of precedence, that says something.
 
-    A policy counts only with a reservation, and may come from another place.
+    A policy counts only with a reservation, and may come from another source.
     """
-    strongest = ((META_ELEMENT, meta), (HEADER, header), (FILE, file))
+    sources = ((META_ELEMENT, meta), (HEADER, header), (FILE, file))
     reserved, source = None, None
-    for place, said in strongest:
+    for name, said in sources:
         if said.reserved is not None:
-            reserved, source = said.reserved, place
+            reserved, source = said.reserved, name
             break
     policy = None
     if reserved:
-        policy = next((said.policy for _, said in strongest if said.policy), None)
+        policy = next((said.policy for _, said in sources if said.policy), None)
     return Tdm(reserved, policy, source)
 
 
 def _said(reservations: Sequence[str], policies: Sequence[str], source: str) -> Said:
-    """Lines that a proxy has joined are read apart; if several disagree, a reservation counts.
+    """Read lines, also those that a proxy has joined. Of several values, a reservation counts.
 
-    What does not fit into the octets that are read may reserve the rights: nothing is allowed then.
+    What lies behind the octets that are read may reserve the rights, so nothing is allowed then.
     """
     values: dict[str, None] = {}
     left = MOST_OCTETS
@@ -192,7 +191,7 @@ def _said(reservations: Sequence[str], policies: Sequence[str], source: str) -> 
 
 
 def _said_by(rule: Rule) -> Said:
-    """A rule of the file; JSON may write the numbers as text too, and 1 as 1.0."""
+    """Return what a rule of the file says. Its numbers may be text, and 1 may be 1.0."""
     value = rule.reservation
     is_number = type(value) in (int, float) and value in (0, 1)
     written = str(int(value)) if is_number else value
@@ -206,7 +205,7 @@ def _said_by(rule: Rule) -> Said:
 
 
 def _shown(value: object) -> str:
-    """A value of JSON that may be anything; a number may have more digits than Python prints."""
+    """Return any JSON value as text. A number may have more digits than Python prints."""
     if isinstance(value, str):
         return value[:_MOST_SHOWN]
     small = isinstance(value, (bool, float)) or (type(value) is int and abs(value) < 10**9)

@@ -1,12 +1,11 @@
 """The vocabularies: which document defines them, and which label counts for which category.
 
-None of the documents is a finished standard, so each is named with its number and date, and what an
-older number said is not read as if the newer one had said it: labels that a later draft dropped are
-known as outdated, and count for nothing.
+None of the documents is a finished standard, so each is listed with its number and date. Labels
+that a later draft dropped are known as outdated, and count for nothing.
 
-:data:`COUNTS_FOR` is this package's own table. No document says that ``ai-input`` of one vocabulary
-is ``ai-use`` of another. They are put together here because a crawl needs one answer for each
-purpose; the statements that led to it always stand beside the answer.
+:data:`COUNTS_FOR` is a choice of this package. No document says that ``ai-input`` of one vocabulary
+means ``ai-use`` of another. They are combined because a crawl needs one answer for each purpose;
+the statements that led to an answer are kept beside it.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ AI_USE: Final = "ai-use"
 SEARCH: Final = "search"
 TDM: Final = "tdm"
 CATEGORIES: Final = (TRAIN_AI, AI_USE, SEARCH, TDM)
-"""What there is an answer for: training of models, use by AI, search, text and data mining."""
+"""The categories of use: training of models, use by AI, search, text and data mining."""
 
 ALLOWED: Final = "allowed"
 DISALLOWED: Final = "disallowed"
@@ -33,7 +32,7 @@ PRODUCT_TOKEN: Final = "product-token"  # noqa: S105 (a crawler's name)
 
 
 class Document(NamedTuple):
-    """A document that defines a vocabulary or where it stands; ``date`` is that of this number."""
+    """A document on a vocabulary, or on where it is written; ``date`` is that of ``number``."""
 
     name: str
     number: str
@@ -62,7 +61,7 @@ DOCUMENTS: Final[dict[str, tuple[Document, ...]]] = {
         ),
     ),
 }
-"""Where each vocabulary is defined, as it was read for this version."""
+"""The documents that define each vocabulary, in the versions that are implemented."""
 
 COUNTS_FOR: Final[dict[str, dict[str, str]]] = {
     CONTENT_USAGE: {"train-ai": TRAIN_AI, "ai-use": AI_USE, "search": SEARCH},

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9]+(?:[/?#]|$))[^\s]")
 
 # One crawl rarely interleaves more origins than this; a miss costs one urlsplit.
 _ORIGINS_REMEMBERED = 8192
@@ -39,6 +42,14 @@ class Authority(NamedTuple):
     def robots_uri(self) -> str:
         """The URI of the rules: ``scheme://authority/robots.txt`` (RFC 9309 section 2.3)."""
         return f"{self}/robots.txt"
+
+
+def has_scheme(url: str) -> bool:
+    """Return True for a URL that begins with a scheme (RFC 3986 section 3.1).
+
+    ``localhost:8000/page`` begins with a host and a port, although ``localhost`` might be a scheme.
+    """
+    return _SCHEME.match(url) is not None
 
 
 def authority_of(url: str) -> Authority | None:

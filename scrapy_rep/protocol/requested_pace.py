@@ -26,13 +26,14 @@ class RequestedPace(NamedTuple):
     @classmethod
     def read(cls, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace:
         """Return what a robots.txt asks of ``agent``; of each window the slowest rate."""
-        rates = robots.request_rates(agent)
+        said = robots.pace(agent)
+        rates = said.request_rates
         always = [rate.seconds / rate.requests for rate in rates if rate.window is None]
         return cls(
             agent,
-            max(robots.crawl_delay(agent) or 0.0, *always, 0.0),
+            max(said.crawl_delay or 0.0, *always, 0.0),
             tuple((rate.seconds / rate.requests, rate.window) for rate in rates if rate.window),
-            robots.visit_time(agent),
+            said.visit_time,
         )
 
     @property

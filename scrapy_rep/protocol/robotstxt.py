@@ -148,19 +148,19 @@ class RobotsTxt:
 
     def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
         """Return the Crawl-delay for a crawler, in seconds. RFC 9309 section 2.2.4."""
-        return self._pace(agent).crawl_delay
+        return self.pace(agent).crawl_delay
 
     def request_rate(self, agent: str | Sequence[str]) -> RequestRate | None:
         """Return the slowest Request-rate for a crawler."""
-        return self._pace(agent).request_rate
+        return self.pace(agent).request_rate
 
     def request_rates(self, agent: str | Sequence[str]) -> tuple[RequestRate, ...]:
         """Return the Request-rates for a crawler, one for each window of the day, slowest first."""
-        return self._pace(agent).request_rates
+        return self.pace(agent).request_rates
 
     def visit_time(self, agent: str | Sequence[str]) -> VisitTime | None:
         """Return the Visit-time for a crawler: a window of the day, UTC."""
-        return self._pace(agent).visit_time
+        return self.pace(agent).visit_time
 
     def preferences(self, url: str, agent: str | Sequence[str]) -> Preferences | None:
         """What the file says about the use of a page by a crawler; None if it may not be fetched.
@@ -311,10 +311,10 @@ class RobotsTxt:
         verdicts = [part.verdict(url, agent) for part in self._parts]
         return next((verdict for verdict in verdicts if not verdict.allowed), verdicts[0])
 
-    def _pace(self, agent: str | Sequence[str]) -> Pace:
-        """Return the pace for an agent argument, and keep it."""
+    def pace(self, agent: str | Sequence[str]) -> Pace:
+        """Return the Crawl-delay, Request-rates and Visit-time for a crawler, all in one."""
         if self._parts:
-            paces = (part._pace(agent) for part in self._parts)  # noqa: SLF001 (of this class)
+            paces = (part.pace(agent) for part in self._parts)
             return extensions.politest(paces)
         wanted = tokens.tokens_of(agent, self._profile)
         pace = self._paces.get(wanted)

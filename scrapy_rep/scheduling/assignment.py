@@ -5,6 +5,7 @@ For each queue that is open, most urgent first:
 1. Its host is busy, or its interval is not over: the queue is blocked until that changes.
 2. Its slot has no room: the queue is blocked until a request of the slot ends.
 3. No place is free: no other request can go either.
+   A request that is nested (:mod:`.nested`) needs neither room nor a place.
 4. Its host has yet to be granted a turn by the store that the workers share: the queue is blocked
    until the store has answered (:mod:`scrapy_rep.scheduling.shared_pace`).
 5. The first request goes.
@@ -67,9 +68,9 @@ class Assignment:
                 self._ready.block_by_host(queue)
                 if not host.busy:
                     heappush(self._due, (host.due, host.name))
-            elif queue.slot.room <= 0:
+            elif queue.lacks_room:
                 self._ready.block_by_slot(queue)
-            elif free <= 0:
+            elif free <= 0 and not queue.heap[0][1].is_nested:
                 break
             elif host is None or host.has_turn(now):
                 free -= 1

@@ -17,8 +17,6 @@ from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import authority_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy import Request
 
     from scrapy_rep.protocol.authority import Authority
@@ -157,8 +155,11 @@ class PacedHost:
             self._shared.ended(self)
 
 
-class Hosts:
-    """The hosts of a crawl that ask for a pace; ``shared`` if other workers keep it, too."""
+class Hosts(OrderedDict[str, PacedHost]):
+    """The hosts of a crawl that ask for a pace, by name; ``shared`` if other workers keep it, too.
+
+    A dict, because every request of a crawl asks whether there is any.
+    """
 
     def __init__(
         self,
@@ -166,39 +167,29 @@ class Hosts:
         clock: Callable[[], float],
         shared: SharedPace | None = None,
     ):
+        super().__init__()
         self._most = most
         self._clock = clock
         self.shared = shared
-        self._hosts: OrderedDict[str, PacedHost] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._hosts)
-
-    def __iter__(self) -> Iterator[PacedHost]:
-        return iter(self._hosts.values())
-
-    def get(self, name: str) -> PacedHost | None:
-        """Return the host of that name, if it asks for a pace."""
-        return self._hosts.get(name)
 
     def add(self, name: str, least: float, in_use: Callable[[str], bool]) -> PacedHost:
         """Return the host of that name, which asks for a pace from now on.
 
         ``in_use(name)`` says whether requests wait for a host.
         """
-        host = self._hosts[name] = PacedHost(name, least, self._most, self._clock, self.shared)
-        if len(self._hosts) > _MOST_HOSTS:
-            for other in list(islice(self._hosts, _MOST_LOOKED_AT)):
-                if not (other == name or self._hosts[other].busy or in_use(other)):
-                    del self._hosts[other]
+        host = self[name] = PacedHost(name, least, self._most, self._clock, self.shared)
+        if len(self) > _MOST_HOSTS:
+            for other in list(islice(self, _MOST_LOOKED_AT)):
+                if not (other == name or self[other].busy or in_use(other)):
+                    del self[other]
                     break
         return host
 
     def touch(self, host: PacedHost) -> None:
         """Note that a request to a host was made."""
-        if host.name in self._hosts:
-            self._hosts.move_to_end(host.name)
+        if host.name in self:
+            self.move_to_end(host.name)
 
     def remove(self, host: PacedHost) -> None:
         """Forget a host that no longer asks for a pace."""
-        self._hosts.pop(host.name, None)
+        self.pop(host.name, None)

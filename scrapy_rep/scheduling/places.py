@@ -18,24 +18,21 @@ if TYPE_CHECKING:
 class Places:
     """How many requests the downloader may have. Only this class changes it.
 
-    ``waiting`` is how many of the downloader's requests wait at the gate.
+    ``waiting`` is how many of the downloader's requests wait at the gate, and ``lent`` how many
+    places are lent to them.
     """
 
     def __init__(self, inside: ScrapyInternals):
         self._inside = inside
-        self._lent = 0
+        self.lent = 0
+        self._beyond = 0
         self.fetches: set[Request] = set()
         self._ending: set[Request] = set()
         self.waiting = 0
 
-    @property
-    def lent(self) -> int:
-        """How many places are lent to requests that wait."""
-        return self._lent
-
     def lend(self, places: int) -> None:
         """Lend so many more places, or take them back."""
-        self._lent += places
+        self.lent += places
         self._settle()
 
     def begin(self, fetch: Request) -> None:
@@ -73,6 +70,9 @@ class Places:
         return ordinary - self.busy if ordinary > 0 else math.inf
 
     def _settle(self) -> None:
-        fetching = len(self.fetches) - len(self._ending)
-        if self._inside.capacity.extend(self._lent + fetching):
+        beyond = self.lent + len(self.fetches) - len(self._ending)
+        if beyond == self._beyond:
+            return
+        self._beyond = beyond
+        if self._inside.capacity.extend(beyond):
             self._inside.engine.wake()

@@ -59,11 +59,12 @@ class Politeness:
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         """Return what is asked of an agent and not left to others, ``None`` if that is nothing."""
         pace = RequestedPace.read(robots, agent)
-        if not self._settings.crawl_delay or (pace.longest and self._stands_back()):
-            pace = pace._replace(delay=0.0, rates=())
+        asks = pace.longest > 0.0
+        if asks and (not self._settings.crawl_delay or self._stands_back()):
+            pace, asks = pace._replace(delay=0.0, rates=()), False
         if self._settings.visit_time != "forbid":
             pace = pace._replace(visit_time=None)
-        return pace if pace.longest or pace.visit_time is not None else None
+        return pace if asks or pace.visit_time is not None else None
 
     def admit(
         self,

@@ -46,8 +46,7 @@ class Slot:
 
         So it is not idle until the next pass.
         """
-        slot = self._download_slot
-        return slot.most_at_once + 1 - (slot.count - self.waiting)
+        return self._download_slot.free + 1 + self.waiting
 
     def enter(self, request: Request) -> None:
         """A request begins to wait; the scheduler sees that the slot has it."""
@@ -60,15 +59,29 @@ class Slot:
 
 
 class Waiting:
-    """One request that waits. ``going`` fires when it may go on; ``lent`` is its extra place."""
+    """One request that waits. ``going`` fires when it may go on; ``lent`` is its extra place.
 
-    __slots__ = ("going", "host", "is_over", "lent", "order", "ready_at", "request", "slot")
+    One that ``is_nested`` needs no place, and goes before all others (:mod:`.nested`).
+    """
 
-    def __init__(self, request: Request, slot: Slot, host: str):
+    __slots__ = (
+        "going",
+        "host",
+        "is_nested",
+        "is_over",
+        "lent",
+        "order",
+        "ready_at",
+        "request",
+        "slot",
+    )
+
+    def __init__(self, request: Request, slot: Slot, host: str, *, is_nested: bool = False):
         self.request = request
         self.slot = slot
         self.host = host
-        self.order: Order = (-request.priority, next(_NUMBERS))
+        self.is_nested = is_nested
+        self.order: Order = (-_AHEAD if is_nested else -request.priority, next(_NUMBERS))
         self.ready_at = float("inf")
         self.lent = False
         self.is_over = False
@@ -97,6 +110,11 @@ class Queue:
         while self.heap and self.heap[0][1].is_over:
             heappop(self.heap)
         return self.heap[0][1] if self.heap else None
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether the slot has no room for the most urgent request, and it needs some."""
+        return self.slot.room <= 0 and not self.heap[0][1].is_nested
 
 
 class ReadyQueues:
@@ -147,6 +165,8 @@ class ReadyQueues:
             self._of_slot[waiting.slot.key] += 1
             self._of_host[waiting.host] += 1
         queue.slot = waiting.slot
+        if waiting.is_nested:
+            self.open_slot(waiting.slot.key)  # it needs no room there
         waiting.ready_at = monotonic()
         heappush(queue.heap, (waiting.order, waiting))
         if queue.is_open and queue.first is waiting:

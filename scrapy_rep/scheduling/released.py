@@ -57,7 +57,8 @@ class Released:
 
     ``look()`` has the next pass run at once; ``fail(error)`` is told of a fault, after which no
     pace could be kept. If the crawl is ``resumed``, an earlier run may have made requests up to its
-    start. ``moved`` is when a request was last let go or ended.
+    start. ``moved`` is when a request was last let go or ended. ``listening`` is true for as long
+    as a host asks for a pace or there is a request to follow.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Released:
         self._transit: dict[Request, _Transit] = {}
         self._leaving: dict[Request, str] = {}
         self._doubtful: dict[Request, _Doubt] = {}
-        self._listening = False
+        self.listening = False
         self._turn = 0
         self._began = monotonic() if resumed else NEVER
         self.moved = 0.0
@@ -107,13 +108,14 @@ class Released:
         )
         self.listen()
 
-    def arrive(self, request: Request, *, obeys: bool) -> bool:
+    def arrive(self, request: Request) -> bool:
         """Note that a request is about to be sent, unless it has to wait for a turn of its host.
 
         Returns ``False`` in that case. A request that does not obey robots.txt never waits.
         """
         name = host_of(request) if self._hosts and request not in self._places.fetches else ""
         host = self._hosts.get(name)
+        obeys = not request.meta.get("dont_obey_robotstxt")
         if obeys and host is not None and host.asks and request not in host.busy:
             return False
         transit = self._transit.pop(request, None)
@@ -219,14 +221,14 @@ class Released:
 
     def listen(self) -> None:
         """Listen to the downloader from now on."""
-        if not self._listening:
-            self._listening = True
+        if not self.listening:
+            self.listening = True
             self._signals.connect(self.left, signals.request_left_downloader)
 
     def rest(self) -> None:
         """Listen no longer: there is nothing to follow."""
-        if self._listening:
-            self._listening = False
+        if self.listening:
+            self.listening = False
             self._signals.disconnect(self.left, signals.request_left_downloader)
 
     def close(self) -> None:

@@ -35,10 +35,10 @@ although requests leave the scheduler before they can be made.
 ``DownloaderAwarePriorityQueue`` looks at. Without that it would go on feeding a slow host: 4,000
 pages of 20 hosts beside 400 requests of a slow one took 40 s and more, instead of 16 s.
 
-**Locks.** A request that was let go may itself wait for one that waits here, if a middleware behind
-the gate downloads something. So if nothing is being downloaded and nothing has moved for 0.2 s, the
-most urgent request goes without a place, or without room in its slot. It never goes before its
-host's interval is over.
+**Locks.** If a middleware behind the gate downloads something, the request that it holds waits for
+one that may wait here. That one goes before all others and needs no place (:mod:`.nested`). Some
+cannot be told. So if nothing is downloaded and nothing has moved for 0.2 s, the most urgent request
+goes without a place, or without room. None goes before its host's interval is over.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.scheduling.alarm import Alarm
 from scrapy_rep.scheduling.assignment import Assignment
 from scrapy_rep.scheduling.hosts import host_of
+from scrapy_rep.scheduling.nested import is_nested
 from scrapy_rep.scheduling.places import Places
 from scrapy_rep.scheduling.queues import ReadyQueues, Slot, Waiting
 from scrapy_rep.scheduling.released import Released
@@ -78,7 +79,6 @@ _AT_LEAST = 0.1
 
 _QUIET = 0.5
 """Seconds without a signal after which everything is looked at again, should one have been lost."""
-
 
 _NO_PASSAGE = "this downloader has no middleware.methods, so no request can be held to a pace"
 
@@ -138,12 +138,12 @@ class WaitingRoom:
 
     def must_wait(self, request: Request) -> bool:
         """Return whether a request whose rules are known has to wait for its turn."""
-        if not self._ready and not self._hosts:
+        if not self._places.waiting and not self._hosts:
             return False
         host = self._hosts.get(host_of(request)) if self._hosts else None
         if host is not None and host.asks:
             return True
-        if not self._ready:
+        if not self._ready or is_nested(request, self._inside):
             return False
         first = self._ready.first_open()
         if first is not None and first.heap[0][0][0] <= -request.priority:
@@ -154,18 +154,19 @@ class WaitingRoom:
     def place(
         self,
         request: Request,
+        host: str,
         *,
         for_rules: bool,
         late: bool = False,
         before: Waiting | None = None,
     ) -> Iterator[Waiting]:
-        """Hold a request for as long as this lasts, or until it is let go.
+        """Hold a request to ``host`` for as long as this lasts, or until it is let go.
 
         A request whose rules expire before its turn waits again, in the order of ``before``: behind
         all others it could miss its turn again and again. A ``late`` request, which had a turn
         and was held up for too long, goes before those that had none.
         """
-        waiting = self._begin(request)
+        waiting = self._begin(request, host)
         if before is not None:
             waiting.order = before.order
         elif late:
@@ -204,11 +205,9 @@ class WaitingRoom:
         finally:
             self._awaiting.pop(waiting, None)
 
-    def arrive(self, request: Request, *, obeys: bool) -> bool:
+    def arrive(self, request: Request) -> bool:
         """Note that a request is about to be sent; return ``False`` if it first has to wait."""
-        if not self._hosts and not self._released:
-            return True
-        return self._released.arrive(request, obeys=obeys)
+        return not self._released.listening or self._released.arrive(request)
 
     def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
@@ -231,7 +230,7 @@ class WaitingRoom:
 
     def ask(self, request: Request, asker: Asker, pace: RequestedPace, least: float) -> float:
         """Have the host of a request keep a pace; return what ``asker`` asked for before."""
-        name = host_of(request)
+        name = asker[0].host
         host = self._hosts.get(name)
         if host is None:
             host = self._released.begin_pace(name, least, self._held | {request})
@@ -267,14 +266,14 @@ class WaitingRoom:
 
     # --- a request begins to wait, is let go, ends
 
-    def _begin(self, request: Request) -> Waiting:
+    def _begin(self, request: Request, host: str) -> Waiting:
         self._released.take_back(request)
         download_slot = self._inside.download_slots.of(request)
         slot = self._slots.setdefault(download_slot.key, Slot(download_slot))
         slot.enter(request)
         self._held.add(request)
         self._places.waiting += 1
-        return Waiting(request, slot, host_of(request))
+        return Waiting(request, slot, host, is_nested=is_nested(request, self._inside))
 
     def _end(self, waiting: Waiting) -> None:
         """A request waits no longer, for whatever reason."""

@@ -213,7 +213,8 @@ class SharedPace:
 
     def _wait(self, host: PacedHost, until: float) -> None:
         """Have a host not be due before ``until``, and a moment longer."""
-        spread = min(SPREAD * host.interval, MOST_SPREAD)
+        known = max(host.interval, until - monotonic())  # another worker may know a longer one
+        spread = min(SPREAD * known, MOST_SPREAD)
         host.not_before = until + uniform(0.0, spread)  # noqa: S311 (no secret)
 
     def _failed(self, host: PacedHost, why: str) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Capacity:
-    """The requests of a downloader and the places for them; it may be a custom one."""
+    """The requests of a downloader, Scrapy's or a custom one, and the places for them."""
 
     def __init__(self, crawler: Crawler, on: Switches):
         self._crawler = crawler
@@ -35,8 +35,17 @@ class Capacity:
         total = self._total
         return total - self._beyond if total else 0
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether the downloader has more requests than the engine would take from the scheduler.
+
+        True if there is no limit.
+        """
+        total = self._total
+        return total <= 0 or len(self.requests) > total
+
     def extend(self, beyond: int) -> bool:
-        """Let the downloader have so many requests more than ``ordinary``, if it has a limit.
+        """Let the downloader have ``beyond`` requests more than ``ordinary``, if it has a limit.
 
         Returns whether there are more places than before.
         """

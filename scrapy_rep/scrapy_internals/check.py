@@ -15,7 +15,7 @@ from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.scrapy_internals.listeners import DISPATCHER
-from scrapy_rep.scrapy_internals.names import NAMES, Feature, Place, PrivateName
+from scrapy_rep.scrapy_internals.names import NAMES, Feature, Holder, PrivateName
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -34,11 +34,11 @@ class Report:
 
 
 def check(crawler: Crawler) -> Report:
-    """Look up every undocumented name; the spider is open."""
+    """Look up every undocumented name. The spider must be open."""
     fatal: list[str] = []
     off: dict[Feature, str] = {}
     absent: set[Feature] = set()
-    lost: set[Place] = set()
+    lost: set[Holder] = set()
     for holder, entries in _grouped():
         if holder in lost:
             continue
@@ -63,49 +63,49 @@ def check(crawler: Crawler) -> Report:
     return Report(tuple(fatal), tuple(off.items()), frozenset(absent))
 
 
-def _grouped() -> Iterator[tuple[Place, list[PrivateName]]]:
-    for place in Place:
-        yield place, [entry for entry in NAMES if entry.place is place]
+def _grouped() -> Iterator[tuple[Holder, list[PrivateName]]]:
+    for holder in Holder:
+        yield holder, [entry for entry in NAMES if entry.holder is holder]
 
 
-def _behind(entry: PrivateName) -> set[Place]:
+def _behind(entry: PrivateName) -> set[Holder]:
     """Return the objects that cannot be reached without a name."""
     return {
-        (Place.ENGINE, "_slot"): {Place.ENGINE_SLOT},
-        (Place.ENGINE, "downloader"): {
-            Place.DOWNLOADER,
-            Place.MIDDLEWARES,
-            Place.MODULE,
-            Place.SLOT,
-            Place.HANDLERS,
+        (Holder.ENGINE, "_slot"): {Holder.ENGINE_SLOT},
+        (Holder.ENGINE, "downloader"): {
+            Holder.DOWNLOADER,
+            Holder.MIDDLEWARES,
+            Holder.MODULE,
+            Holder.SLOT,
+            Holder.HANDLERS,
         },
-        (Place.DOWNLOADER, "middleware"): {Place.MIDDLEWARES},
-        (Place.DOWNLOADER, "slots"): {Place.MODULE, Place.SLOT},
-        (Place.MODULE, "Slot"): {Place.SLOT},
-        (Place.DOWNLOADER, "handlers"): {Place.HANDLERS},
-    }.get((entry.place, entry.name), set())
+        (Holder.DOWNLOADER, "middleware"): {Holder.MIDDLEWARES},
+        (Holder.DOWNLOADER, "slots"): {Holder.MODULE, Holder.SLOT},
+        (Holder.MODULE, "Slot"): {Holder.SLOT},
+        (Holder.DOWNLOADER, "handlers"): {Holder.HANDLERS},
+    }.get((entry.holder, entry.name), set())
 
 
-_KINDS: dict[tuple[Place, str], type[Any]] = {
-    (Place.DOWNLOADER, "active"): AbstractSet,
-    (Place.DOWNLOADER, "total_concurrency"): int,
-    (Place.DOWNLOADER, "slots"): dict,
-    (Place.DOWNLOADER, "per_slot_settings"): dict,
-    (Place.DOWNLOADER, "domain_concurrency"): int,
-    (Place.MIDDLEWARES, "methods"): dict,
-    (Place.SLOT, "active"): AbstractSet,
-    (Place.SLOT, "transferring"): AbstractSet,
-    (Place.SLOT, "concurrency"): int,
+_KINDS: dict[tuple[Holder, str], type[Any]] = {
+    (Holder.DOWNLOADER, "active"): AbstractSet,
+    (Holder.DOWNLOADER, "total_concurrency"): int,
+    (Holder.DOWNLOADER, "slots"): dict,
+    (Holder.DOWNLOADER, "per_slot_settings"): dict,
+    (Holder.DOWNLOADER, "domain_concurrency"): int,
+    (Holder.MIDDLEWARES, "methods"): dict,
+    (Holder.SLOT, "active"): AbstractSet,
+    (Holder.SLOT, "transferring"): AbstractSet,
+    (Holder.SLOT, "concurrency"): int,
 }
-"""What a name must stand for. A custom downloader may use it for something else."""
+"""The type of what a name stands for. A custom downloader may use the name otherwise."""
 
-_SET_HERE = (Place.DOWNLOADER, "total_concurrency")
+_SET_HERE = (Holder.DOWNLOADER, "total_concurrency")
 
 
 def _has(thing: Any, entry: PrivateName) -> bool:
     if isinstance(thing, dict):
         return entry.name in thing
-    key = (entry.place, entry.name)
+    key = (entry.holder, entry.name)
     try:
         value = attrgetter(entry.name)(thing)
         if key == _SET_HERE:
@@ -140,7 +140,7 @@ def _middlewares(crawler: Crawler) -> _Found:
 
 
 def _slot(crawler: Crawler) -> _Found:
-    """Return a slot that nothing uses: Scrapy's own, or one of those that a custom class makes."""
+    """Return an unused slot of Scrapy's class, or of the class that a custom downloader uses."""
     downloader: Any = crawler.engine.downloader
     if type(downloader)._get_slot is _scrapys_downloader()._get_slot:  # noqa: SLF001
         module = _module(crawler)
@@ -148,7 +148,7 @@ def _slot(crawler: Crawler) -> _Found:
     probe = Request("http://robots.invalid/")
     try:
         key, slot = downloader._get_slot(probe)  # noqa: SLF001
-    except Exception:  # noqa: BLE001  # whatever it is, it is not what Scrapy has by this name
+    except Exception:  # noqa: BLE001  # then the name means something else here
         return object(), False
     downloader.slots.pop(key, None)
     return slot, False
@@ -167,21 +167,21 @@ def _proxy_meta(_: Crawler) -> _Found:
 
 
 def _later(_: Crawler) -> _Found:
-    """Handlers are made when they are first used; then their names are looked up."""
+    """Return ``None``: handlers are made, and their names looked up, when they are first used."""
     return None
 
 
-_FINDERS: dict[Place, Callable[[Crawler], _Found]] = {
-    Place.ENGINE: lambda crawler: (crawler.engine, True),
-    Place.ENGINE_SLOT: lambda crawler: (crawler.engine._slot, True),  # noqa: SLF001
-    Place.DOWNLOADER: _downloader,
-    Place.MIDDLEWARES: _middlewares,
-    Place.MODULE: _module,
-    Place.SLOT: _slot,
-    Place.HANDLERS: _exchanges,
-    Place.HANDLER: _later,
-    Place.CONNECTOR: _later,
-    Place.SIGNALS: lambda crawler: (crawler.signals, True),
-    Place.DISPATCHER: lambda _: (DISPATCHER, True),
-    Place.PROXY_META: _proxy_meta,
+_FINDERS: dict[Holder, Callable[[Crawler], _Found]] = {
+    Holder.ENGINE: lambda crawler: (crawler.engine, True),
+    Holder.ENGINE_SLOT: lambda crawler: (crawler.engine._slot, True),  # noqa: SLF001
+    Holder.DOWNLOADER: _downloader,
+    Holder.MIDDLEWARES: _middlewares,
+    Holder.MODULE: _module,
+    Holder.SLOT: _slot,
+    Holder.HANDLERS: _exchanges,
+    Holder.HANDLER: _later,
+    Holder.CONNECTOR: _later,
+    Holder.SIGNALS: lambda crawler: (crawler.signals, True),
+    Holder.DISPATCHER: lambda _: (DISPATCHER, True),
+    Holder.PROXY_META: _proxy_meta,
 }

@@ -1,4 +1,4 @@
-"""The engine: whether the crawl ends, and how to have it look for requests."""
+"""The engine: whether the crawl is closing, and how to wake the engine or end the crawl."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Engine:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether the spider is being closed, or is not open: nothing new is to be begun."""
+        """Whether the spider is being closed, or is not open: nothing new should begin."""
         slot = self._slot
         return slot is None or slot.closing is not None
 
@@ -37,14 +37,14 @@ class Engine:
 
     @property
     def has_throttler(self) -> bool:
-        """Whether Scrapy has a throttler, which is planned and which no release has yet."""
+        """Whether Scrapy has a throttler: it is planned, and in no release yet."""
         return any(
             hasattr(home, "throttler") and home.throttler
             for home in (self._crawler, self._crawler.engine)
         )
 
     def wake(self) -> None:
-        """Have the engine look for requests now, as it does by itself only when one has ended."""
+        """Have the engine look for requests now. By itself it does so only when one has ended."""
         if Feature.WAKING in self._on and not self.is_stopping:
             self._slot.nextcall.schedule()
 
@@ -52,7 +52,7 @@ class Engine:
         """End the crawl, which has just sent ``engine_started``, before its first request."""
         begun: Deferred[None] = Deferred()
         call_later(0, begun.callback, None)
-        await maybe_deferred_to_future(begun)  # what other listeners begin, they end as well
+        await maybe_deferred_to_future(begun)  # lets the other listeners finish first
         if Feature.REASON in self._on:
             await self._crawler.engine.close_spider_async(reason=reason)
         if Feature.STOPPING in self._on:

@@ -1,4 +1,4 @@
-"""Downloads on the wire, so that one can be ended before its time."""
+"""The calls of download handlers, so that a download can be checked, decoded and ended early."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from scrapy_rep.scrapy_internals.names import NAMES, Feature, Place
+from scrapy_rep.scrapy_internals.names import NAMES, Feature, Holder
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
 
-_HANDLER = next(entry.path for entry in NAMES if entry.place is Place.HANDLER)
+_HANDLER = next(entry.path for entry in NAMES if entry.holder is Holder.HANDLER)
 
 
 class Exchanges:
@@ -36,8 +36,8 @@ class Exchanges:
         """Have the object under ``key`` in the meta of a request run its download.
 
         Its ``run`` is called with the download, the request and the download handler. Other
-        requests are downloaded as ever. If :attr:`can_be_run` is false, a download ends when it
-        ends.
+        requests are not affected. If :attr:`can_be_run` is false, this does nothing, and a download
+        cannot be ended early.
         """
         if not self.can_be_run:
             return
@@ -47,17 +47,17 @@ class Exchanges:
             handlers.download_request_async = _Download(download, key, self)
 
     def transport_of(self, scheme: str) -> Any:
-        """Return the download handler for URLs of ``scheme``, ``None`` if there is none known."""
+        """Return the download handler for URLs of ``scheme``, ``None`` if it is unknown."""
         if not self.can_be_run or Feature.HANDLERS not in self._on:
             return None
         handlers: Any = self._crawler.engine.downloader.handlers
         return handlers._get_handler(scheme)  # noqa: SLF001
 
     def unbind(self) -> None:
-        """Have no handler make a request wait for a connection; the downloader limits them already.
+        """Lift the handler's limit of connections; the downloader limits the requests already.
 
-        Without a Twisted reactor Scrapy's handler has no more connections than CONCURRENT_REQUESTS,
-        and those that fetch a robots.txt come on top of that.
+        Without a Twisted reactor Scrapy's handler has at most CONCURRENT_REQUESTS connections, and
+        the fetches of robots.txt files need more.
         """
         if Feature.CONNECTIONS not in self._on:
             return
@@ -67,7 +67,7 @@ class Exchanges:
                 try:
                     connector: Any = handler._session.connector  # noqa: SLF001
                     if connector._limit:  # noqa: SLF001
-                        connector._limit = 0  # noqa: SLF001  # it can be told in no other way
+                        connector._limit = 0  # noqa: SLF001  # there is no public way
                 except AttributeError as error:
                     self._on.turn_off(Feature.CONNECTIONS, str(error))
 

@@ -1,4 +1,4 @@
-"""One crawl's Scrapy, beyond what Scrapy documents."""
+"""The undocumented parts of the Scrapy that runs one crawl."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _TO_END = {Feature.REASON, Feature.STOPPING}
-"""What ends the crawl, where all else is switched off."""
+"""The features that end a crawl. They stay on when all others are switched off."""
 
 
 class UnknownScrapyError(Exception):
@@ -52,11 +52,11 @@ class ScrapyInternals:
         self.listeners = Listeners(crawler, self._switches)
         self.proxies = Proxies(self._switches)
 
-    def check(self) -> None:
+    def check(self) -> bool:
         """Look up every undocumented name, the first time that this is called for an open spider.
 
-        Switches off what can be done without. Raises :class:`UnknownScrapyError`, at every call,
-        if the crawl has to end.
+        Returns whether that is done. Switches off what can be done without. Raises
+        :class:`UnknownScrapyError`, at every call, if the crawl has to end.
         """
         if not self._is_checked and self._crawler.spider is not None:
             self._is_checked = True
@@ -70,6 +70,7 @@ class ScrapyInternals:
                     self._switches.turn_off(feature, why)
         if self._unknown is not None:
             raise UnknownScrapyError(self._unknown)
+        return self._is_checked
 
 
 def _line(why: str) -> str:

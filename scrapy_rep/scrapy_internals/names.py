@@ -1,7 +1,7 @@
-"""The undocumented names of Scrapy that are used: where, what for, and what is lost without them.
+"""The undocumented names of Scrapy that are used, what for, and what is lost without them.
 
-To support a new version of Scrapy, start here: the check at the start of a crawl, and its tests,
-are made from this table.
+To support a new version of Scrapy, start here: the check at the start of a crawl and its tests
+follow from this table.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Feature(Enum):
         return loss
 
 
-class Place(Enum):
-    """An object of Scrapy that has undocumented names; the value is how a log line calls it."""
+class Holder(Enum):
+    """An object of Scrapy that has undocumented names; the value is its name in log lines."""
 
     ENGINE = "the engine"
     ENGINE_SLOT = "the slot of the engine"
@@ -70,7 +70,7 @@ class PrivateName:
     version that has it, of those that this package supports.
     """
 
-    place: Place
+    holder: Holder
     name: str
     path: str
     used_by: str
@@ -78,7 +78,7 @@ class PrivateName:
     since: str = "2.14"
 
     def __str__(self) -> str:
-        return f"{self.place.value} has no {self.name}"
+        return f"{self.holder.value} has no {self.name}"
 
 
 _ENGINE = "scrapy.core.engine.ExecutionEngine"
@@ -89,38 +89,38 @@ _HANDLERS = "scrapy.core.downloader.handlers.DownloadHandlers"
 _HANDLER = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
 
 NAMES: tuple[PrivateName, ...] = (
-    PrivateName(Place.ENGINE, "downloader", _ENGINE, "capacity", Feature.DOWNLOADER),
-    PrivateName(Place.ENGINE, "_slot", _ENGINE, "engine", Feature.ENGINE),
-    PrivateName(Place.ENGINE, "close_spider_async", _ENGINE, "engine", Feature.REASON),
-    PrivateName(Place.ENGINE, "stop_async", _ENGINE, "engine", Feature.STOPPING),
-    PrivateName(Place.ENGINE_SLOT, "closing", _ENGINE_SLOT, "engine", Feature.ENGINE),
-    PrivateName(Place.ENGINE_SLOT, "nextcall", _ENGINE_SLOT, "engine", Feature.WAKING),
-    PrivateName(Place.DOWNLOADER, "active", _DOWNLOADER, "capacity", Feature.DOWNLOADER),
-    PrivateName(Place.DOWNLOADER, "total_concurrency", _DOWNLOADER, "capacity", Feature.LENDING),
-    PrivateName(Place.DOWNLOADER, "slots", _DOWNLOADER, "slots", Feature.SLOTS),
-    PrivateName(Place.DOWNLOADER, "_get_slot", _DOWNLOADER, "slots", Feature.SLOTS),
-    PrivateName(Place.DOWNLOADER, "handlers", _DOWNLOADER, "exchanges", Feature.EXCHANGES),
-    PrivateName(Place.DOWNLOADER, "middleware", _DOWNLOADER, "passage", Feature.PASSAGE),
+    PrivateName(Holder.ENGINE, "downloader", _ENGINE, "capacity", Feature.DOWNLOADER),
+    PrivateName(Holder.ENGINE, "_slot", _ENGINE, "engine", Feature.ENGINE),
+    PrivateName(Holder.ENGINE, "close_spider_async", _ENGINE, "engine", Feature.REASON),
+    PrivateName(Holder.ENGINE, "stop_async", _ENGINE, "engine", Feature.STOPPING),
+    PrivateName(Holder.ENGINE_SLOT, "closing", _ENGINE_SLOT, "engine", Feature.ENGINE),
+    PrivateName(Holder.ENGINE_SLOT, "nextcall", _ENGINE_SLOT, "engine", Feature.WAKING),
+    PrivateName(Holder.DOWNLOADER, "active", _DOWNLOADER, "capacity", Feature.DOWNLOADER),
+    PrivateName(Holder.DOWNLOADER, "total_concurrency", _DOWNLOADER, "capacity", Feature.LENDING),
+    PrivateName(Holder.DOWNLOADER, "slots", _DOWNLOADER, "slots", Feature.SLOTS),
+    PrivateName(Holder.DOWNLOADER, "_get_slot", _DOWNLOADER, "slots", Feature.SLOTS),
+    PrivateName(Holder.DOWNLOADER, "handlers", _DOWNLOADER, "exchanges", Feature.EXCHANGES),
+    PrivateName(Holder.DOWNLOADER, "middleware", _DOWNLOADER, "passage", Feature.PASSAGE),
     PrivateName(
-        Place.MIDDLEWARES,
+        Holder.MIDDLEWARES,
         "methods",
         "scrapy.core.downloader.middleware.DownloaderMiddlewareManager",
         "passage",
         Feature.PASSAGE,
     ),
-    PrivateName(Place.MODULE, "Slot", "scrapy.core.downloader", "check", Feature.SLOTS),
-    PrivateName(Place.SLOT, "active", _SLOT, "slots", Feature.SLOTS),
-    PrivateName(Place.SLOT, "transferring", _SLOT, "slots", Feature.SLOTS),
-    PrivateName(Place.SLOT, "lastseen", _SLOT, "slots", Feature.HISTORY),
-    PrivateName(Place.SLOT, "concurrency", _SLOT, "slots", Feature.SLOTS),
+    PrivateName(Holder.MODULE, "Slot", "scrapy.core.downloader", "check", Feature.SLOTS),
+    PrivateName(Holder.SLOT, "active", _SLOT, "slots", Feature.SLOTS),
+    PrivateName(Holder.SLOT, "transferring", _SLOT, "slots", Feature.SLOTS),
+    PrivateName(Holder.SLOT, "lastseen", _SLOT, "slots", Feature.HISTORY),
+    PrivateName(Holder.SLOT, "concurrency", _SLOT, "slots", Feature.SLOTS),
     PrivateName(
-        Place.HANDLERS, "download_request_async", _HANDLERS, "exchanges", Feature.EXCHANGES
+        Holder.HANDLERS, "download_request_async", _HANDLERS, "exchanges", Feature.EXCHANGES
     ),
-    PrivateName(Place.HANDLERS, "_get_handler", _HANDLERS, "exchanges", Feature.HANDLERS),
-    PrivateName(Place.HANDLERS, "_handlers", _HANDLERS, "exchanges", Feature.CONNECTIONS),
-    PrivateName(Place.HANDLER, "_session", _HANDLER, "exchanges", Feature.CONNECTIONS, "2.19"),
+    PrivateName(Holder.HANDLERS, "_get_handler", _HANDLERS, "exchanges", Feature.HANDLERS),
+    PrivateName(Holder.HANDLERS, "_handlers", _HANDLERS, "exchanges", Feature.CONNECTIONS),
+    PrivateName(Holder.HANDLER, "_session", _HANDLER, "exchanges", Feature.CONNECTIONS, "2.19"),
     PrivateName(
-        Place.CONNECTOR,
+        Holder.CONNECTOR,
         "_limit",
         "aiohttp.BaseConnector",
         "exchanges",
@@ -128,21 +128,21 @@ NAMES: tuple[PrivateName, ...] = (
         "2.19",
     ),
     PrivateName(
-        Place.SIGNALS,
+        Holder.SIGNALS,
         "sender",
         "scrapy.signalmanager.SignalManager",
         "listeners",
         Feature.LISTENERS,
     ),
     PrivateName(
-        Place.DISPATCHER,
+        Holder.DISPATCHER,
         "getAllReceivers",
         "pydispatch.dispatcher",
         "listeners",
         Feature.LISTENERS,
     ),
     PrivateName(
-        Place.PROXY_META,
+        Holder.PROXY_META,
         "_auth_proxy",
         "scrapy.downloadermiddlewares.httpproxy.HttpProxyMiddleware",
         "proxies",

@@ -1,9 +1,8 @@
-"""The two ends of a download: the last step of a request before it, the first of a response after.
+"""The last step of a request before its download, and the first step of its response after it.
 
 Scrapy sends a signal when a request reaches its downloader slot, but nothing can hold a request up
-there. So what has to be the last step is added behind the methods of all downloader middlewares. A
-middleware of its own could do it as well, but every project would have to enable it, and in the
-right place.
+there. So a method is added behind those of all downloader middlewares. A separate middleware could
+do the same, but every project would have to enable it, and in the right order.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Passage:
-    """Where requests leave the downloader middlewares, and responses come to them."""
+    """The point where requests leave the downloader middlewares, and responses enter them."""
 
     def __init__(self, crawler: Crawler, on: Switches):
         self._crawler = crawler
@@ -43,15 +42,15 @@ class Passage:
 
     @property
     def sent(self) -> AbstractSet[Request]:
-        """The requests that are past this point; only followed in a downloader without slots."""
+        """The requests past this point, kept only if the downloader has no slots."""
         self._sent &= self._crawler.engine.downloader.active  # what was cancelled never comes back
         return self._sent
 
     def watch(self, before: Before, after: After) -> None:
         """Call ``before`` with each request that is about to be sent; it may hold it up.
 
-        ``before`` may return what ``process_request`` may. ``after`` is called when the response
-        or an error is there, but only if the downloader has no slots: otherwise the signal
+        ``before`` may return what ``process_request`` may. ``after`` is called when the response or
+        an error is there, but only if the downloader has no slots: otherwise the signal
         ``request_left_downloader`` says it sooner. Does nothing when called again.
         """
         if not self.exists or self._is_watched:
@@ -75,7 +74,7 @@ class Passage:
 
 
 class _Both:
-    """Both ends in a downloader without slots. ``sent`` holds what is between them."""
+    """Both steps, in a downloader without slots. ``sent`` holds the requests between them."""
 
     def __init__(self, before: Before, after: After, sent: set[Request]):
         self._before = before

@@ -1,4 +1,4 @@
-"""The slots of the downloader: what each one has, and how much it sends at once."""
+"""The slots of the downloader: which requests each has, and how many it sends at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DownloadSlot:
-    """One slot. What is entered here is what the scheduler takes the slot to be busy with.
+    """One slot. The scheduler counts the requests entered here as requests of the slot.
 
     Scrapy's ``DownloaderAwarePriorityQueue`` prefers requests for the slots that have the fewest.
     """
@@ -30,17 +30,17 @@ class DownloadSlot:
         self._slot = slot
 
     @property
-    def most_at_once(self) -> float:
-        """How many requests the slot sends at once."""
-        return max(1, int(self._slot.concurrency)) if self._slot is not None else math.inf
+    def free(self) -> float:
+        """How many more requests the slot sends at once than it has; negative if others queue.
 
-    @property
-    def count(self) -> int:
-        """How many requests the slot has, those included that were entered."""
-        return len(self._slot.active) if self._slot is not None else 0
+        Those that were entered are counted, too.
+        """
+        if self._slot is None:
+            return math.inf
+        return max(1, int(self._slot.concurrency)) - len(self._slot.active)
 
     def enter(self, request: Request) -> None:
-        """Show the scheduler that the slot has ``request``, although it has yet to get there."""
+        """Count ``request`` as one of the slot, for the scheduler, before it reaches the slot."""
         if self._slot is not None:
             self._slot.active.add(request)
 
@@ -64,7 +64,7 @@ class DownloadSlots:
         return Feature.SLOTS in self._on
 
     def of(self, request: Request) -> DownloadSlot:
-        """Return the slot from which ``request`` will be sent, unless something else moves it."""
+        """Return the slot that will send ``request``, unless another component changes it."""
         if not self.exist:
             return DownloadSlot("", None)
         key, slot = self._downloader._get_slot(request)  # noqa: SLF001
@@ -92,7 +92,7 @@ class DownloadSlots:
 
     @property
     def count(self) -> int:
-        """How many requests all slots have, those included that were entered."""
+        """How many requests all slots have, including those that were entered."""
         if not self.exist:
             return len(self._passage.sent)
         return sum(len(slot.active) for slot in self._slots.values())

@@ -1,4 +1,4 @@
-"""Which features a crawl does without."""
+"""Which features of :mod:`scrapy_rep.scrapy_internals` are on in a crawl."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy_rep.scrapy_internals.names import Feature
 class Switches(set[Feature]):
     """The features that are on; ``warn`` gets a line when one is switched off.
 
-    A set, because a request asks a dozen times whether a feature is on.
+    This is a set, because each request asks a dozen times whether a feature is on.
     """
 
     def __init__(self, warn: Callable[[str], None]):
@@ -18,11 +18,11 @@ class Switches(set[Feature]):
         self._warn = warn
 
     def lack(self, features: Iterable[Feature]) -> None:
-        """Do without features that a custom component need not offer."""
+        """Switch off, without a warning, features that a custom component need not offer."""
         self.difference_update(features)
 
     def turn_off(self, feature: Feature, why: str) -> None:
-        """Do without a feature from now on, and say so once."""
+        """Switch off a feature, and warn once."""
         if feature in self:
             self.discard(feature)
             self._warn(f"{why}; {feature.without}")

@@ -1,4 +1,4 @@
-"""Scrapy's download handlers, and those of other packages: what each of them needs."""
+"""What the download handlers of Scrapy and of other packages do with a response."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if scrapy.version_info < (2, 18):
 def sends_octets(transport: Any) -> bool:
     """Return True if each chunk of a body is announced by the signal ``bytes_received``.
 
-    That is so of Scrapy's own ``download_request``; a handler that has another one, even if it
-    inherits from Scrapy's, may read a body to its end before anything hears of it. So may an
-    unknown one, ``None``.
+    Scrapy's own ``download_request`` does so. A handler with a different one, even if it inherits
+    from Scrapy's, may read a whole body before it sends a signal. An unknown handler, ``None``, may
+    do that, too.
     """
     for kind in type(transport).__mro__:
         if "download_request" in vars(kind):

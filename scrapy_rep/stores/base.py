@@ -117,10 +117,10 @@ class Store(ABC):
 
         The turn ends when its holder ends it, or after ``seconds``, at most 60, unless it is
         renewed. The next one is granted ``interval`` seconds after that, or after the interval of
-        the worker that held it, whichever is longer. A store that has lost its memory, or is new,
-        waits for one interval before it grants a turn. All of that is one atomic step, and goes by
-        the clock of the store, not by that of a worker. Raises :class:`StoreError`, or the Future
-        does.
+        the worker that held it or of one that has asked in vain meanwhile, whichever is longest. A
+        store that has lost its memory, or is new, waits for one interval before it grants a turn.
+        All of that is one atomic step, and goes by the clock of the store, not by that of a worker.
+        Raises :class:`StoreError`, or the Future does.
         """
         raise StoreError(f"{type(self).__name__} grants no turns")
 

@@ -1,18 +1,18 @@
 """Entries on a Redis server, behind Sentinels or in a cluster, shared by workers on many machines.
 
-What is kept of an authority is a hash under ``PREFIX:2:SCHEME://HOST:PORT``, with a field for each
-part (``answer``, ``failure``, ``refusal CRAWLER``), in the octets of
-:mod:`scrapy_rep.stores.codec`. The hash expires when none of its parts is useful any longer.
-Each lease is a string under ``PREFIX:lease:SCHEME://HOST:PORT``.
+An entry is a hash under ``PREFIX:2:SCHEME://HOST:PORT``, with a field for each part (``answer``,
+``failure``, ``refusal CRAWLER``), in the octets of :mod:`scrapy_rep.stores.codec`. The hash expires
+when none of its parts is useful any longer. Each lease is a string under
+``PREFIX:lease:SCHEME://HOST:PORT``.
 
 A put is one script on the server, which merges as :func:`scrapy_rep.protocol.entry.merge` does, by
-the dates in the heads of the octets. Watching the key and writing it in a transaction would cost
-three round trips, and more under contention. In a cluster every script touches one key only, and
-the authority stands in braces, so that its entry and its lease lie on one node, where what was put
-is seen before the lease ends.
+the dates in the heads of the octets. A transaction that watches the key would cost three round
+trips, and more under contention. In a cluster each of these scripts touches one key, and the
+authority stands in braces. So its entry and its lease are on one node, where other workers see what
+was put before they see the lease end.
 
-Version 0.1 kept an entry as one string under ``scrapy_rep:1:SCHEME://HOST:PORT``. It is read where
-no answer is known, and merged with what is known; the string stays, for workers of 0.1.
+Version 0.1 kept an entry as one string under ``scrapy_rep:1:SCHEME://HOST:PORT``. It is read if the
+hash has no answer, and merged with the hash; the string stays, for workers of 0.1.
 
 No look-up takes longer than :data:`PATIENCE`, whatever the server or the name service does
 (:mod:`scrapy_rep.stores.redis_pool`). No message holds a credential.
@@ -56,8 +56,8 @@ from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry, useful_u
 PATIENCE = 1.0
 """Seconds within which a look-up is answered or has failed.
 
-Enough for a server 200 ms away to be connected to (200 ms), to check a password (200 ms), to
-select a database (200 ms) and to answer (200 ms).
+This is enough for a server 200 ms away: to connect, to check a password, to select a database and
+to answer take one round trip each.
 """
 
 STEP_PATIENCE = 2.0
@@ -73,7 +73,7 @@ CLOSE_PATIENCE = 1.0
 """Seconds for which ``close`` waits for the server, and again for its threads."""
 
 FIRST_PAUSE = 1.0
-"""Seconds for which a server that fails is left alone at first; see the breaker."""
+"""Seconds without commands after a server fails for the first time (the circuit breaker)."""
 
 MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
 """Seconds for which any entry is kept at least and at most."""
@@ -84,9 +84,9 @@ _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
 _ClusterError = redis.exceptions.RedisClusterException
 _log = logging.getLogger(__name__)
 
-# The fields of one hash are merged. The arguments: until which date a part is believed, the first
-# octets of a part, the expiry in milliseconds, and what is put: an answer, a failure, the name of
-# a field for a refusal, a refusal; each of them empty if there is none.
+# Merges parts into the fields of one hash. The arguments: the latest date that is believed, the
+# first octets of a part, the expiry in milliseconds, and the parts: an answer, a failure, the name
+# of the field for a refusal, a refusal. Each is empty if there is none.
 _PUT = """
 local key, latest, magic = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 
@@ -123,16 +123,16 @@ end
 return 1
 """
 
-# The fields of the hash, and if there is no answer among them, the string that version 0.1 wrote.
-# Otherwise a failure that was put while look-ups failed would hide it. One script does both, as a
-# look-up that misses would take two round trips.
+# Returns the fields of the hash and, without an answer among them, the string of version 0.1. If it
+# were read only for a missing hash, a failure that was put while look-ups failed would hide it. One
+# script does both, because a miss would take two round trips otherwise.
 _GET = """
 local parts = redis.call('HMGET', KEYS[1], unpack(ARGV))
 if not parts[1] then parts[#ARGV + 1] = redis.call('GET', KEYS[2]) end
 return parts
 """
 
-# A lease that this token holds is granted again: the command may come twice if a connection breaks.
+# Grants a lease again to the token that holds it: a broken connection may repeat the command.
 _LEASE = """
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 if redis.call('GET', KEYS[1]) == ARGV[1] then return 1 end
@@ -152,8 +152,8 @@ _DELETE = "return redis.call('DEL', KEYS[1])"
 class RedisStore(RedisTurns, Store):
     """The entries on the server that ``uri`` names (:class:`scrapy_rep.stores.redis_uri.RedisUri`).
 
-    ``keep`` is how many seconds a last good copy is of use. All keys begin with ``prefix``.
-    Raises ``ValueError`` if the URI is not one.
+    ``keep`` is how many seconds a last good copy is of use. All keys begin with ``prefix``. Raises
+    ``ValueError`` if the URI is not one.
     """
 
     merges = True
@@ -223,7 +223,7 @@ class RedisStore(RedisTurns, Store):
         )
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
-        """Have a lease end in ``seconds`` from now, if ``token`` still holds it."""
+        """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
         key = self._lease_key(authority)
         self._run(_RENEW, authority, key, token, _milliseconds(seconds))
 
@@ -252,12 +252,12 @@ class RedisStore(RedisTurns, Store):
             yield from scan.leases(start)
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whichever worker holds it. Raises ``StoreError``."""
+        """End the lease on ``authority``, even another worker's. Raises ``StoreError``."""
         self._run(_DELETE, authority, self._lease_key(authority))
 
     @contextmanager
     def _scanning(self) -> Iterator[RedisScan]:
-        """Open separate connections, so that a long pass delays no look-up."""
+        """Open separate connections, so that a long scan does not delay look-ups."""
         self.flush()
         client: Client | None = None
         entries_v1 = _PREFIX_1 if self._reads_v1 else ""
@@ -310,7 +310,7 @@ class RedisStore(RedisTurns, Store):
         )
 
     def _run(self, script: str, authority: Authority, key: str, *arguments: Any) -> None:
-        """Queue a script whose failure shows at the next put or flush."""
+        """Queue a script. The next put or flush raises its failure."""
         command = ("EVAL", script, 1, key, *arguments)
         future = self._pool.ask(str(authority), command, patience=PUT_PATIENCE, convert=_number)
         future.add_done_callback(self._note)
@@ -330,7 +330,7 @@ class RedisStore(RedisTurns, Store):
         return before if entry is None else merge(before, entry, self._clock())
 
     def _give_back(self, authority: Authority, token: str | None) -> None:
-        """End a lease that was granted after its deadline: no caller knows of it."""
+        """End a lease that was granted after its deadline, when the caller had given up."""
         if token is not None:
             with self._noting():  # if it fails, the lease expires
                 self.release(authority, token)

@@ -1,10 +1,10 @@
 """redis-py's clients for a single server, a Sentinel's master and a cluster, behind one interface.
 
-What matters is set explicitly, because the defaults of redis-py differ between versions 5 and 8:
+Some options are set explicitly, because the defaults of redis-py differ between versions 5 and 8:
 
-- :meth:`Client.run` retries once, at once, and only after a broken connection. So no look-up is
-  lost to a connection that is cut, whether idle, in use or half made, nor to a master that has
-  become a replica. A timeout is not retried, because the answer would come too late.
+- :meth:`Client.run` retries once, at once, and only after a broken connection. So a
+  look-up survives a connection that is cut, whether idle, in use or half made, and a master that
+  has become a replica. A timeout is not retried, because the answer would come too late.
 - RESP2, because servers before version 6 know no other protocol.
 - No ``CLIENT SETINFO``, which would cost two round trips for each connection.
 """
@@ -35,7 +35,7 @@ _SCAN_COUNT = 500
 
 
 def _nameless() -> dict[str, None]:
-    """Return the arguments that keep a connection from telling the server redis-py's name."""
+    """Return the arguments for connections that do not tell the server redis-py's name."""
     known = inspect.signature(redis.Redis.__init__).parameters
     return (
         {"driver_info": None} if "driver_info" in known else {"lib_name": None, "lib_version": None}
@@ -65,7 +65,7 @@ def _single(parts: Parts, common: dict[str, Any]) -> Any:
     options = parts.options | common
     if "path" in options:
         return redis.Redis(unix_socket_path=options.pop("path"), **options)
-    ((host, port),) = parts.places
+    ((host, port),) = parts.addresses
     return redis.Redis(host, port, **options)
 
 
@@ -76,9 +76,9 @@ class Client:
         self._client = client
 
     def run(self, commands: Sequence[Command]) -> list[Any]:
-        """Send the commands in one go; return their replies, of which some may be exceptions.
+        """Send the commands together; return their replies, some of which may be exceptions.
 
-        Raises what redis-py raises, or anything at all if a reply is garbled.
+        Raises what redis-py raises, or any exception if a reply is garbled.
         """
         try:
             return self._run(commands)
@@ -99,7 +99,7 @@ class Client:
         self._client.ping()
 
     def keys(self, pattern: str) -> Iterator[bytes]:
-        """Yield the keys that match, some of them perhaps twice."""
+        """Yield the keys that match. A key may come twice."""
         return iter(self._client.scan_iter(match=pattern, count=_SCAN_COUNT))
 
     def cut(self) -> None:
@@ -108,7 +108,7 @@ class Client:
 
     def close(self) -> None:
         """Close all connections."""
-        # Another thread may have cut one meanwhile: what redis-py raises then does not matter.
+        # Another thread may have cut one: what redis-py raises then does not matter.
         with suppress(Exception):
             self.cut()
         with suppress(Exception):
@@ -119,12 +119,12 @@ class Client:
 
 
 class SentinelClient(Client):
-    """A client of the server that the Sentinels call the master, whichever that is."""
+    """A client of the current master, which the Sentinels name."""
 
     def __init__(self, parts: Parts, common: dict[str, Any]) -> None:
         tls = {name: value for name, value in parts.options.items() if name.startswith("ssl")}
         self._sentinel = _Sentinel(
-            parts.places,
+            parts.addresses,
             sentinel_kwargs=common | tls | parts.sentinel_options,
             **(parts.options | common),
         )
@@ -144,7 +144,7 @@ class ClusterClient(Client):
     def __init__(self, parts: Parts, common: dict[str, Any]) -> None:
         super().__init__(
             RedisCluster(
-                startup_nodes=[_ClusterNode(*place) for place in parts.places],
+                startup_nodes=[_ClusterNode(*address) for address in parts.addresses],
                 retry=Retry(NoBackoff(), 1),
                 # The nodes that are up are asked even if another one is down.
                 require_full_coverage=False,

@@ -1,19 +1,18 @@
-"""A pool of threads that ask a Redis server, which may hang, lie or die without delaying a crawl.
+"""A pool of threads that ask a Redis server. It may hang, lie or die without delaying a crawl.
 
-The patience of a caller and the time that a server gets are two different things. A look-up fails
-at its deadline, whatever its thread is doing. The thread goes on for seconds: it resolves the
-server's name, connects, authenticates, asks a Sentinel or a cluster which server is in charge. So
-a server 200 ms away, whose connection takes four round trips, is reached even if every look-up
-has failed by then, and its first reply ends the outage.
+A look-up fails at its deadline, whatever its thread is doing. The thread itself has more time: for
+seconds it resolves the server's name, connects, authenticates, asks a Sentinel or a cluster which
+server is in charge. So a distant server, whose connection takes four round trips, is reached even
+if every look-up has failed by then, and its first reply ends the outage.
 
 - Each thread has its own client, and with it its own connection. All commands for one key go to
   one thread, so that they are done in the order in which they came.
-- A thread sends all that is queued for it, up to :data:`BATCH` commands, in one go.
+- A thread sends all that is queued for it, up to :data:`BATCH` commands, together.
 - One more thread watches the deadlines. It fails the jobs that are overdue, and breaks the
   connection of a thread that has been busy for :data:`CUT_AFTER`: the timeout of a socket does not
   help against a server that sends an octet now and then.
-- After three failures in a row the server is left alone for a while
-  (:mod:`scrapy_rep.stores.circuit_breaker`). Any reply ends that, however late it is.
+- After three failures in a row the server gets no commands for a while
+  (:mod:`scrapy_rep.stores.circuit_breaker`). Any reply ends that, even a late one.
 """
 
 from __future__ import annotations
@@ -42,13 +41,13 @@ for the interpreter.
 """
 
 BATCH = 64
-"""Jobs that are sent in one go."""
+"""Jobs that are sent together."""
 
 QUEUE_LIMIT = 10_000
-"""Jobs that may be unanswered at one time."""
+"""Jobs that may be unanswered at the same time."""
 
 SLOW_AFTER = 0.5
-"""Seconds that a thread must have waited for the server, before a late job is blamed on it."""
+"""Seconds that a thread must have waited before the server is blamed for a late job."""
 
 CUT_AFTER = 5.0
 """Seconds after which the connection of a thread that still waits for a reply is broken."""
@@ -92,7 +91,7 @@ class Job:
 
 
 class _Worker:
-    """What one thread has to do, and since when it has been waiting for the server."""
+    """The jobs of one thread, and since when it has waited for the server."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self.jobs: deque[Job] = deque()
@@ -103,10 +102,10 @@ class _Worker:
 
 
 class RedisPool:
-    """Jobs in, Futures out.
+    """Runs commands, and returns Futures of their results.
 
-    ``connect`` makes a client, and may block. ``describe`` makes one safe line of an exception.
-    ``say(down, line)`` is called when the server is given up, and when it is back.
+    ``connect`` makes a client, and may block. ``describe`` turns an exception into one line without
+    credentials. ``say(down, line)`` is called when an outage begins, and when it ends.
     """
 
     def __init__(
@@ -200,7 +199,7 @@ class RedisPool:
             thread.join(max(0.0, end - time.monotonic()))
 
     def _follow_fork(self) -> None:
-        """Begin anew in a child process: it has none of the threads, but all their connections."""
+        """Start new threads in a child process, which inherits the connections but no thread."""
         if self._process != os.getpid():
             self._begin()
 
@@ -240,7 +239,7 @@ class RedisPool:
             if not all(map(_is_lost, replies)):
                 self._succeeded()
             self._answer(jobs, replies)
-        # Not only redis-py's own: after a garbled reply its parser may raise anything.
+        # Not only redis-py's exceptions: after a garbled reply its parser may raise any.
         except Exception as error:  # noqa: BLE001
             self._cut(worker)
             self._fail(jobs, self._failure(self._describe(error)))
@@ -284,8 +283,8 @@ class RedisPool:
             self._say(False, f"{lost} look-ups failed meanwhile")
 
     def _fail(self, jobs: list[Job], error: StoreError, *, blame: bool = True) -> None:
-        """Fail those of the jobs that have not ended: one failure, however many they are."""
-        with self._failing:  # a job that two threads give up counts once
+        """Fail the jobs that have not ended. Together they count as one failure."""
+        with self._failing:  # so that a job that two threads fail counts once
             left = [job for job in jobs if not job.future.done()]
             if left and blame and self.breaker.failed(sum(job.lookup for job in left)):
                 self._say(True, str(error))
@@ -321,7 +320,7 @@ class RedisPool:
                 self._cut(worker)
 
     def _sleep(self, now: float) -> None:
-        """Wait until the next deadline, or an earlier one that comes in meanwhile."""
+        """Wait until the next deadline, or until a job with an earlier one arrives."""
         deadlines = [job.deadline for job in self._unanswered]
         deadlines += [w.busy_since + CUT_AFTER for w in self._workers if w.busy_since is not None]
         self._look_at = min(deadlines, default=float("inf"))
@@ -336,7 +335,7 @@ class RedisPool:
         return True
 
     def _to_blame(self, now: float) -> bool:
-        """Return True if the server is late, not a crawl that is short of processor time."""
+        """Return True if the server is late, and False if the crawl lacks processor time."""
         busy = [worker.busy_since for worker in self._workers]
         return any(since is not None and now > since + SLOW_AFTER for since in busy)
 

@@ -1,7 +1,7 @@
-"""Everything that a Redis deployment holds under one prefix, for its operator.
+"""Lists everything that a Redis deployment holds under one prefix, for its operator.
 
-``SCAN`` goes through all keys of a server, in a cluster through those of every master, and may name
-a key twice. So what was seen is remembered: about 100 octets for each authority.
+``SCAN`` goes through all keys of a server, or of every master of a cluster, and may return a key
+twice. So the authorities seen are remembered, which takes about 100 octets for each.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
 
 
 class RedisScan:
-    """What lies under the keys that begin with ``entries``, ``leases`` and ``entries_v1``.
+    """Reads the keys that begin with ``entries``, ``leases`` and ``entries_v1``.
 
-    ``entries_v1`` is empty if what scrapy_rep 0.1 stored is of no concern. Methods raise
+    ``entries_v1`` is empty if the entries of scrapy_rep 0.1 are not to be read. Methods raise
     ``StoreError`` and what redis-py raises.
     """
 
@@ -61,7 +61,7 @@ class RedisScan:
         return len(seen)
 
     def find(self, key: str, authority: Authority) -> StoredEntry | None:
-        """Return what lies under ``key``, or what 0.1 stored of ``authority``."""
+        """Return the value of ``key``, or what 0.1 stored of ``authority``."""
         (reply,) = values(self._client, [("HGETALL", key)])
         stored = decode_all(authority, _parts(reply))
         if stored is None and self._entries_v1:
@@ -82,7 +82,7 @@ class RedisScan:
     def _batches(
         self, beginning: str, start: str, seen: set[Authority]
     ) -> Iterator[list[tuple[bytes, Authority]]]:
-        """Yield keys that begin so and the authorities that they name, adding these to ``seen``."""
+        """Yield keys with ``beginning`` and their authorities, which are added to ``seen``."""
         names = beginnings(start)
         pattern = f"{_escaped(beginning)}*{_escaped(start.lower())}*"
         found = self._new(self._client.keys(pattern), len(beginning.encode()), names, seen)
@@ -116,7 +116,7 @@ def _parts(reply: Any) -> dict[str, bytes]:
 
 
 def _authority(name: bytes) -> Authority | None:
-    """Return the authority that a key ends in, in a cluster in braces; None for foreign keys."""
+    """Return the authority of a key, which has braces in a cluster; None for foreign keys."""
     text = name.decode("utf-8", "replace")
     text = text[1:-1] if text.startswith("{") else text
     try:

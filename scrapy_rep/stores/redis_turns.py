@@ -1,9 +1,11 @@
 """Turns on a Redis server: one pace for a host, kept by the workers of many machines.
 
 The hash ``PREFIX:turn:HOST`` says who holds a turn (``token``), and ``since``: when the last
-request to the host ended or, while a turn is held, when that turn ends if no worker renews it.
-Either way the next turn is granted an interval after ``since``, so that a worker that dies needs no
-other treatment than one that ends its turn. The hash expires a while after the interval is over.
+request to the host ended or, while a turn is held, when that turn ends unless it is renewed. Either
+way the next turn is granted an interval after ``since``. So a worker that dies is no special case.
+``interval`` is the longest that any worker has asked for since that turn was taken, also in vain:
+otherwise a worker with a shorter interval would take all turns. The hash expires a while after the
+interval is over.
 
 A missing hash means that no request was made lately, unless the server has lost its memory. The
 hash ``PREFIX:turns`` tells: it says since when turns have been kept, and in which replication
@@ -38,17 +40,17 @@ TURN_PATIENCE = 1.0
 """Seconds within which a turn is granted or refused, or the server has failed."""
 
 TELL_PATIENCE = 5.0
-"""Seconds within which a turn is renewed or ended; after that it has lapsed, or soon will."""
+"""Seconds within which a turn is renewed or ended; later it has lapsed, or soon will."""
 
 KEPT = 60.0
 """Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
 
 PARTS = 64
-"""Into so many parts the hosts are divided in a cluster."""
+"""The parts that the hosts are divided into in a cluster."""
 
 _MICRO = 1_000_000
 
-# A script that reads the clock and then writes has to say so to servers before version 5.
+# Servers before version 5 must be told that a script reads the clock and then writes.
 _NOW = """
 if redis.replicate_commands then redis.replicate_commands() end
 local time = redis.call('TIME')
@@ -63,7 +65,7 @@ local function keep(holder, since, interval)
 end
 """
 
-# The command may come twice if a connection breaks: then the token is that of the holder.
+# A broken connection may repeat the command. Then the token holds the turn already.
 _TAKE = (
     _NOW
     + """
@@ -89,6 +91,7 @@ if last[1] ~= token then
   end
   local wait = math.max(began, since) + longest - now
   if wait > 0 then
+    if last[2] and interval > (tonumber(last[3]) or 0) then keep(last[1] or '', since, interval) end
     if last[1] and last[1] ~= '' then wait = math.min(wait, longest) end
     return {0, wait}
   end
@@ -108,8 +111,10 @@ return 1
 _END = (
     _NOW
     + """
-local holder = redis.call('HGET', key, 'token')
-if not holder or holder == '' or holder == token then keep('', now, tonumber(ARGV[3])) end
+local last = redis.call('HMGET', key, 'token', 'interval')
+if not last[1] or last[1] == '' or last[1] == token then
+  keep('', now, math.max(tonumber(ARGV[3]), tonumber(last[2]) or 0))
+end
 return 1
 """
 )
@@ -142,7 +147,7 @@ class RedisTurns:
         )
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
-        """Have a turn end in ``seconds`` from now, if ``token`` still holds it."""
+        """Extend a turn to ``seconds`` from now, if ``token`` still holds it."""
         self._tell(_RENEW, host, token, _micro(KEPT), _micro(seconds))
 
     def end_turn(self, host: str, token: str, interval: float) -> None:
@@ -154,7 +159,7 @@ class RedisTurns:
         self._tell(_CANCEL, host, token)
 
     def _tell(self, script: str, host: str, *arguments: Any) -> None:
-        """Queue a script. If it fails the turn lapses, so that no one has to hear of it."""
+        """Queue a script. A failure needs no report, because the turn lapses."""
         command = ("EVAL", script, 1, self._turn_keys(host)[0], *arguments)
         self._pool.ask(host, command, patience=TELL_PATIENCE, convert=lambda _: None)
 
@@ -165,7 +170,7 @@ class RedisTurns:
         return f"{self._prefix}:turn:{part}:{host}", f"{self._prefix}:turns:{part}"
 
     def _give_turn_back(self, host: str, turn: Turn) -> None:
-        """Cancel a turn that was granted after its deadline: no caller knows of it."""
+        """Cancel a turn that was granted after its deadline, when the caller had given up."""
         if turn.token is not None:
             with suppress(StoreError):  # if it fails, the turn lapses
                 self.cancel_turn(host, turn.token)

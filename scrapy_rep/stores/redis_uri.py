@@ -1,4 +1,4 @@
-"""The URI of a Redis server, of Sentinels or of a cluster, and errors told without its password."""
+"""The URI of a Redis server, of Sentinels or of a cluster, and error lines without its password."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SENTINEL, CLUSTER = "sentinel", "cluster"
 _PORTS = {"": 6379, SENTINEL: 26379, CLUSTER: 6379}
 _PLAIN_OPTIONS = frozenset({"db", "username", "password"})
 _SENTINEL_OPTIONS = frozenset({"sentinel_username", "sentinel_password"})
-_PLACE = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]*)(?::([0-9]{1,5}))?", re.ASCII)
 _NUMBERED = re.compile(r"/?|/[0-9]+/?", re.ASCII)
 _NAMED = re.compile(r"/([^/@]+)(?:/([0-9]+))?/?", re.ASCII)
 
@@ -29,13 +29,13 @@ _OF_A_CLUSTER = (redis.exceptions.MovedError, redis.exceptions.ClusterCrossSlotE
 
 @dataclass(frozen=True)
 class Parts:
-    """What a URI says: what ``kind`` of server is where, and the arguments for redis-py.
+    """The parts of a URI: the kind of server, its addresses, and the arguments for redis-py.
 
     ``kind`` is ``SENTINEL``, ``CLUSTER``, or empty for a single server.
     """
 
     kind: str
-    places: tuple[tuple[str, int], ...]
+    addresses: tuple[tuple[str, int], ...]
     service: str
     options: dict[str, Any] = field(repr=False)
     sentinel_options: dict[str, Any] = field(repr=False)
@@ -50,9 +50,9 @@ class RedisUri:
     - ``redis+cluster://HOST:PORT,HOST:PORT``, the hosts being any nodes of the cluster;
     - ``rediss+sentinel://`` and ``rediss+cluster://``, the same over TLS.
 
-    The query may hold ``db``, ``username`` and ``password``, over TLS redis-py's ``ssl_``
-    options, and ``sentinel_username`` and ``sentinel_password`` where the Sentinels have
-    credentials of their own.
+    The query may hold ``db``, ``username`` and ``password``, over TLS redis-py's ``ssl_`` options,
+    and ``sentinel_username`` and ``sentinel_password`` where the Sentinels have different
+    credentials.
     """
 
     def __init__(self, uri: str) -> None:
@@ -61,7 +61,7 @@ class RedisUri:
         except ValueError as error:
             raise ValueError(f"{shown(uri)!r} is not the URI of a Redis server: {error}") from None
         self._text = shown(uri)
-        # The longest first: one may hold another.
+        # The longest first, because one secret may contain another.
         self._secrets = sorted(self.parts.secrets, key=len, reverse=True)
 
     def __str__(self) -> str:
@@ -69,14 +69,14 @@ class RedisUri:
 
     def describe(self, error: BaseException) -> str:
         """Return one line of printable ASCII on ``error``, without credentials."""
-        # A server that knows no AUTH quotes its arguments: cut short, at a NUL for instance.
+        # A server without AUTH quotes its arguments, cut short at a NUL, for instance.
         text = str(error).partition(_QUOTED)[0]
         for secret in self._secrets:
             text = text.replace(secret, "***")
         text = ascii(" ".join(text[: 10 * _TEXT_LIMIT].split()))[1:-1]
         if len(text) > _TEXT_LIMIT:
             text = text[:_TEXT_LIMIT] + "..."
-        # Version 5 of redis-py has errors of their own for these in a cluster only.
+        # Version 5 of redis-py has special errors for these in a cluster only.
         alone = isinstance(error, _OF_A_CLUSTER) or text.startswith(("MOVED ", "CROSSSLOT "))
         hint = " (this is a node of a cluster: use redis+cluster://)" if alone else ""
         return f"Redis at {self}: {type(error).__name__}: {text}{hint}"
@@ -98,10 +98,10 @@ def _parse(uri: str) -> Parts:
         raise ValueError(_MALFORMED)
     user, at, written = split.netloc.rpartition("@")
     service, path = _service(split.path, kind) if base != "unix" else ("", split.path)
-    places = _places(written, kind) if base != "unix" or written else ()
-    if len(places) > 1 and not kind:
+    addresses = _addresses(written, kind) if base != "unix" or written else ()
+    if len(addresses) > 1 and not kind:
         raise ValueError("it names several hosts, but neither Sentinels nor a cluster")
-    if base == "unix" and places:
+    if base == "unix" and addresses:
         raise ValueError("a socket is on this machine: unix:///PATH")
     kept = "&".join(pair for pair in split.query.split("&") if not pair.startswith("sentinel_"))
     options = _options(f"{base}://{user}{at}{written.split(',')[0]}{path}?{kept}")
@@ -113,7 +113,7 @@ def _parse(uri: str) -> Parts:
     secrets |= set(query) - _PLAIN_OPTIONS
     return Parts(
         kind=kind,
-        places=places,
+        addresses=addresses,
         service=service,
         options=options | ({"ssl": True} if tls else {}),
         sentinel_options={
@@ -127,18 +127,18 @@ def _parse(uri: str) -> Parts:
 
 def _check_options(names: set[str], kind: str, tls: bool) -> None:
     allowed = _PLAIN_OPTIONS | (_SENTINEL_OPTIONS if kind == SENTINEL else set())
-    # Its name is not said: it may be the end of a password with a ? in it.
+    # The message does not name it, as it may be the end of a password with a ? in it.
     if any(name not in allowed and not (tls and name.startswith("ssl_")) for name in names):
         also = " and ssl_..." if tls else ""
         raise ValueError(f"its options may be {', '.join(sorted(allowed))}{also}")
 
 
-def _places(text: str, kind: str) -> tuple[tuple[str, int], ...]:
-    return tuple(_place(place, kind) for place in text.split(","))
+def _addresses(text: str, kind: str) -> tuple[tuple[str, int], ...]:
+    return tuple(_address(each, kind) for each in text.split(","))
 
 
-def _place(text: str, kind: str) -> tuple[str, int]:
-    found = _PLACE.fullmatch(text)
+def _address(text: str, kind: str) -> tuple[str, int]:
+    found = _ADDRESS.fullmatch(text)
     if found is None or int(found[2] or 0) > 65_535 or (kind and not found[1]):
         raise ValueError(_MALFORMED)
     return found[1].strip("[]") or "localhost", int(found[2] or _PORTS[kind])

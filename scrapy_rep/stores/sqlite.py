@@ -1,10 +1,9 @@
 """Entries in one SQLite file, kept over restarts and shared by the processes of one machine.
 
 The caller reads on its own thread, which takes some 20 microseconds while the file is in the
-system's cache. A disk that is busy may take a hundred times that. So a slow look-up has the next
-:data:`QUICK_READS` made by another thread, and they come as Futures; only when that many in a row
-were quick does the caller read for itself again. Of 200 look-ups one at most holds up the event
-loop, whatever the disk does.
+system's cache. A busy disk may take a hundred times as long. So after a slow look-up another thread
+reads, and results are Futures, until :data:`QUICK_READS` look-ups in a row were quick. Of 200
+look-ups at most one holds up the event loop, whatever the disk does.
 
 Another thread writes what was put, in batches (:mod:`scrapy_rep.stores.sqlite_writer`). A process
 that is killed loses the batch it had not written, about 50 ms of puts; what was flushed is safe
@@ -72,7 +71,7 @@ class SqliteStore(SqliteTurns, Store):
         self._prefix = prefix
         self._machine_clock = machine_clock
         self._keep = keep
-        # Its log, and damaged files, lie beside the file itself, not beside a link to it.
+        # The log and damaged files are stored beside the file itself, not beside a link to it.
         self._database = Database(Path(os.path.realpath(path)))
         self._tables = Tables(prefix, keep)
         self._process = os.getpid()
@@ -83,7 +82,7 @@ class SqliteStore(SqliteTurns, Store):
         except ForeignError as error:
             raise ValueError(str(error)) from None
         except StoreError:
-            pass  # it shows on use
+            pass  # each call will raise it
         self._tidier = Tidier(self._database, self._tables, limit, clock)
         self._writer = Writer(self._database, self._tables, self._tidier, clock, machine_clock)
         self._reader = ThreadPoolExecutor(1, "robots.txt reader")
@@ -102,7 +101,7 @@ class SqliteStore(SqliteTurns, Store):
         Raises ``StoreError``, or the Future does.
         """
         self._check()
-        # Before the file is read: a moment later it may have been written.
+        # Before the file is read, because the writer may empty the queue at any moment.
         waiting = self._writer.waiting(authority)
         if self._quick >= QUICK_READS and not self._database.is_being_mended:
             return self._look_up(authority, crawler, waiting)
@@ -121,7 +120,7 @@ class SqliteStore(SqliteTurns, Store):
         quick = time.perf_counter() - start < SLOW_READ
         self._quick = self._quick + 1 if quick else 0
         if entry is not None and inherited and not any(waiting):
-            with suppress(StoreError):  # written anew, so that what 0.1 stored is read once
+            with suppress(StoreError):  # rewritten, so that the table of 0.1 is read only once
                 self._writer.put(authority, entry, "")
         for batch in waiting:
             entry = batch.over(entry, authority, crawler, self._clock())
@@ -146,7 +145,7 @@ class SqliteStore(SqliteTurns, Store):
         return self._writer.lease(authority, seconds)
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
-        """Have a lease end in ``seconds`` from now, if ``token`` still holds it."""
+        """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
         self._check()
         self._writer.renew(authority, token, seconds)
 
@@ -176,7 +175,7 @@ class SqliteStore(SqliteTurns, Store):
         return self._tables.leases(self._database.rows, start, self._machine_clock())
 
     def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whichever worker holds it. Raises ``StoreError``."""
+        """End the lease on ``authority``, even another worker's. Raises ``StoreError``."""
         self._check()
         self._writer.break_lease(authority)
 

@@ -20,10 +20,10 @@ PUTS_AT_ONCE = 256
 
 @dataclass
 class Batch:
-    """What the writer is to do: forget, put, renew, release and break leases, then grant them.
+    """The writer's next work: forget, put, renew, release and break leases, then grant leases.
 
-    In that order a lease is seen to end only after what its holder put is seen. ``entries`` are
-    those of each crawler by authority, merged as they come, so that each authority takes one place.
+    In this order, another worker sees what the holder of a lease has put before it sees the lease
+    end. ``entries`` maps authorities to the entry of each crawler; further puts are merged with it.
     """
 
     forgotten: set[Authority] = field(default_factory=set)
@@ -56,13 +56,13 @@ class Batch:
         self.octets += _size_of(after) - (_size_of(before) if before else 0)
 
     def forget(self, authority: Authority) -> None:
-        """Drop ``authority``, and what is queued for it."""
+        """Drop ``authority``, and the puts that are queued for it."""
         for entry in self.entries.pop(authority, {}).values():
             self.octets -= _size_of(entry)
         self.forgotten.add(authority)
 
     def drop(self) -> None:
-        """Drop all that was to be put or forgotten."""
+        """Drop everything that was to be put or forgotten."""
         self.forgotten.clear()
         self.entries.clear()
         self.octets = 0
@@ -108,9 +108,9 @@ class Batch:
     ) -> StoreError | None:
         """Write up to :data:`PUTS_AT_ONCE` authorities, answer the leases, and drop what is done.
 
-        ``now`` is for the entries, ``clock`` the machine's for the leases. Returns why an entry
-        was left out, if one was. Raises ``StoreError`` or ``DamagedError``; then nothing is
-        written and no lease answered.
+        ``now`` is for the entries, ``clock`` the machine's for the leases. Returns why an entry was
+        left out, if one was. Raises ``StoreError`` or ``DamagedError``; then nothing is written and
+        no lease answered.
         """
         fault = None
         chunk = list(islice(self.entries, PUTS_AT_ONCE))

@@ -2,8 +2,8 @@
 
 One connection reads and one writes. If a file of ours turns out to be damaged, it is renamed to
 ``NAME.corrupt``, or ``NAME.corrupt-2`` and so on, and a new one is made. If the file was deleted or
-replaced, the file that now has the name is opened. Each of these is logged in one warning. What the
-operating system refuses (a full disk, a directory that may not be written) is a
+replaced, the file that now has the name is opened. Each of these is logged in one warning. An error
+of the operating system (a full disk, a directory without write permission) is raised as a
 :class:`StoreError`. A file that is not ours is never touched
 (:mod:`scrapy_rep.stores.sqlite_header`).
 
@@ -52,7 +52,7 @@ _OPEN: list[tuple[int, int] | None] = []
 class Database:
     """The file at ``path``. A child process must not use its parent's.
 
-    ``ask`` may be called from any thread; all else only from one thread at a time.
+    ``ask`` and ``rows`` may be called from any thread; all else only from one thread at a time.
     """
 
     def __init__(self, path: Path) -> None:
@@ -113,8 +113,8 @@ class Database:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
             with closing(sqlite3.connect(new, isolation_level=None)) as connection:
-                # Only a new file can be told so. One that was made without it, as by scrapy_rep
-                # 0.1, reuses its free pages, but would have to be copied to shrink.
+                # This works for new files only. A file made without it, as by scrapy_rep 0.1,
+                # reuses its free pages, but would have to be copied to shrink.
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 _prepare(connection)
             _give_name(new, self.path)
@@ -239,7 +239,7 @@ class Database:
         return used * self._number("page_size")
 
     def shrink(self) -> bool:
-        """Give a few unused pages back; return whether there are more of them."""
+        """Free a few unused pages; return whether there are more of them."""
         spare = self._number("freelist_count") - SPARE_PAGES
         if spare <= 0 or not self._number("auto_vacuum"):
             return False
@@ -281,7 +281,7 @@ def _identity_of(path: Path) -> tuple[int, int] | None:
 
 
 def _give_name(new: Path, path: Path) -> None:
-    """Name a file ``path`` as well, unless another process was quicker."""
+    """Give a file the further name ``path``, unless another process has made that file."""
     try:
         os.link(new, path)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Whether a file is a store of ours, judged by its first octets.
+"""Whether a file is a store of scrapy_rep, judged by its first octets.
 
 Opening a database with SQLite leaves traces: it may create a log and an index beside the file, or
 change its header. So the octets are read before SQLite opens the file, and a file of another
@@ -14,13 +14,13 @@ from struct import Struct
 from scrapy_rep.stores.error import StoreError
 
 APPLICATION = 0x52455031
-"""Marks a SQLite file as ours (``PRAGMA application_id``)."""
+"""``PRAGMA application_id`` of the files of scrapy_rep."""
 
 VERSION = 1
-"""The newest version of the tables that is known (``PRAGMA user_version``).
+"""The newest known version of the tables (``PRAGMA user_version``).
 
-It is still that of scrapy_rep 0.1, which may use the same file and would refuse a higher one. New
-tables stand beside the old one.
+It is the same as in scrapy_rep 0.1, which may use the same file and would refuse a higher one. New
+tables were added beside the old one.
 """
 
 _MAGIC = b"SQLite format 3\0"
@@ -30,15 +30,15 @@ _LOG_START = 32 + 24
 
 
 class ForeignError(StoreError):
-    """The file is not ours, or of a version that is not known; it was not touched."""
+    """The file is not a store, or of an unknown version. It was not touched."""
 
 
 def check_owner(path: Path) -> None:
-    """Check that ``path`` is a store of ours or an empty file, or does not exist.
+    """Check that ``path`` is a store of scrapy_rep or an empty file, or does not exist.
 
-    Raises :class:`ForeignError` if it is anything else. A store whose header is damaged is
-    refused, too, because nothing tells it from the file of another program. Raises ``OSError`` if
-    the file cannot be read.
+    Raises :class:`ForeignError` if it is anything else. A store with a damaged header is refused,
+    too, because it looks like the file of another program. Raises ``OSError`` if the file cannot be
+    read.
     """
     try:
         status = path.stat()

@@ -1,15 +1,15 @@
 """The tables of the SQLite file, and every statement that reads or changes their rows.
 
-``parts`` has a row for each part of an entry. Its key is an index apart from the rows, so that a
-page of the index names about 80 of them and a look-up among a million reads seven pages, five of
-which are nearly always in memory. scrapy_rep 0.1 kept the octets within the index, where a page
-holds four rows: a look-up read ten pages, most of them from the disk.
+``parts`` has a row for each part of an entry. Its key is an index separate from the rows, so that a
+page of the index has about 80 keys. A look-up among a million reads seven pages, five of which are
+nearly always in memory. scrapy_rep 0.1 kept the octets in the index itself, with four rows on a
+page: a look-up read ten pages, most of them from the disk.
 
 A ``put`` reads, merges and writes under the write lock of one transaction. So it is one step for
-every other process, and :func:`scrapy_rep.protocol.entry.merge` alone says what two entries make.
+every other process, and :func:`scrapy_rep.protocol.entry.merge` is the only code that merges.
 
-The table ``entries`` is that of scrapy_rep 0.1, which may still be using the same file. It is read
-where ``parts`` has nothing. Rows are deleted from it, and none are added.
+The table ``entries`` belongs to scrapy_rep 0.1, which may still use the same file. It is read where
+``parts`` has nothing. Rows are deleted from it, and none are added.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from scrapy_rep.stores.stored import (
 )
 
 LONGEST_LEASE = 3_600.0
-"""Seconds for which a lease may be granted; one that claims to last longer is void."""
+"""Seconds for which a lease may be granted at most; a row with a longer one is void."""
 
 CLOCK_STEP = 1.0
 """Seconds by which the clock may be set back without ending the leases that are held."""
@@ -105,7 +105,7 @@ Ask = Callable[..., "Iterable[tuple[Any, ...]]"]
 
 
 class Tables:
-    """The rows whose keys begin with ``prefix``; ``keep`` is how long a good copy is of use."""
+    """The rows whose keys begin with ``prefix``; a good copy is useful for ``keep`` seconds."""
 
     def __init__(self, prefix: str, keep: float) -> None:
         self._prefix = prefix
@@ -202,7 +202,7 @@ class Tables:
     def renew(
         self, write: Transaction, authority: Authority, token: str, seconds: float, now: float
     ) -> None:
-        """Have a lease end in ``seconds`` from now, if ``token`` still holds it."""
+        """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
         until = now + min(seconds, LONGEST_LEASE)
         write.run(_RENEW, now, until, self._prefix, str(authority), token)
 
@@ -228,7 +228,7 @@ class Tables:
         return gone or write.run(_EXPIRE_V1, now - self._keep, TIDY_STEP)
 
     def evict(self, write: Transaction) -> int:
-        """Delete the :data:`TIDY_STEP` rows that are of use for the shortest time from now.
+        """Delete the :data:`TIDY_STEP` rows that will be useful for the shortest time.
 
         Those of 0.1 go first. Returns how many were deleted.
         """

@@ -1,7 +1,7 @@
-"""Keeping the SQLite file small, in short transactions, so that other processes can write between.
+"""Keeps the SQLite file small, in short transactions, so that other processes can write.
 
 First, rows that are no longer useful are deleted. If the file is larger than its limit, the rows
-that will be useful for the shortest time follow. Then unused pages are given back, so that the file
+that will be useful for the shortest time follow. Then unused pages are freed, so that the file
 shrinks.
 """
 

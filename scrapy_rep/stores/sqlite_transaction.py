@@ -24,7 +24,7 @@ _CIRCUMSTANCES = (
 
 
 TROUBLES = (sqlite3.Error, UnicodeDecodeError)
-"""What the sqlite3 module raises; the second, for messages that quote a damaged file."""
+"""What the sqlite3 module raises: the second if a message quotes a damaged file."""
 
 
 class DamagedError(Exception):
@@ -32,7 +32,7 @@ class DamagedError(Exception):
 
 
 def trouble_of(error: Exception) -> Exception:
-    """Return what a SQLite error means: ``DamagedError`` unless circumstances are to blame."""
+    """Return ``DamagedError`` for a SQLite error, ``StoreError`` if the file is not to blame."""
     text = str(error).lower()
     if isinstance(error, sqlite3.ProgrammingError) or any(c in text for c in _CIRCUMSTANCES):
         return StoreError(f"SQLite: {error}")
@@ -40,9 +40,9 @@ def trouble_of(error: Exception) -> Exception:
 
 
 class Transaction:
-    """Everything that is written in its context is kept, or nothing.
+    """A context in which either all writes are kept, or none.
 
-    It holds the write lock from its start, so that what it reads stays true until it writes.
+    It holds the write lock from its start, so that what it reads cannot change before it writes.
     Raises ``StoreError`` or ``DamagedError``.
     """
 

@@ -1,17 +1,18 @@
 """Turns in the SQLite file: one pace for a host, kept by all processes of a machine.
 
 A row of ``host_turns`` says who holds a turn, and ``since``: when the last request to the host
-ended or, while a turn is held, when that turn ends if nobody renews it. Either way the next turn is
-granted an interval after ``since``, so that a process that dies needs no other treatment than one
-that ends its turn.
+ended or, while a turn is held, when that turn ends unless it is renewed. Either way the next turn
+is granted an interval after ``since``. So a process that dies is no special case.
 
-``turn_memory`` says since when the file has been keeping turns. A file that was made or replaced a
-moment ago does not know what was requested before that, so the first turns in it wait for an
-interval.
+``interval`` is the longest that any worker has asked for since that turn was taken, also in vain:
+otherwise a worker with a shorter interval would take all turns.
 
-All times are those of the system's monotonic clock, which all processes of a machine share: a clock
-that is set neither lengthens an interval nor cuts it short. It begins anew when the machine is
-restarted, so that times in the future are those of an earlier run, and not believed.
+``turn_memory`` says since when the file has kept turns. A new file, or one that was replaced, does
+not know what was requested before, so the first turns in it wait for an interval.
+
+All times are of the system's monotonic clock, which the processes of a machine share, so setting
+the time of day does not change an interval. This clock begins at zero when the machine starts. A
+time in the future comes from an earlier start, and is ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ _MEMORY = "SELECT since FROM turn_memory WHERE prefix = ?"
 _REMEMBER = "INSERT OR REPLACE INTO turn_memory VALUES (?, ?)"
 _READ = "SELECT token <> '', since, interval FROM host_turns WHERE prefix = ? AND host = ?"
 _WRITE = "INSERT OR REPLACE INTO host_turns VALUES (?, ?, ?, ?, ?, ?)"
-_HOLDER = "SELECT token = ? FROM host_turns WHERE prefix = ? AND host = ? AND token <> ''"
+_WISH = (
+    "UPDATE host_turns SET interval = ?1, until = max(until, since + max(?1, ?2))"
+    " WHERE prefix = ?3 AND host = ?4 AND interval < ?1"
+)
+_LAST = "SELECT token IN ('', ?), interval FROM host_turns WHERE prefix = ? AND host = ?"
 _RENEW = (
     "UPDATE host_turns SET since = ?1, until = ?1 + max(interval, ?2)"
     " WHERE prefix = ?3 AND host = ?4 AND token = ?5"
@@ -49,7 +54,7 @@ _CANCEL = "DELETE FROM host_turns WHERE prefix = ? AND host = ? AND token = ?"
 
 @dataclass(eq=False)
 class TurnStep:
-    """One thing to do in a transaction, and the Future of whoever waits for its result."""
+    """One operation in a transaction, and the Future that gets its result."""
 
     run: Callable[[Transaction], Any]
     future: Future[Turn] | None = None
@@ -112,7 +117,7 @@ class SqliteTurns:
         return future
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
-        """Have a turn end in ``seconds`` from now, if ``token`` still holds it."""
+        """Extend a turn to ``seconds`` from now, if ``token`` still holds it."""
         since = self._turn_clock() + seconds
         self._do(lambda write: write.run(_RENEW, since, KEPT, self._prefix, host, token))
 
@@ -134,6 +139,8 @@ class SqliteTurns:
         is_held, since, longest = self._last(write, host, now, interval)
         wait = max(since, self._began(write, now)) + longest - now
         if wait > 0:
+            if interval >= longest:
+                write.run(_WISH, interval, KEPT, self._prefix, host)
             # A turn that is held may end at once, and the next can begin an interval after that.
             return Turn(None, min(wait, longest) if is_held else wait)
         token = secrets.token_hex(8)
@@ -153,7 +160,7 @@ class SqliteTurns:
         return False, float("-inf"), interval
 
     def _began(self, write: Transaction, now: float) -> float:
-        """Return since when the file has been keeping turns."""
+        """Return since when the file has kept turns."""
         for (since,) in write.ask(_MEMORY, self._prefix):
             if isinstance(since, float) and since <= now:
                 return since
@@ -161,9 +168,12 @@ class SqliteTurns:
         return now
 
     def _end(self, host: str, token: str, interval: float, now: float, write: Transaction) -> None:
-        holders = write.ask(_HOLDER, token, self._prefix, host)
-        if not holders or holders[0][0]:
-            self._write(write, host, "", now, interval)
+        for may_end, kept in write.ask(_LAST, token, self._prefix, host):
+            if not may_end:
+                return
+            if isinstance(kept, float):
+                interval = max(interval, kept)
+        self._write(write, host, "", now, interval)
 
     def _write(
         self, write: Transaction, host: str, token: str, since: float, interval: float

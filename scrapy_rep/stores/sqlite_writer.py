@@ -1,6 +1,6 @@
 """The thread that writes into the SQLite file, and the queue in front of it.
 
-If another process holds the write lock, or the disk is full, no caller waits. What was put stays in
+If another process holds the write lock, or the disk is full, callers do not wait. Puts stay in
 memory, merged, up to :data:`QUEUE_LIMIT` authorities or :data:`QUEUE_OCTETS`, and leases fail at
 once. After :data:`FAILURES` failed attempts in a row the writer pauses, and tries again every
 :data:`RETRY_DELAY` seconds. The log says when that begins and when it ends.
@@ -46,7 +46,7 @@ FLUSH_PATIENCE, CLOSE_PATIENCE = 60.0, 10.0
 
 
 class Writer:
-    """Writes what is queued, as ``tables`` say, into ``database``, and has ``tidier`` tidy it.
+    """Writes the queue into ``database`` by means of ``tables``; ``tidier`` keeps the file small.
 
     Entries are dated by ``clock``, leases by ``machine_clock``. All methods may be called from any
     thread.
@@ -69,7 +69,7 @@ class Writer:
         self._queued = self._tried = 0
         self._hurry = self._closed = False
         self._damage: DamagedError | None = None
-        self._fault: StoreError | None = None  # an entry that is lost
+        self._fault: StoreError | None = None  # why an entry was lost
         self._trouble: StoreError | None = None  # what kept the last batch from being written
         self._breaker = CircuitBreaker(FAILURES, RETRY_DELAY)
         self._given_up_at: float | None = None
@@ -115,7 +115,7 @@ class Writer:
         return future
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
-        """Have a lease end in ``seconds`` from now, if ``token`` still holds it."""
+        """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
         with self._wake:
             self._note()
             self._queue.renewed.append((authority, token, seconds))
@@ -159,10 +159,10 @@ class Writer:
             self._raise_fault()
 
     def close(self) -> None:
-        """Write what is queued, once, and end."""
+        """Write the queue once more, and end the thread."""
         with self._wake:
             self._closed = True
-            # A lease that is granted now would have no holder to release it.
+            # A lease that is granted now would never be released.
             self._queue.give_up_leases(StoreError("the store is closed"))
             self._wake.notify_all()
         self._thread.join(CLOSE_PATIENCE)
@@ -171,7 +171,7 @@ class Writer:
             logger.warning("%a: %d entries could not be written", str(self._database.path), lost)
 
     def _note(self, *, hurry: bool = False) -> None:
-        """Count what is about to be queued, and wake the writer only if it sleeps."""
+        """Count what is about to be queued, and wake the writer if it sleeps."""
         self._queued += 1
         if hurry or not self._queue:
             self._hurry = self._hurry or hurry

@@ -54,11 +54,11 @@ def _certain(uri: str) -> str:
         return f"{scheme}:{_without_query(rest)}"  # all of it is a path
     is_known = scheme in SCHEMES
     if rest.startswith("//") and (is_known or ("@" not in rest and _SCHEME.fullmatch(scheme))):
-        return f"{scheme}://{_place(rest[2:])}"
+        return f"{scheme}://{_hosts_and_path(rest[2:])}"
     return f"{scheme}:{_HIDDEN if rest else ''}" if is_known else _HIDDEN
 
 
-def _place(rest: str) -> str:
+def _hosts_and_path(rest: str) -> str:
     """Return the hosts and the path of what follows ``//``, if they can be told apart."""
     user, _, rest = rest.rpartition("@")
     if any(c in user for c in "/?#"):  # the last "@" may be part of a password, path or query

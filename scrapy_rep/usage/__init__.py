@@ -1,1 +1,1 @@
-"""What sites say about use, in a crawl: requests that are not made, items that are dropped."""
+"""Applies the preferences of sites in a crawl: refuses requests, and drops items."""

@@ -1,9 +1,9 @@
-"""Whether the purposes of a crawl let a request pass, before it is made.
+"""Decides whether the purposes of a crawl permit a request, before it is made.
 
 ``REP_PREFERENCES``: with ``report`` nothing is refused. With ``skip`` a request ends in
 :class:`RobotsForbidden` if the robots.txt, or the tdmrep.json, of its site disallows one of
-``REP_PURPOSES``. With ``drop`` the tdmrep.json refuses no request, as the page may say otherwise
-and its word is stronger: the items of the page are dropped instead.
+``REP_PURPOSES``. With ``drop`` the tdmrep.json refuses no request, because the page may say
+otherwise and takes precedence: the items of the page are dropped instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NAMES = {
     "content-signal": "Content-Signal",
     "tdmrep": "tdmrep.json",
 }
-_UNKNOWN = "tdmrep.json could not be had, and may reserve the rights of tdm"
+_UNKNOWN = "tdmrep.json could not be fetched, and may reserve the rights of tdm"
 
 
 class UseOfPages:
@@ -53,15 +53,29 @@ class UseOfPages:
         self._tdmrep = tdmrep
         self._purposes = settings.purposes if settings.preferences in ("skip", "drop") else ()
         self._tokens = settings.purpose_tokens
+        self._asks_elsewhere = tdmrep is not None or bool(self._tokens)
         self._file_refuses = (
             tdmrep is not None and settings.preferences == "skip" and TDM in settings.purposes
         )
         self._unanswered: WeakSet[Request] = WeakSet()
 
+    def concerns(self, cached: CachedRules) -> bool:
+        """Return whether there may be anything to do for the requests that these rules govern.
+
+        Most robots.txt files say nothing about use, and most crawls ask nothing else.
+        """
+        robots = cached.robots
+        return self._asks_elsewhere or (robots is not None and robots.speaks_of_use)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether requests may be refused for what their pages would be used for."""
+        return bool(self._purposes)
+
     def is_ready(
         self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
     ) -> bool:
-        """Return whether all that is to be known of a site is known; awaits nothing.
+        """Return whether no tdmrep.json has to be fetched before a request; awaits nothing.
 
         A tdmrep.json that robots.txt disallows is not fetched.
         """
@@ -75,12 +89,12 @@ class UseOfPages:
     async def wait(
         self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
     ) -> bool:
-        """Have the tdmrep.json fetched; return False if that was cut short as the crawl closes."""
+        """Fetch the tdmrep.json; return False if the closing crawl interrupted that."""
         if self._tdmrep is None or self.is_ready(request, authority, cached, agent):
             return True
         try:
             found = await self._tdmrep.lookup(TdmrepKey.of(authority), request)
-        except DeadlineError:  # it counts as one that cannot be had
+        except DeadlineError:  # it counts as one that cannot be fetched
             self._unanswered.add(request)
             return True
         return not found.interrupted
@@ -94,18 +108,35 @@ class UseOfPages:
         agent: tuple[str, ...],
     ) -> None:
         """Raise ``RobotsForbidden`` if a purpose of the crawl is disallowed for a page."""
+        refused = self.refusal(request, url, authority, cached, agent)
+        if refused is not None:
+            self._stats.inc(names.PREFERENCES_SKIPPED)
+            self._stats.forbidden(request.method, url, refused.verdict)
+            raise refused
+
+    def refusal(
+        self,
+        request: Request,
+        url: str,
+        authority: Authority,
+        cached: CachedRules,
+        agent: tuple[str, ...],
+    ) -> RobotsForbidden | None:
+        """Return what :meth:`admit` would raise, and count nothing."""
         if not self._purposes:
-            return
+            return None
         noted = self._said(request, url, authority, cached, agent)
         if noted is None:
-            return
+            return None
         everything = noted.before_the_page
         for purpose in self._purposes:
             statement = everything.against(purpose)
             if statement is not None and (statement.source != FILE or self._file_refuses):
-                self._refuse(_reason(statement, purpose), noted, request, authority, statement)
+                verdict = Verdict(False, line=statement.line, reason=_reason(statement, purpose))
+                return RobotsForbidden(verdict, authority, None, statement)
         if self._file_refuses and noted.file is None:
-            self._refuse(_UNKNOWN, noted, request, authority, None)
+            return RobotsForbidden(Verdict(allowed=False, reason=_UNKNOWN), authority, None, None)
+        return None
 
     def note(
         self,
@@ -115,7 +146,7 @@ class UseOfPages:
         cached: CachedRules,
         agent: tuple[str, ...],
     ) -> None:
-        """Keep what governs a request that goes on, if its site says anything."""
+        """Note what governs a request that goes on, if its site says anything."""
         noted = self._said(request, url, authority, cached, agent)
         if noted is not None:
             note(request, noted)
@@ -128,14 +159,9 @@ class UseOfPages:
         cached: CachedRules,
         agent: tuple[str, ...],
     ) -> Noted | None:
-        """What a site says about a page before it is fetched; None if it says nothing.
-
-        Most sites say nothing, which takes a tenth of a microsecond to find out.
-        """
+        """Return what a site says about a page before it is fetched; None if it says nothing."""
         robots = cached.robots
         speaks = robots is not None and robots.speaks_of_use
-        if not speaks and self._tdmrep is None and not self._tokens:
-            return None
         tokens = tuple(self._of_tokens(robots, url)) if robots is not None else ()
         file = (
             SILENT if self._tdmrep is None else self._file(request, url, authority, cached, agent)
@@ -144,22 +170,8 @@ class UseOfPages:
             return None
         return Noted(url, agent, robots if speaks else None, tokens, file)
 
-    def _refuse(
-        self,
-        reason: str,
-        noted: Noted,
-        request: Request,
-        authority: Authority,
-        statement: Statement | None,
-    ) -> None:
-        line = None if statement is None else statement.line
-        verdict = Verdict(allowed=False, line=line, reason=reason)
-        self._stats.inc(names.PREFERENCES_SKIPPED)
-        self._stats.forbidden(request.method, noted.url, verdict)
-        raise RobotsForbidden(verdict, authority, None, statement)
-
     def _of_tokens(self, robots: RobotsTxt, url: str) -> Iterator[Statement]:
-        """What the groups of further product tokens say about the purposes that they stand for."""
+        """Yield what the groups of other product tokens say about the purposes they stand for."""
         for purpose, tokens in self._tokens.items():
             for token in tokens:
                 verdict = robots.refusal_by_name(url, token)
@@ -176,7 +188,7 @@ class UseOfPages:
         cached: CachedRules,
         agent: tuple[str, ...],
     ) -> Said | None:
-        """What the tdmrep.json says about a URL; None if that is not known."""
+        """Return what the tdmrep.json says about a URL; None if that is not known."""
         key = TdmrepKey.of(authority)
         if self._tdmrep is None or not cached.allows(authority, key.robots_uri, agent):
             return None
@@ -191,7 +203,7 @@ class UseOfPages:
 
 
 def _reason(statement: Statement, purpose: str) -> str:
-    """Words of this package alone: no text of the site gets into a log line."""
+    """Return the reason in words of this package: it holds no text of the site."""
     if statement.vocabulary == PRODUCT_TOKEN:
         said = f"the group of {statement.value}"
     else:

@@ -1,9 +1,9 @@
-"""What was in force when a request was let through, for whoever reads its response later.
+"""Notes what was in force when a request was let through, for the reading of its response.
 
 The copy of robots.txt that is valid when a page is fetched says what the page may be used for
-(draft-ietf-aipref-attach-05 section 3.3); a newer one may have come into force before the response
-is parsed, and the old one may be out of memory. So the gate notes the copy by request, for as long
-as the request lives. Most sites say nothing, and nothing is noted.
+(draft-ietf-aipref-attach-05 section 3.3); a newer one may be in force before the response is
+parsed, and the old one may have been evicted. So the gate notes the copy by request, for as long as
+the request exists. Most sites say nothing, and nothing is noted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Noted(NamedTuple):
     """What governs one request: the page's URL, the agent, robots.txt and tdmrep.json.
 
     ``tokens`` is what the groups of ``REP_PURPOSE_TOKENS`` say. ``file`` is None if there may be a
-    tdmrep.json that could not be had.
+    tdmrep.json that could not be fetched.
     """
 
     url: str
@@ -36,11 +36,11 @@ class Noted(NamedTuple):
 
     @property
     def before_the_page(self) -> Preferences:
-        """What was said before the page was fetched."""
+        """The preferences known before the page was fetched."""
         return self.with_page(Page())
 
     def with_page(self, page: Page) -> Preferences:
-        """What was said before the page was fetched, and by the page itself."""
+        """Return the preferences known before the page was fetched, with those of the page."""
         said = self.robots and self.robots.preferences(self.url, self.agent)
         statements = (*(said.statements if said else ()), *self.tokens)
         licenses = self.robots.licenses(self.agent) if self.robots is not None else ()

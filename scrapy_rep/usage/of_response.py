@@ -1,4 +1,4 @@
-"""What is said about the use of the page that a response brought."""
+"""The preferences about the use of one page, from its site and its response."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def usage_preferences(
 ) -> Preferences:
     """Return what a page may be used for: its robots.txt, tdmrep.json, header and HTML together.
 
-    In a crawl, ``agent`` is the crawler's own, ``robots`` the copy that was in force when the page
-    was requested, and ``tdmrep`` likewise, if they are None. Elsewhere only what is for all agents
-    counts then, and what the response itself says. ``tdmrep`` is the octets of a tdmrep.json.
-    Raises ``ValueError`` for an agent without a name; no response makes it raise.
+    If they are None, in a crawl ``agent`` is that of the crawler, and ``robots`` and ``tdmrep`` are
+    the copies that were in force when the page was requested. Elsewhere only statements for all
+    agents and those of the response itself count then. ``tdmrep`` is the octets of a tdmrep.json.
+    Raises ``ValueError`` for an agent without a name, but never because of a response.
     """
     if agent is None and robots is None and tdmrep is None and response in _kept:
         return _kept[response]
@@ -116,7 +116,7 @@ def _links(markup: Markup) -> Iterator[tuple[str, str, str]]:
 
 
 def _terms(source: PageSource, agent: tuple[str, ...], profile: str) -> Iterator[tuple[str, str]]:
-    """The robots terms that are for an agent; those that HTML does not define are left out."""
+    """Yield the robots terms for an agent, except those in ``http-equiv``."""
     tokens = tokens_of(agent, RFC9309)
     for statement in read(source, tokens, page_profile(profile), whole=False).statements:
         if statement.source != "http-equiv":

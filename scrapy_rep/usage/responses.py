@@ -1,4 +1,4 @@
-"""What the pages of a crawl say about their use: counted, told at the end, and obeyed if asked.
+"""Counts what pages say about their use, logs it at the end and, if asked, obeys it.
 
 Under ``REP_PREFERENCES = "drop"`` the items of a page are dropped if anything that is said about it
 disallows one of ``REP_PURPOSES``.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class UseOfResponses:
-    """Reads each response once; says which responses may give items."""
+    """Reads each response once, and decides whether its items are dropped."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class UseOfResponses:
         self._pages += 1
         try:
             found = preferences_in_a_crawl(response, self._agent_of(response), self._profile)
-        except Exception as error:  # noqa: BLE001  # whatever it is
+        except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of usage preferences", error)
             self._barren.add(response)
             return
@@ -77,7 +77,7 @@ class UseOfResponses:
         return True
 
     def close(self) -> None:
-        """Say in one line how many pages disallow what, and which setting obeys it."""
+        """Log how many pages disallow which use, and which setting obeys it."""
         if self._disallowed:
             counts = {one: self._disallowed[one] for one in CATEGORIES if self._disallowed[one]}
             self._stats.disallowed_uses(self._pages, counts, obeys=self._mode in ("skip", "drop"))
@@ -92,7 +92,7 @@ class UseOfResponses:
             self._stats.inc(names.PREFERENCES_LICENSE)
 
     def _forbids(self, response: Response, found: Preferences) -> bool:
-        """A tdmrep.json that could not be had may reserve what the page does not speak of."""
+        """Return whether a purpose is disallowed, or may be by a tdmrep.json that is unknown."""
         if any(found[purpose] == DISALLOWED for purpose in self._purposes):
             return True
         noted = noted_for(response.request)

@@ -1,9 +1,9 @@
-"""The tdmrep.json of each site, fetched and kept as robots.txt is, under a key of its own.
+"""The tdmrep.json of each site, fetched and kept as robots.txt is, under a separate key.
 
 A second :class:`~scrapy_rep.caching.cache.RobotsCache` holds them: the same fetcher, freshness,
 back-off and store serve both files. The key differs from that of the robots.txt in its scheme, so
-that neither file is ever taken for the other, in memory or in a store. Fetches are counted under
-the names of robots.txt with ``tdmrep/`` in them.
+that neither file is mistaken for the other, in memory or in a store. Fetches are counted under the
+names of robots.txt with ``tdmrep/`` in them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class TdmrepKey(Authority):
 
 
 class TdmrepStats(RepStats):
-    """Counts apart what is fetched, and says of which file a fetch failed."""
+    """Counts the fetches of these files separately, and names the file in a warning."""
 
     def __init__(self, collector: Collector):
         super().__init__(collector)
@@ -68,7 +68,7 @@ class TdmrepStats(RepStats):
     def fetch_failed(
         self, authority: Authority, outcome: Unreachable, retry_in: float, stale: bool
     ) -> None:
-        """Say in one line that a fetch failed."""
+        """Log in one line that a fetch failed."""
         logger.warning(
             "%s is unreachable (%s%s): %s; next attempt in %.0f s",
             authority.robots_uri,
@@ -88,11 +88,11 @@ def _parse(body: bytes) -> Any:
 
 
 READER = RulesReader(_parse, lambda rules, agent: None)
-"""How a tdmrep.json is read: its rules stand in the place of a RobotsTxt, and ask for no pace."""
+"""Reads a tdmrep.json: its rules are used like a RobotsTxt, and ask for no pace."""
 
 
 class Silence:
-    """Takes the place of ``robots_parsed``, which is sent for robots.txt alone."""
+    """Replaces the signal ``robots_parsed``, which is sent for robots.txt files only."""
 
     has_listeners = False
 

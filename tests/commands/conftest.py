@@ -13,6 +13,7 @@ class ShopSpider(scrapy.Spider):
     name = "shop"
     robotstxt_user_agent = "shopbot"
     start_urls = ["http://127.0.0.1:9/never"]
+    custom_settings = {"REP_PROFILE": "1994"}
 """
 LOUD = """
 class Loud:

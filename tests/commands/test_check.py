@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,68 @@ def test_spider_brings_its_own_identity(site: Site, project: Path) -> None:
     shop = site.authority(robots=RULES + "\nUser-agent: shopbot\nDisallow: /\n")
     [one] = rows("--spider", "shop", shop.url("/a"), cwd=project)
     assert (one["agent"], one["verdict"]) == (["shopbot"], "disallowed")
+    assert one["profile"] == "1994"
+
+
+def test_spider_counts_for_rules_from_a_file_too(project: Path, robots_txt: Path) -> None:
+    """Its identity and its custom settings: 1994 knows no Allow."""
+    robots_txt.write_text("User-agent: shopbot\nDisallow: /a\nAllow: /a/b\n")
+    url = "https://e.invalid/a/b"
+    words = ("--spider", "shop", "--robots-txt", robots_txt)
+    [one] = rows(*words, url, cwd=project)
+    assert (one["agent"], one["profile"], one["verdict"]) == (["shopbot"], "1994", "disallowed")
+    assert robots("explain", *words, url, cwd=project).status == 1
+    assert robots("filter", *words, given=url, cwd=project).out == ""
+    assert robots("check", "--spider", "nosuch", "--robots-txt", robots_txt, url, cwd=project)[
+        ::2
+    ] == (2, "scrapy robots check: no spider is called nosuch\n")
+
+
+USE = "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n"
+SKIP = ("-s", "REP_PREFERENCES=skip", "-s", "REP_PURPOSES=train-ai")
+
+
+def test_purpose_that_is_disallowed_keeps_a_crawl_out(site: Site, tmp_path: Path) -> None:
+    """`REP_PREFERENCES = "skip"`: every subcommand says what the gate would."""
+    shop = site.authority(robots=USE)
+    urls = [shop.url(path) for path in ("/a", "/art/1", "/private")]
+    found = rows(*SKIP, *urls)
+    assert [one["verdict"] for one in found] == ["allowed", "disallowed", "disallowed"]
+    assert (found[1]["reason"], found[1]["line"]) == ("Content-Usage disallows train-ai", 2)
+    explained = robots("explain", *SKIP, urls[1])
+    assert explained.status == 1
+    assert "Content-Usage disallows train-ai" in explained.out
+    words = ("filter", *SKIP, "--rejected", tmp_path / "rejected")
+    assert robots(*words, given="\n".join(urls)).out.split() == urls[:1]
+    reasons = (tmp_path / "rejected").read_text()
+    assert f"{urls[1]}\tContent-Usage disallows train-ai\n" in reasons
+    assert [one["verdict"] for one in rows(*urls)] == ["allowed", "allowed", "disallowed"]
+
+
+@pytest.mark.parametrize(
+    ("line", "setting", "reason"),
+    [
+        ("Crawl-delay: 90", "REP_OVER_MAX_CRAWL_DELAY=forbid", "asks for 90 s"),
+        ("Visit-time: {}", "REP_VISIT_TIME=forbid", "outside the visit time"),
+    ],
+)
+def test_pace_that_keeps_a_crawl_out_is_explained(
+    site: Site, line: str, setting: str, reason: str
+) -> None:
+    """By `explain` as by `check`."""
+    hour = (time.gmtime().tm_hour + 6) % 24
+    text = f"User-agent: *\n{line.format(f'{hour:02}00-{hour:02}30')}\nDisallow: /x\n"
+    shop = site.authority(robots=text)
+    for subcommand in ("check", "explain"):
+        ended = robots(subcommand, "-s", setting, "-s", "REP_MAX_CRAWL_DELAY=60", shop.url("/a"))
+        assert (ended.status, reason in ended.out) == (1, True), ended
+
+
+@pytest.mark.parametrize("url", ["localhost:8000/private", "e.org:80", "e.org:443?q"])
+def test_host_and_port_are_not_a_url(robots_txt: Path, url: str) -> None:
+    """They look like a scheme and a path, and no robots.txt would govern them."""
+    assert robots("check", "--robots-txt", robots_txt, url).status == 2
+    assert robots("filter", "--robots-txt", robots_txt, given=url).out == ""
 
 
 def test_no_store_leaves_the_store_alone(site: Site, project: Path) -> None:

@@ -1,4 +1,4 @@
-"""`python -m tests.crawl.child job.json result.json`: one crawl under a reactor of its own."""
+"""`python -m tests.crawl.child job.json result.json`: one crawl under a separate reactor."""
 
 from __future__ import annotations
 

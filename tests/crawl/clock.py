@@ -8,7 +8,7 @@ import pytest
 
 
 class Ahead:
-    """The time at which it was made, and so many seconds more: it moves only by hand."""
+    """The time at which it was made, plus seconds: only the test moves it."""
 
     def __init__(self) -> None:
         self._start = time.time()

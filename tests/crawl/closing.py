@@ -29,7 +29,7 @@ PACKAGE = str(Path(scrapy_rep.__file__).parent)
 class ClosingSpider(RequestsSpider):
     """Closed `close_after` seconds after it opens; it keeps what happened on the way.
 
-    With `parked` the seconds count from when so many requests wait for a robots.txt. Stats:
+    With `parked` the seconds count from when this many requests wait for a robots.txt. Stats:
     `closing/seconds` from the first sign of the stop to the end, `idle/waiting` how often the
     spider was called idle while requests waited for a robots.txt.
     """

@@ -87,7 +87,7 @@ def result_of(crawler: Crawler, tap: LogTap, *, keep: bool = False) -> Result:
 
 
 async def within(timeout: float, deferred: Deferred[None]) -> None:
-    """The Deferred is awaited for so many seconds."""
+    """Await a Deferred for at most this many seconds."""
     from twisted.internet import reactor
 
     await deferred.addTimeout(timeout, reactor)

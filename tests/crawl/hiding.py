@@ -1,4 +1,4 @@
-"""A Scrapy in which one undocumented name is another one, for this package alone.
+"""Renames one undocumented name of Scrapy, for this package alone.
 
 Scrapy itself goes on working: a name is renamed everywhere in a new version, too.
 """
@@ -15,16 +15,16 @@ from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
-from scrapy_rep.scrapy_internals.names import Place
+from scrapy_rep.scrapy_internals.names import Holder
 
 Undo = Callable[[], Any]
 
 
 def hide(entry: PrivateName) -> Undo:
     """The name is gone from where the table says that it is, until what is returned is called."""
-    if entry.place is Place.PROXY_META:
+    if entry.holder is Holder.PROXY_META:
         return _hide_in_meta(entry.name)
-    if entry.place in (Place.DISPATCHER, Place.MODULE):
+    if entry.holder in (Holder.DISPATCHER, Holder.MODULE):
         return _hide_in_module(entry)
     return _hide_in_class(load_object(entry.path), entry.name)
 
@@ -67,7 +67,7 @@ def _hide_in_module(entry: PrivateName) -> Undo:
     module = sys.modules[entry.path]
     thing = getattr(module, entry.name)
     delattr(module, entry.name)
-    if entry.place is Place.MODULE:
+    if entry.holder is Holder.MODULE:
         module.NewSlot = thing  # type: ignore[attr-defined]
         function: Any = load_object(f"{entry.path}.Downloader")._get_slot
         function = getattr(function, "__wrapped__", function)

@@ -1,4 +1,4 @@
-"""Spiders that go from page to page, and a site whose pages ask crawlers for this and that."""
+"""Spiders that go from page to page, and a site whose pages have directives for crawlers."""
 
 from __future__ import annotations
 

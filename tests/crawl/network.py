@@ -1,4 +1,4 @@
-"""A small Internet for a crawl in a child: names resolve as told, public addresses lead here.
+"""A small Internet for a crawl in a child: names resolve as configured, public addresses lead here.
 
 The resolvers are the real ones, of Twisted, Scrapy and asyncio; what they ask of the operating
 system is answered from the setting `FAKE_NAMES`, a name and its addresses (or several such lists,

@@ -1,4 +1,4 @@
-"""How fast this machine runs at this moment: bounds in seconds are for one that is free."""
+"""How fast this machine runs at this moment: bounds in seconds assume an idle machine."""
 
 from __future__ import annotations
 

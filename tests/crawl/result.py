@@ -1,4 +1,4 @@
-"""What came of a crawl, the same whether it ran in this process or in a child."""
+"""The result of a crawl, the same whether it ran in this process or in a child."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class LateStore(CustomStore):
         return answer
 
 
-class Place:
+class SharedStore:
     """A store: the URI that crawls use, and what the tests do with it between crawls."""
 
     def __init__(self, kind: str, uri: str, make: Callable[[], Store]) -> None:
@@ -73,7 +73,7 @@ class Place:
         return found
 
     def keep(self, shop: Authority, entry: Entry) -> None:
-        """An entry, in the place of what was kept."""
+        """Keep an entry, instead of the one before."""
         store = self.open()
         store.forget(key_of(shop))
         store.put(key_of(shop), entry)
@@ -97,22 +97,22 @@ def key_of(shop: Authority) -> protocol.Authority:
 
 
 @contextmanager
-def place_of(kind: str) -> Iterator[Place]:
+def shared_store_of(kind: str) -> Iterator[SharedStore]:
     """An empty store of that kind."""
     with tempfile.TemporaryDirectory() as directory:
         if kind == "SQLite":
             path = Path(directory, "robots.db")
-            yield Place(kind, f"sqlite://{path}", lambda: SqliteStore(path))
+            yield SharedStore(kind, f"sqlite://{path}", lambda: SqliteStore(path))
         elif kind == "Redis":
             server = RedisServer(Path(directory)).start()
             try:
-                yield Place(kind, server.uri, lambda: RedisStore(server.uri))
+                yield SharedStore(kind, server.uri, lambda: RedisStore(server.uri))
             finally:
                 server.stop()
         else:
             store = {"custom": CustomStore, "custom, late": LateStore}[kind]
             store.entries.clear()
-            yield Place(kind, f"{__name__}.{store.__name__}", store)
+            yield SharedStore(kind, f"{__name__}.{store.__name__}", store)
 
 
 OURS = ["SQLite", "Redis"]

@@ -14,7 +14,7 @@ from scrapy_rep.caching.store_adapter import crawler_digest
 from tests.crawl.harness import crawl, settings_of
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.sharing import CUSTOM, OURS, Place, place_of
+from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.site import Authority, Hit, Site
@@ -23,16 +23,16 @@ DAY = 86_400.0
 
 
 @pytest.fixture(params=[*OURS, *CUSTOM])
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
     """A store of each kind."""
-    with place_of(request.param) as place:
-        yield place
+    with shared_store_of(request.param) as shared:
+        yield shared
 
 
-async def visit(shop: Authority, place: Place, **settings: Any) -> Result:
+async def visit(shop: Authority, shared: SharedStore, **settings: Any) -> Result:
     """A crawl of two pages of a site."""
     plans = [shop.url("/open"), shop.url("/private")]
-    return (await crawl(settings=obey(REP_STORE=place.uri, **settings), plans=plans)).check()
+    return (await crawl(settings=obey(REP_STORE=shared.uri, **settings), plans=plans)).check()
 
 
 def kinds(result: Result) -> list[str]:
@@ -51,47 +51,49 @@ def conditional(hit: Hit) -> Reply:
 
 
 @ensureDeferred
-async def test_a_larger_limit_fetches_a_cut_file_again_in_full(site: Site, place: Place) -> None:
+async def test_a_larger_limit_fetches_a_cut_file_again_in_full(
+    site: Site, shared: SharedStore
+) -> None:
     """REP_MAX_SIZE is raised: rules behind the old cut count, and no validator is sent.
 
     A crawl with the old limit may use the whole file.
     """
     shop = site.authority(conditional)
-    assert kinds(await visit(shop, place)) == ["downloaded", "downloaded"]
-    assert kinds(await visit(shop, place)) == ["downloaded", "downloaded"]
+    assert kinds(await visit(shop, shared)) == ["downloaded", "downloaded"]
+    assert kinds(await visit(shop, shared)) == ["downloaded", "downloaded"]
     assert len(shop.robots_hits) == 1
     larger = {"REP_MAX_SIZE": 1_000_000}
-    assert kinds(await visit(shop, place, **larger)) == ["downloaded", "forbidden"]
-    assert kinds(await visit(shop, place, **larger)) == ["downloaded", "forbidden"]
-    await visit(shop, place)
+    assert kinds(await visit(shop, shared, **larger)) == ["downloaded", "forbidden"]
+    assert kinds(await visit(shop, shared, **larger)) == ["downloaded", "forbidden"]
+    await visit(shop, shared)
     assert len(shop.robots_hits) == 2
     assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
 
 
 @ensureDeferred
 async def test_a_copy_is_used_as_long_as_the_profile_of_its_reader_says(
-    site: Site, place: Place
+    site: Site, shared: SharedStore
 ) -> None:
     """What a crawl of profile `kollar` stored two days ago is fetched again under RFC 9309."""
     shop = site.authority(RULES)
     kollar = {"REP_PROFILE": "kollar"}
-    await visit(shop, place, **kollar)
-    place.grow_older(shop, 2 * DAY)
-    await visit(shop, place, **kollar)
+    await visit(shop, shared, **kollar)
+    shared.grow_older(shop, 2 * DAY)
+    await visit(shop, shared, **kollar)
     assert len(shop.robots_hits) == 1
-    await visit(shop, place)
+    await visit(shop, shared)
     assert len(shop.robots_hits) == 2
 
 
 @ensureDeferred
-async def test_a_shorter_life_counts_for_what_is_stored(site: Site, place: Place) -> None:
+async def test_a_shorter_life_counts_for_what_is_stored(site: Site, shared: SharedStore) -> None:
     """REP_MAX_TTL of an hour: an entry of two hours is fetched again."""
     shop = site.authority(RULES)
-    await visit(shop, place)
-    place.grow_older(shop, 7_200)
-    await visit(shop, place)
+    await visit(shop, shared)
+    shared.grow_older(shop, 7_200)
+    await visit(shop, shared)
     assert len(shop.robots_hits) == 1
-    await visit(shop, place, REP_MAX_TTL=3_600)
+    await visit(shop, shared, REP_MAX_TTL=3_600)
     assert len(shop.robots_hits) == 2
 
 
@@ -104,41 +106,45 @@ def refuses_alpha(hit: Hit) -> Reply:
     return Reply(403) if "alpha" in (hit.header("User-Agent") or "") else Reply(200, RULES)
 
 
-@pytest.mark.parametrize("place", OURS, indirect=True)
+@pytest.mark.parametrize("shared", OURS, indirect=True)
 @ensureDeferred
-async def test_a_refusal_counts_for_the_crawler_that_got_it(site: Site, place: Place) -> None:
+async def test_a_refusal_counts_for_the_crawler_that_got_it(
+    site: Site, shared: SharedStore
+) -> None:
     """RFC 9309 section 2.3.1.3: a 403 to one crawler is not "no rules" for another one.
 
     Neither fetches twice while what it was told is fresh.
     """
     shop = site.authority(refuses_alpha)
     for _ in range(2):
-        assert kinds(await visit(shop, place, **ALPHA)) == ["downloaded", "downloaded"]
-        assert kinds(await visit(shop, place, **BETA)) == ["downloaded", "forbidden"]
+        assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
+        assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]
     agents = [hit.header("User-Agent") for hit in shop.robots_hits]
     assert agents == ["alpha/1.0", "beta/1.0"]
 
 
 @ensureDeferred
-async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(site: Site, place: Place) -> None:
+async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(
+    site: Site, shared: SharedStore
+) -> None:
     """The rules that were known stay the last good copy of the crawler that was served."""
     shop = site.authority(refuses_alpha)
-    await visit(shop, place, **BETA)
-    place.grow_older(shop, 2 * DAY)
-    assert kinds(await visit(shop, place, **ALPHA)) == ["downloaded", "downloaded"]
+    await visit(shop, shared, **BETA)
+    shared.grow_older(shop, 2 * DAY)
+    assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
     shop.robots = Reply(503)
-    assert kinds(await visit(shop, place, **BETA)) == ["downloaded", "forbidden"]
+    assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]
     assert len(shop.robots_hits) == 3
 
 
-@pytest.mark.parametrize("place", CUSTOM, indirect=True)
+@pytest.mark.parametrize("shared", CUSTOM, indirect=True)
 @ensureDeferred
-async def test_a_custom_store_keeps_no_refusals(site: Site, place: Place) -> None:
+async def test_a_custom_store_keeps_no_refusals(site: Site, shared: SharedStore) -> None:
     """They last as long as the crawl; another crawler is not told of them."""
     shop = site.authority(refuses_alpha)
     for _ in range(2):
-        assert kinds(await visit(shop, place, **ALPHA)) == ["downloaded", "downloaded"]
-    assert kinds(await visit(shop, place, **BETA)) == ["downloaded", "forbidden"]
+        assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
+    assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]
     assert len(shop.robots_hits) == 3
 
 

@@ -20,7 +20,15 @@ from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
-from tests.crawl.sharing import CUSTOM, OURS, CustomStore, Place, key_of, place_of, shift
+from tests.crawl.sharing import (
+    CUSTOM,
+    OURS,
+    CustomStore,
+    SharedStore,
+    key_of,
+    shared_store_of,
+    shift,
+)
 from tests.replies import Reply
 from tests.site import Authority, Hit, Site
 from tests.stores.servers import RedisServer
@@ -29,10 +37,10 @@ DAY = 86_400.0
 
 
 @pytest.fixture(params=[*OURS, *CUSTOM])
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
     """A store of each kind."""
-    with place_of(request.param) as place:
-        yield place
+    with shared_store_of(request.param) as shared:
+        yield shared
 
 
 def copy_of(shop: Authority, age: float) -> Entry:
@@ -53,19 +61,19 @@ async def judges_by_the_copy(shop: Authority, uri: str, **settings: Any) -> None
 @pytest.mark.parametrize("wrong", [-3_600, -120, 0, 120, 3_600])
 @ensureDeferred
 async def test_a_wrong_clock_costs_no_copy(
-    site: Site, place: Place, monkeypatch: pytest.MonkeyPatch, wrong: float, age: float
+    site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch, wrong: float, age: float
 ) -> None:
     """A crawl whose clock is wrong fails to fetch: it follows the copy, and so does the next."""
     shop = site.authority(Reply(503))
-    place.keep(shop, copy_of(shop, age))
+    shared.keep(shop, copy_of(shop, age))
     with monkeypatch.context() as patch:
         shift(patch, take_over(patch), wrong)
-        await judges_by_the_copy(shop, place.uri)
-    kept = place.kept(shop)
+        await judges_by_the_copy(shop, shared.uri)
+    kept = shared.kept(shop)
     assert kept
     assert kept.answer
     assert kept.answer.body == RULES.encode()
-    await judges_by_the_copy(shop, place.uri)
+    await judges_by_the_copy(shop, shared.uri)
 
 
 class HangingStore(CustomStore):
@@ -112,12 +120,12 @@ async def test_a_redis_server_that_hangs_costs_no_copy(
 
     try:
         shop = site.authority(back)
-        place = Place("Redis", server.uri, lambda: RedisStore(server.uri))
-        place.keep(shop, copy_of(shop, age))
+        shared = SharedStore("Redis", server.uri, lambda: RedisStore(server.uri))
+        shared.keep(shop, copy_of(shop, age))
         server.signal(signal.SIGSTOP)
         await judges_by_the_copy(shop, server.uri)
         assert len(shop.robots_hits) == 1  # what failed was the look-up, not the crawl
-        kept = place.kept(shop)
+        kept = shared.kept(shop)
     finally:
         server.stop()
     assert kept

@@ -273,7 +273,9 @@ def test_downloads_of_a_middleware_behind_the_gate_do_not_lock_up(
     result = crawl_in_child(
         settings=obey(
             CONCURRENT_REQUESTS=most,
-            DOWNLOADER_MIDDLEWARES={"tests.crawl.test_places.OwnTokenMiddleware": 950},
+            DOWNLOADER_MIDDLEWARES={
+                "tests.crawl.test_downloads_of_middlewares.OwnTokenMiddleware": 950
+            },
         ),
         mode=mode,
         plans=[slow.url(f"/{n}/a") for n in range(4)],

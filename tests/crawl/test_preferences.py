@@ -92,7 +92,7 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
     assert result.stats["robotstxt/preferences/train-ai/disallowed"] == 2
     assert result.stats["robotstxt/preferences/search/allowed"] == 2
     [line] = result.lines("disallow a use", "INFO")
-    assert line.startswith("Of 2 pages, so many disallow a use: 2 train-ai.")
+    assert line.startswith("Of 2 pages, some disallow a use: 2 train-ai.")
 
 
 @pytest.mark.parametrize("spider", SPIDERS)

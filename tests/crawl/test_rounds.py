@@ -20,8 +20,8 @@ from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.sharing import OURS, Place, key_of, place_of
-from tests.replies import Reply
+from tests.crawl.sharing import OURS, SharedStore, key_of, shared_store_of
+from tests.replies import Reply, Reset
 from tests.site import Authority, Hit, Site
 from tests.stores.samples import told
 from tests.stores.servers import RedisServer
@@ -31,10 +31,10 @@ TERM = 20.0
 
 
 @pytest.fixture(params=OURS)
-def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
     """A store of each kind that is shared."""
-    with place_of(request.param) as place:
-        yield place
+    with shared_store_of(request.param) as shared:
+        yield shared
 
 
 async def visit(
@@ -55,10 +55,10 @@ async def visit(
 
 
 async def visit_while_another_fetches(
-    shop: Authority, place: Place, then: Callable[[Store], None]
+    shop: Authority, shared: SharedStore, then: Callable[[Store], None]
 ) -> Result:
     """A crawl that comes while another worker holds the lease, which ends its round with `then`."""
-    other = place.open()
+    other = shared.open()
     token = told(other.lease(key_of(shop), TERM))
     assert token
 
@@ -70,7 +70,7 @@ async def visit_while_another_fetches(
 
     timer = Timer(1.0, end)
     try:
-        return await visit(shop, place.uri, begun=timer.start)
+        return await visit(shop, shared.uri, begun=timer.start)
     finally:
         timer.join()
         other.close()
@@ -79,7 +79,7 @@ async def visit_while_another_fetches(
 @pytest.mark.parametrize("wrong", [-3_600, -120, 0, 50])
 @ensureDeferred
 async def test_the_failure_of_another_worker_is_the_outcome(
-    site: Site, place: Place, wrong: float
+    site: Site, shared: SharedStore, wrong: float
 ) -> None:
     """It is not tried again at once, though the other worker's clock may be wrong."""
     shop = site.authority(RULES)
@@ -88,70 +88,76 @@ async def test_the_failure_of_another_worker_is_the_outcome(
         at = time.time() + wrong
         store.put(key_of(shop), Entry(failure=Failure(at, at, cause="status 503")))
 
-    result = await visit_while_another_fetches(shop, place, fail)
+    result = await visit_while_another_fetches(shop, shared, fail)
     assert len(result.unreachable) == 2
     assert shop.hits == []
 
 
 @ensureDeferred
-async def test_the_failure_of_another_worker_leaves_the_copy(site: Site, place: Place) -> None:
+async def test_the_failure_of_another_worker_leaves_the_copy(
+    site: Site, shared: SharedStore
+) -> None:
     """RFC 9309 section 2.3.1.4: the last good copy is followed without a fetch."""
     shop = site.authority(RULES)
     robots = key_of(shop).robots_uri
-    place.keep(shop, Entry(Answer(200, RULES.encode(), robots, fetched_at=time.time() - 90_000)))
+    shared.keep(shop, Entry(Answer(200, RULES.encode(), robots, fetched_at=time.time() - 90_000)))
 
     def fail(store: Store) -> None:
         store.put(key_of(shop), Entry(failure=Failure(time.time(), time.time(), cause="timeout")))
 
-    result = await visit_while_another_fetches(shop, place, fail)
+    result = await visit_while_another_fetches(shop, shared, fail)
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
     assert shop.robots_hits == []
 
 
 @ensureDeferred
-async def test_an_earlier_failure_is_not_the_outcome(site: Site, place: Place) -> None:
+async def test_an_earlier_failure_is_not_the_outcome(site: Site, shared: SharedStore) -> None:
     """What was stored before the wait, and is due again, says nothing of the round."""
     shop = site.authority(RULES)
     long_ago = time.time() - 4_000
-    place.keep(shop, Entry(failure=Failure(long_ago, long_ago, cause="status 503")))
-    result = await visit_while_another_fetches(shop, place, lambda _: None)
+    shared.keep(shop, Entry(failure=Failure(long_ago, long_ago, cause="status 503")))
+    result = await visit_while_another_fetches(shop, shared, lambda _: None)
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
     assert len(shop.robots_hits) == 1
 
 
 @ensureDeferred
-async def test_a_round_without_an_outcome_is_followed_by_another(site: Site, place: Place) -> None:
+async def test_a_round_without_an_outcome_is_followed_by_another(
+    site: Site, shared: SharedStore
+) -> None:
     """A worker that failed by its own fault puts nothing: the next one tries."""
     shop = site.authority(RULES)
-    result = await visit_while_another_fetches(shop, place, lambda _: None)
+    result = await visit_while_another_fetches(shop, shared, lambda _: None)
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
     assert len(shop.robots_hits) == 1
 
 
 @ensureDeferred
-async def test_a_failure_of_ours_is_not_stored(site: Site, place: Place) -> None:
+async def test_a_failure_of_ours_is_not_stored(site: Site, shared: SharedStore) -> None:
     """Our proxy refuses: nothing is known of the site, for another worker or the next run."""
     shop = site.authority(RULES)
     proxy = site.refusing()
     plan = {"url": shop.url("/open"), "meta": {"proxy": proxy.url()}}
-    settings = obey(REP_STORE=place.uri)
+    settings = obey(REP_STORE=shared.uri)
     result = (await crawl(settings=settings, plans=[plan])).check()
     assert len(result.unreachable) == 1
-    assert place.kept(shop) is None
-    result = await visit(shop, place.uri)
+    assert shared.kept(shop) is None
+    result = await visit(shop, shared.uri)
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
 
 
 @ensureDeferred
-async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(site: Site, place: Place) -> None:
+async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
+    site: Site, shared: SharedStore
+) -> None:
     """The next worker need not wait for the term of a lease whose crawl is over."""
     shop = site.authority(Reply(503, delay=0.3), pages=Reply(200, delay=0.2))
     ageing = time.time() - 82_000
-    place.keep(shop, Entry(Answer(200, RULES.encode(), fetched_at=ageing)))
-    result = await crawl(settings=obey(REP_STORE=place.uri), plans=[shop.url("/open")])
+    shared.keep(shop, Entry(Answer(200, RULES.encode(), fetched_at=ageing)))
+    result = await crawl(settings=obey(REP_STORE=shared.uri), plans=[shop.url("/open")])
     assert result.downloaded == [shop.url("/open")]
     assert len(shop.robots_hits) == 1  # the refresh, which nothing waits for
-    store = place.open()
+    store = shared.open()
     try:
         assert told(store.lease(key_of(shop), TERM))
     finally:
@@ -186,7 +192,7 @@ async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
     server = RedisServer(tmp_path).start()
     try:
         shop = site.authority(RULES)
-        with_store = Place("Redis", server.uri, lambda: RedisStore(server.uri))
+        with_store = SharedStore("Redis", server.uri, lambda: RedisStore(server.uri))
         result = await visit_while_another_fetches(shop, with_store, lambda _: server.stop())
     finally:
         server.stop()
@@ -196,17 +202,33 @@ async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
 
 @ensureDeferred
 async def test_a_lease_that_does_not_end_shuts_no_site(
-    site: Site, place: Place, monkeypatch: pytest.MonkeyPatch
+    site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the term of a lease and the time of a round a worker fetches for itself."""
     monkeypatch.setattr("scrapy_rep.caching.refresh.LEASE_TERM", 1.0)
     shop = site.authority(RULES)
-    other = place.open()
+    other = shared.open()
     assert told(other.lease(key_of(shop), 600.0))
     try:
-        result = await visit(shop, place.uri, REP_TIMEOUT=1)
+        result = await visit(shop, shared.uri, REP_TIMEOUT=1)
     finally:
         other.close()
     assert result.downloaded == [shop.url("/open")]
     assert len(result.forbidden) == 1
     assert len(shop.robots_hits) == 1
+
+
+@ensureDeferred
+async def test_a_fault_of_ours_is_told_to_no_other_crawl(site: Site, tmp_path: Path) -> None:
+    """A dead proxy says nothing of the site: the next crawl with the same store asks it."""
+    shop, dead = site.authority(RULES), site.refusing()
+    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
+    plan = {"url": shop.url("/a"), "meta": {"proxy": dead.url("")}}
+    first = (await crawl(settings=settings, plans=[plan])).check()
+    assert first.unreachable == [shop.url("/a")]
+    second = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
+    assert second.downloaded == [shop.url("/a")]
+    gone = site.authority(Reset())
+    (await crawl(settings=settings, plans=[gone.url("/a")])).check()
+    (await crawl(settings=settings, plans=[gone.url("/a")])).check()
+    assert len(gone.robots_hits) == 1

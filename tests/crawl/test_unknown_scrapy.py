@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
-from scrapy_rep.scrapy_internals.names import Place
+from scrapy_rep.scrapy_internals.names import Holder
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.hiding import hidden
 from tests.crawl.pacing import SlotlessDownloader, gaps
@@ -23,11 +23,11 @@ from tests.site import Site
 
 PACED = "User-agent: *\nCrawl-delay: 0.2\n"
 
-REACTORLESS = (Place.HANDLER, Place.CONNECTOR)
+REACTORLESS = (Holder.HANDLER, Holder.CONNECTOR)
 """What Scrapy has only where it runs without a reactor."""
 
-HERE = [entry for entry in NAMES if entry.place not in REACTORLESS]
-THERE = [entry for entry in NAMES if entry.place in REACTORLESS]
+HERE = [entry for entry in NAMES if entry.holder not in REACTORLESS]
+THERE = [entry for entry in NAMES if entry.holder in REACTORLESS]
 
 
 class Shops:

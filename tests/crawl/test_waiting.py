@@ -1,4 +1,4 @@
-"""Requests that wait, in the order and beside the others as if they did not."""
+"""Requests that wait keep their order, and do not hold up other requests."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+import scrapy
 from pytest_twisted import ensureDeferred
+from scrapy.http import Response
 
 from tests.crawl.harness import crawl, crawl_in_child
 from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.silence import good_ones, pages
+from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply
 from tests.site import Site
 from tests.timed import timed
+
+LATE = Reply(200, RULES, delay=0.2)
 
 
 def inversions(site: Site, count: int, settings: dict[str, Any]) -> int:
@@ -86,3 +91,58 @@ def test_300_silent_sites_ahead_hold_up_the_others_for_little(site: Site) -> Non
         if ratios[-1] <= 1.5:
             return
     pytest.fail(f"they took {ratios} times as long")
+
+
+class LatecomersSpider(RequestsSpider):
+    """Asks for 200 pages more when the first is there."""
+
+    def found(self, response: Response) -> Any:
+        """Ask once."""
+        if len(self.made) < 100:
+            for number in range(200):
+                yield self.request(response.urljoin(f"/late/{number}"))
+
+
+@ensureDeferred
+@pytest.mark.parametrize("limit", [0, 5, 1000])
+async def test_requests_that_come_after_the_rules_are_not_parked(site: Site, limit: int) -> None:
+    """The scheduler keeps what the downloader has no place for, though others still queue."""
+    shop = site.authority(LATE, Reply(200, "page", delay=0.01))
+    plans = [shop.url(f"/{n}") for n in range(60)]
+    settings = obey(REP_PARK_LIMIT=limit)
+    result = (await crawl(LatecomersSpider, settings=settings, plans=plans)).check()
+    assert len(result.downloaded) == 260
+    assert result.stats["robotstxt/cache/miss"] <= 60
+    assert result.stats.get("robotstxt/parked", 0) == min(limit, 60)
+    if limit == 1000:  # all are out of the scheduler, and go before those that come now
+        early = [at for at, hit in enumerate(shop.page_hits) if "late" not in hit.path]
+        assert early[-1] < 60 + 20
+
+
+class UrgentSpider(RequestsSpider):
+    """Asks for something urgent when the first page is there."""
+
+    name = "urgent"
+    urgent = ""
+
+    def found(self, response: Response) -> Any:
+        """Ask once."""
+        if self.urgent not in self.made:
+            yield self.request(self.urgent, priority=100)
+
+
+@pytest.mark.skipif(
+    scrapy.version_info < (2, 15), reason="the engine of Scrapy 2.14 schedules it too late"
+)
+@ensureDeferred
+async def test_the_most_urgent_goes_first(site: Site) -> None:
+    """A request of high priority overtakes those that have waited for the rules."""
+    shop = site.authority(LATE)
+    spider = type("Urgent", (UrgentSpider,), {"urgent": shop.url("/urgent")})
+    plans = [shop.url(f"/{n}") for n in range(60)]
+    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1, CONCURRENT_REQUESTS=4)
+    result = (await crawl(spider, settings=settings, plans=plans)).check()
+    order = [hit.path for hit in shop.page_hits]
+    assert len(order) == 61
+    assert order.index("/urgent") < 15
+    assert len(result.downloaded) == 61

@@ -1,4 +1,4 @@
-"""The documents as the tests read them: their text, their blocks of code, and their settings."""
+"""The documentation, as the tests read it: their text, their blocks of code, and their settings."""
 
 from __future__ import annotations
 

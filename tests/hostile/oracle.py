@@ -1,4 +1,4 @@
-"""A second matcher, slow and short, that shares no line with the one it is held against.
+"""A second matcher, slow and short, that shares no line with the one under test.
 
 It follows RFC 9309 octet by octet: a pattern is matched by walking all places of the path at once,
 knowing which of them lie in the query. A path with escapes is matched once more as it is written,

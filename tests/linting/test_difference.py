@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 
 from scrapy_rep.linting.difference import difference
 from scrapy_rep.linting.effects import Effect, agents_of, witnesses
+from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 OLD = b"User-agent: *\nDisallow: /a\nDisallow: /b/\nAllow: /a/x\n"
@@ -99,6 +101,20 @@ def test_no_change_of_plain_rules_is_missed(seed: int) -> None:
         paths += [path + letter for path in paths[-(4**5) :] for letter in alphabet]
     changed = any(before.allowed(p, "*") is not after.allowed(p, "*") for p in paths)
     assert bool(difference(*bodies)) is changed
+
+
+@pytest.mark.parametrize("profile", [*PROFILES])
+def test_no_change_is_missed_whatever_a_document_reads_as_a_wildcard(profile: str) -> None:
+    """The documents of 1994 and 1996 read ``*`` and ``$`` as characters of a path."""
+    rnd = random.Random(9)
+    paths = ["/" + "".join(path) for size in range(4) for path in product("ab*$", repeat=size)]
+    for _ in range(60):
+        rules = [(rnd.random() < 0.3, "/" + "".join(rnd.choices("ab*$", k=rnd.randrange(4))))
+                 for _ in range(2)]  # fmt: skip
+        bodies = [_body(rules[:1]), _body(rules[1:])]
+        before, after = (RobotsTxt.parse(body, profile=profile) for body in bodies)
+        if any(before.allowed(path, "*") is not after.allowed(path, "*") for path in paths):
+            assert difference(*bodies, profile=profile), bodies
 
 
 def _body(rules: list[tuple[bool, str]]) -> bytes:

@@ -10,7 +10,7 @@ from scrapy_rep.matching.index import PatternIndex
 from scrapy_rep.matching.normal_form import match_path
 from scrapy_rep.matching.patterns import patterns_of
 from scrapy_rep.matching.prefilter import Prefilter
-from scrapy_rep.matching.required_literals import required_literals
+from scrapy_rep.matching.required_literals import each_required_literal
 from scrapy_rep.matching.tuning import CROWD, FEW, LONGEST_INNER
 from scrapy_rep.matching.wildcard import parse_wildcard
 from scrapy_rep.protocol.normal_forms import form_of
@@ -23,7 +23,7 @@ AS_IT_IS = form_of(PROFILES["google"])
 
 def found(pattern: str) -> set[tuple[str, str]]:
     """The kinds and literals that one pattern requires."""
-    return {(kind, literal) for kind, literal, _ in required_literals([pattern], FORM).each()}
+    return {(kind, literal) for kind, literal, _ in each_required_literal([pattern], FORM)}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -107,10 +107,8 @@ def test_each_shape_of_pattern_has_its_required_literal(
 def test_octets_outside_ascii_are_required_as_written_where_a_uri_is_taken_as_it_is() -> None:
     """Profile google: patterns are encoded, so a prefix ends before the first such octet."""
     pattern = "/caf\xc3\xa9*x"
-    assert [*required_literals([pattern], AS_IT_IS).each()] == [("prefix", "/caf", pattern)]
-    assert [*required_literals(["/*\xc3\xa9"], AS_IT_IS).each()] == [
-        ("inner", "%C3%A9", "/*\xc3\xa9")
-    ]
+    assert [*each_required_literal([pattern], AS_IT_IS)] == [("prefix", "/caf", pattern)]
+    assert [*each_required_literal(["/*\xc3\xa9"], AS_IT_IS)] == [("inner", "%C3%A9", "/*\xc3\xa9")]
 
 
 def test_an_index_files_a_long_piece_by_its_last_octets() -> None:
@@ -118,10 +116,10 @@ def test_an_index_files_a_long_piece_by_its_last_octets() -> None:
     digits = "0123456789" * 7
     for pattern in (f"/*{digits}", f"/*{digits}*x", f"/*x*{digits}", f"/*%2F*{digits}"):
         assert found(pattern) == {("inner", digits)}
-        index = PatternIndex([], [*required_literals([pattern], FORM).each()], FORM)
+        index = PatternIndex([], [*each_required_literal([pattern], FORM)], FORM)
         assert index.by_inner == {digits[-LONGEST_INNER:]: [pattern]}
     crowd = [f"/a*x*{number:070}" for number in range(CROWD + 1)]
-    index = PatternIndex([], required_literals(crowd, FORM).each(), FORM)
+    index = PatternIndex([], each_required_literal(crowd, FORM), FORM)
     assert {*index.by_inner} == {pattern[-LONGEST_INNER:] for pattern in crowd}
     assert index.by_prefix == {"/a": []}
 

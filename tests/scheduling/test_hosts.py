@@ -246,4 +246,4 @@ def test_hosts_are_forgotten_only_if_nothing_needs_them(monkeypatch: pytest.Monk
     busy.busy.add(None)  # type: ignore[arg-type]
     for number in range(5):
         hosts.add(f"{number}.example", 0.0, lambda name: name == "1.example")
-    assert [host.name for host in hosts] == ["busy.example", "1.example", "4.example"]
+    assert [host.name for host in hosts.values()] == ["busy.example", "1.example", "4.example"]

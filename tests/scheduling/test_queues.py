@@ -16,12 +16,11 @@ class FreeSlot:
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.most_at_once = 8
-        self.count = 0
+        self.free = 8
 
     def enter(self, request: Request) -> None:
         """One more."""
-        self.count += 1
+        self.free -= 1
 
 
 def waiting(key: str, host: str, priority: int = 0) -> Waiting:

@@ -33,7 +33,7 @@ def date(worker: int, number: int, puts: int) -> float:
 
 
 def put_among_others(path: Path, worker: int, puts: int, keys: int) -> None:
-    """So many puts on so many keys, a look-up after each; the look-ups' 99th percentile is told."""
+    """Put, and look up after each put; print the 99th percentile of the look-ups."""
     store = SqliteStore(path, clock=now)
     took = []
     for number in range(puts):

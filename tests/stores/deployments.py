@@ -18,7 +18,7 @@ SLOTS = 16_384
 
 
 def until(true: Callable[[], Any], seconds: float = 15.0) -> None:
-    """It becomes true within so many seconds; what fails meanwhile is asked again."""
+    """A condition becomes true within some seconds; after a failure it is asked again."""
     end = time.monotonic() + seconds
     while True:
         with suppress(redis.RedisError, OSError):
@@ -29,7 +29,7 @@ def until(true: Callable[[], Any], seconds: float = 15.0) -> None:
 
 
 def says(server: RedisServer, command: str, text: str, times: int = 1) -> bool:
-    """The server's reply, as it is, holds the text so many times."""
+    """The server's reply, as it is, holds the text this many times."""
     connection: Any = redis.Connection(port=server.port, protocol=2)
     try:
         connection.send_command(*command.split())
@@ -59,7 +59,7 @@ class SentinelDeployment:
     name = "robots"
 
     def __init__(self, directory: Path, given_up_after: int = 5_000) -> None:
-        """A server that is silent for so many milliseconds is taken for dead."""
+        """A server that is silent for this many milliseconds counts as dead."""
         at_once = ["--repl-diskless-sync-delay", "0"]
         first = RedisServer(_directory(directory, "r0"), *at_once)
         replica = [*at_once, "--replicaof", "127.0.0.1", str(first.port)]
@@ -116,7 +116,7 @@ class ClusterDeployment:
     """Three masters, each with a replica."""
 
     def __init__(self, directory: Path, given_up_after: int = 5_000) -> None:
-        """A node that is silent for so many milliseconds is taken for dead."""
+        """A node that is silent for this many milliseconds counts as dead."""
         options = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"]
         options += [
             "--cluster-node-timeout",

@@ -1,4 +1,4 @@
-"""How late the machine itself is, so that a bound on time can be asked of what it runs."""
+"""How late the machine itself is, so that bounds on time can allow for it."""
 
 from __future__ import annotations
 

@@ -495,7 +495,7 @@ def test_a_uri_is_told_by_scheme_hosts_ports_and_path(
     """RFC 3986 section 3.2.1: neither the user's name nor the query is shown."""
     address = RedisUri(uri)
     assert str(address) == text
-    assert list(address.parts.places) == places
+    assert list(address.parts.addresses) == places
     if "s3cret" in uri:
         assert address.describe(OSError("AUTH s3cret")) == f"Redis at {text}: OSError: AUTH ***"
 

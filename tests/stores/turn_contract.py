@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from random import uniform
 from typing import Any
 
 from scrapy_rep.stores import Store, Turn
@@ -182,6 +183,47 @@ class TurnContract:
             store.end_turn(HOST, token, 60.0)
             told(store.take_turn("another.example", 1.0, 0.1))
             assert taken(other, interval=0.1).wait > 30.0
+
+    def test_a_worker_that_has_to_wait_longer_gets_its_turns(
+        self, store: Store, place: Any
+    ) -> None:
+        """Another one may ask five times as often, and keeps the longer interval meanwhile."""
+        with self.second(place) as other:
+            end = time.monotonic() + 6.0
+            counts = {0.1: 0, 0.5: 0}
+
+            def work(worker: Store, interval: float) -> None:
+                while time.monotonic() < end:
+                    turn = taken(worker, interval=interval)
+                    if turn.token is None:
+                        time.sleep(turn.wait + uniform(0.0, 0.02))
+                        continue
+                    counts[interval] += 1
+                    worker.end_turn(HOST, turn.token, interval)
+                    time.sleep(interval)
+
+            workers = ((store, 0.1), (other, 0.5))
+            threads = [threading.Thread(target=work, args=one) for one in workers]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert counts[0.5] >= 2
+            assert counts[0.1] >= 2
+
+    def test_the_longer_interval_is_forgotten_with_the_worker_that_knows_it(
+        self, store: Store, place: Any
+    ) -> None:
+        """What a worker asked for in vain counts for the next turn."""
+        with self.second(place) as other:
+            store.end_turn(HOST, granted(store, interval=0.1), 0.1)
+            assert taken(other, interval=1.0).token is None
+        before = time.monotonic()
+        store.end_turn(HOST, granted(store, interval=0.1), 0.1)
+        between = time.monotonic()
+        granted(store, interval=0.1)
+        assert between - before >= 0.8
+        assert time.monotonic() - between < 0.8
 
     def test_the_workers_clocks_do_not_matter(self, store: Store, place: Any) -> None:
         """One worker's clock is an hour slow, the other's fast: the store's own counts."""

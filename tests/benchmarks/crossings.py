@@ -1,0 +1,149 @@
+"""How long the way of a request is: calls, and how often control goes from one module to another.
+
+``python -m tests.benchmarks.crossings`` crawls two pages of one authority on loopback. It prints,
+for the first request, whose robots.txt is fetched, and for the next, whose rules are in memory: the
+calls of functions of this package, those of them that come from another module, and the modules.
+A coroutine that is resumed counts as called. It does so for the gate alone, and with what reads
+pages and preferences, as is the default.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import FrameType
+from typing import Any, NamedTuple
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+
+SETTINGS: dict[str, Any] = {
+    "ADDONS": {"scrapy_rep.Addon": 100},
+    "LOG_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "USER_AGENT": "examplebot/1.0",
+}
+KINDS: dict[str, dict[str, Any]] = {
+    "the gate alone": {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"},
+    "by default": {},
+}
+PACKAGE = "scrapy_rep."
+
+
+class Way(NamedTuple):
+    """What one request goes through."""
+
+    calls: int
+    crossings: int
+    modules: int
+
+
+class Watch:
+    """Counts the calls of this package from :meth:`begin` to :meth:`end`."""
+
+    def begin(self) -> None:
+        """Count from here on."""
+        self._calls = self._crossings = 0
+        self._modules: set[str] = set()
+        sys.setprofile(self._note)
+
+    def end(self) -> Way:
+        """Return what was counted."""
+        sys.setprofile(None)
+        return Way(self._calls, self._crossings, len(self._modules))
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and module.startswith(PACKAGE):
+            caller = frame.f_back
+            self._calls += 1
+            self._crossings += caller is None or caller.f_globals.get("__name__") != module
+            self._modules.add(module)
+
+
+class Site(BaseHTTPRequestHandler):
+    """A robots.txt of two lines, and pages."""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        body = b"User-agent: *\nDisallow: /no\n" if self.path == "/robots.txt" else b"a page"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class TwoPages(Spider):
+    """Two pages, one after the other."""
+
+    name = "crossings"
+    ways: list[Way]
+
+    def __init__(self, base: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._base = base
+        self._watch = Watch()
+        self.ways = []
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The first."""
+        self._watch.begin()
+        yield Request(f"{self._base}/1")
+
+    def parse(self, response: Any) -> Request | None:
+        """Counted; the first leads to the second."""
+        self.ways.append(self._watch.end())
+        if len(self.ways) > 1:
+            return None
+        self._watch.begin()
+        return Request(f"{self._base}/2")
+
+
+@contextmanager
+def site() -> Iterator[str]:
+    """A server of its own; its base URL."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def crawl(kind: str) -> list[Way]:
+    """The ways of two requests of a crawl in this process."""
+    with site() as base:
+        process = AsyncCrawlerProcess({**SETTINGS, **KINDS[kind]})
+        crawler = process.create_crawler(TwoPages)
+        process.crawl(crawler, base=base)
+        process.start()
+    spider: Any = crawler.spider
+    return list(spider.ways)
+
+
+def measure(kind: str) -> list[Way]:
+    """The same in a process of its own."""
+    command = [sys.executable, "-m", "tests.benchmarks.crossings", kind]
+    child = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    return [Way(*way) for way in json.loads(child.stdout)]
+
+
+def main(arguments: list[str]) -> None:
+    """The table, or one crawl of it."""
+    if arguments:
+        print(json.dumps(crawl(arguments[0])))
+        return
+    print(f"{'':18}{'request':12}{'calls':>8}{'crossings':>12}{'modules':>10}")
+    for kind in KINDS:
+        for request, way in zip(("first", "next"), measure(kind), strict=True):
+            print(f"{kind:18}{request:12}{way.calls:8}{way.crossings:12}{way.modules:10}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

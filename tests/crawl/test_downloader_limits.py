@@ -1,0 +1,107 @@
+"""Requests whose rules have come: the limits of the downloader are kept, and used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.result import Result
+from tests.replies import Hang, Reply
+from tests.site import Site
+from tests.timed import timed
+
+LATE = Reply(200, RULES, delay=0.2)
+
+
+def at_once(result: Result, shops: list[Any]) -> int:
+    """The most pages that were served at the same time."""
+    hits = [hit for shop in shops for hit in shop.page_hits]
+    return max(
+        sum(h.received <= hit.received < (h.finished or hit.received + 1) for h in hits)
+        for hit in hits
+    )
+
+
+@timed
+@ensureDeferred
+@pytest.mark.parametrize("most", [1, 4])
+async def test_concurrent_requests_is_kept_after_the_fetches(site: Site, most: int) -> None:
+    """20 sites at once: their pages are not many more at a time than the project allows."""
+    shops = site.authorities(20, LATE, Reply(200, "page", delay=0.03))
+    plans = [shop.url("/a") for shop in shops]
+    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=most), plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    # Seen from the server, one may not be over yet when the next is there.
+    assert at_once(result, shops) <= most + 3
+
+
+@timed
+@ensureDeferred
+async def test_one_place_in_the_downloader_is_enough(site: Site) -> None:
+    """CONCURRENT_REQUESTS = 1: one page at a time, and each goes when the one before has ended."""
+    shops = site.authorities(10, LATE)
+    plans = [shop.url(f"/{n}") for shop in shops for n in range(10)]
+    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=1), plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert at_once(result, shops) == 1
+    times = [hit.received for shop in shops for hit in shop.page_hits]
+    assert max(times) - min(times) < 6  # ten a second would take ten seconds
+
+
+@timed
+@ensureDeferred
+async def test_concurrent_requests_is_kept_although_many_fetches_end_at_once(site: Site) -> None:
+    """Requests past the park limit waited in ordinary places; they do not exceed the limit."""
+    shops = site.authorities(40, LATE, Reply(200, "page", delay=0.1))
+    plans = [shop.url(f"/{n}") for n in range(2) for shop in shops]
+    settings = obey(CONCURRENT_REQUESTS=8, REP_PARK_LIMIT=24)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert at_once(result, shops) <= 8 + 3
+
+
+@ensureDeferred
+async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: Site) -> None:
+    """60 requests for a site with a delay: ten other sites are done long before it."""
+    slow = site.authority(LATE)
+    shops = site.authorities(10, RULES)
+    plans = [slow.url(f"/{n}") for n in range(60)]
+    plans += [shop.url(f"/{n}") for n in range(2) for shop in shops]
+    settings = obey(DOWNLOAD_DELAY=0.05, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert len(result.downloaded) == 80
+    last = max(hit.received for shop in shops for hit in shop.page_hits)
+    assert sum(hit.received < last for hit in slow.page_hits) < 30
+
+
+@timed
+@ensureDeferred
+async def test_a_queue_of_one_port_does_not_hold_rules_of_another(site: Site) -> None:
+    """A silent authority on the host of a queue: a request that waits for it takes no place."""
+    busy = site.authority(LATE, Reply(200, "page", delay=0.2))
+    silent = site.authority(Hang(), host=busy.host)
+    shops = site.authorities(10, RULES)
+    plans = [busy.url(f"/{n}") for n in range(20)] + [silent.url(f"/{n}") for n in range(20)]
+    plans += [shop.url(f"/{n}") for n in range(5) for shop in shops]
+    settings = obey(REP_TIMEOUT=8, CONCURRENT_REQUESTS=4, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert len(result.downloaded) == 70
+    begun = silent.robots_hits[0].received
+    assert all(hit.received < begun + 8 for shop in shops for hit in shop.page_hits)
+
+
+@timed
+@pytest.mark.parametrize("mode", MODES)
+def test_silent_sites_take_no_connection_from_others(site: Site, mode: str) -> None:
+    """More sites hang than CONCURRENT_REQUESTS: the others are asked and served all the same."""
+    silent, shops = site.authorities(12, Hang()), site.authorities(20, RULES)
+    plans = [shop.url("/a") for shop in (*silent, *shops)]
+    settings = obey(REP_TIMEOUT=5, CONCURRENT_REQUESTS=4)
+    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    assert result.downloaded == [shop.url("/a") for shop in shops]
+    begun = min(shop.robots_hits[0].received for shop in silent)
+    assert all(hit.received < begun + 5 for shop in shops for hit in shop.page_hits)

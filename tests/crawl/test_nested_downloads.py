@@ -1,0 +1,84 @@
+"""Downloads that a middleware behind the gate makes for the request that it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from tests.crawl.harness import MODES, crawl_in_child
+from tests.crawl.pacing import gaps, taken
+from tests.crawl.plugin import RULES, obey
+from tests.replies import Reply
+from tests.site import Site
+
+
+class InnerMiddleware:
+    """Downloads an inner page of the same site, or of the one in the query, before each page."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> InnerMiddleware:
+        """The middleware, which needs the engine."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        """The inner page first."""
+        if "/page" in request.url:
+            inner = request.url.partition("?")[2] or request.url.replace("/page", "/inner")
+            await self.crawler.engine.download_async(Request(inner, dont_filter=True))
+
+
+def nesting(most: int, **settings: Any) -> dict[str, Any]:
+    """Settings of a crawl with that middleware behind the gate."""
+    path = f"{__name__}.InnerMiddleware"
+    return obey(CONCURRENT_REQUESTS=most, DOWNLOADER_MIDDLEWARES={path: 950}, **settings)
+
+
+@pytest.mark.parametrize("most", [1, 2, 8])
+@pytest.mark.parametrize("mode", MODES)
+def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: int) -> None:
+    """20 pages that wait for rules at once take little longer than without robots.txt."""
+    shop = site.authority(Reply(200, RULES, delay=0.1))
+    plain = site.authority(RULES)
+    times = []
+    for authority, settings in ((plain, {"ROBOTSTXT_OBEY": False}), (shop, {})):
+        plans = [authority.url(f"/page{n}") for n in range(20)]
+        asked = nesting(most, **settings)
+        result = crawl_in_child(mode=mode, settings=asked, plans=plans).check()
+        assert len(result.downloaded) == 20
+        assert len(authority.page_hits) == 40
+        times.append(taken([authority]))
+    assert times[1] < 4 * times[0] + 0.5, times
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_one_whose_rules_are_unknown_waits_for_them_alone(site: Site, mode: str) -> None:
+    """The inner pages are of other sites, one of which disallows them."""
+    shop = site.authority(Reply(200, RULES, delay=0.1))
+    inner = [site.authority(Reply(200, RULES, delay=0.05)) for _ in range(10)]
+    strict = site.authority("User-agent: *\nDisallow: /")
+    plans = [shop.url(f"/page{n}?{other.url('/inner')}") for n, other in enumerate(inner)]
+    plans.append(shop.url(f"/page?{strict.url('/inner')}"))
+    result = crawl_in_child(mode=mode, settings=nesting(1), plans=plans).check()
+    assert sorted(result.downloaded) == sorted(plans[:-1])
+    assert [len(other.page_hits) for other in inner] == [1] * 10
+    assert strict.page_hits == []
+    assert taken([shop, *inner]) < 0.2 * 10  # 0.1 s for the rules, 0.05 s for each inner site
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_they_keep_the_pace_of_their_host(site: Site, mode: str) -> None:
+    """An inner page takes a turn of its host, but no place."""
+    shop = site.authority(RULES)
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    plans = [shop.url(f"/page{n}?{slow.url(f'/inner{n}')}") for n in range(6)]
+    plans += [shop.url(f"/{n}") for n in range(20)]
+    result = crawl_in_child(mode=mode, settings=nesting(2), plans=plans).check()
+    assert len(result.downloaded) == 26
+    assert len(slow.page_hits) == 6
+    assert min(gaps(slow)) >= 0.3

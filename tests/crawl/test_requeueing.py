@@ -1,0 +1,82 @@
+"""Requests that go back to the scheduler when a crawl stops, and those that cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.core.scheduler import Scheduler
+
+from scrapy_rep.scheduling.shutdown import Shutdown
+from scrapy_rep.scrapy_internals import ScrapyInternals
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Hang, redirect
+from tests.site import Site
+
+
+class GivenBackSpider(RequestsSpider):
+    """Its callback has no name, so that no disk queue can keep the request."""
+
+    name = "nameless"
+
+    def request(self, url: str, **fields: Any) -> Request:
+        """The same with a lambda."""
+        request = super().request(url, **fields)
+        return request.replace(callback=lambda response: None)
+
+
+@ensureDeferred
+async def test_what_cannot_be_kept_is_not_given_back(site: Site, tmp_path: Path) -> None:
+    """JOBDIR, a request that cannot be written, a stop: its errback hears of it."""
+    shop = site.authority(Hang())
+    settings = obey(JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=0.3)
+    result = await crawl(GivenBackSpider, settings=settings, plans=[shop.url("/a")])
+    assert result.unreachable == [shop.url("/a")]
+
+
+@ensureDeferred
+async def test_what_was_given_back_is_what_it_was(site: Site, tmp_path: Path) -> None:
+    """After a stop and a resumption, the redirect of a page off the site is still stopped."""
+    far = site.authority(RULES, host="127.9.9.9")
+    shop = site.authority(Hang(), pages={"/a": redirect(far.url("/b"))})
+    spider = type("Near", (RequestsSpider,), {"allowed_domains": [shop.host]})
+    settings = obey(JOBDIR=str(tmp_path), REP_STORE="memory:")
+    plans = [shop.url("/a")]
+    stop = {**settings, "CLOSESPIDER_TIMEOUT": 0.3}
+    first = await crawl(spider, settings=stop, plans=plans)
+    assert first.endings == []
+    shop.robots = RULES
+    await crawl(spider, settings=settings, plans=plans)
+    assert [hit.path for hit in shop.page_hits] == ["/a"]
+    assert far.page_hits == []
+
+
+class OtherScheduler(Scheduler):
+    """A scheduler of Scrapy's kind."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "keeps"),
+    [
+        ({}, False),
+        ({"JOBDIR": "x"}, True),
+        ({"SCHEDULER": OtherScheduler}, False),
+        ({"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}, False),
+        ({"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SCHEDULER_PERSIST": True}, True),
+    ],
+)
+def test_only_a_scheduler_that_keeps_requests_is_given_them_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str, Any], keeps: bool
+) -> None:
+    """A job directory, or a scheduler of another kind that is told to keep its queue."""
+    from scrapy.utils.test import get_crawler
+
+    monkeypatch.chdir(tmp_path)
+    crawler = get_crawler(settings_dict=settings)
+    engine = ScrapyInternals(crawler, warn=pytest.fail).engine
+    assert Shutdown(crawler, engine, lambda before: None, lambda: False).keeps is keeps
