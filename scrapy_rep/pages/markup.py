@@ -36,8 +36,11 @@ _MOST_LINES: Final = 10_000
 """A page of more lines is parsed in pieces, and its line numbers are those of the pieces."""
 
 _PIECE: Final = 8 * 1024
-_LONGEST_TAG: Final = 2 * 1024
-"""How far after the last ``<meta`` its attributes are searched for words."""
+_LEAST_READ: Final = 2 * 1024
+"""How far after the last ``<meta`` words are searched for; a longer tag is read to its end.
+
+The first ``>`` may stand in an attribute.
+"""
 
 _NAME_WITH_REFERENCE: Final = re.compile(rb"""name\s{0,9}=\s{0,9}["']?[^"'>]{0,64}&[#a-z]""")
 """A name with character references, such as ``&#114;obots``; bounded, so that it is quick."""
@@ -148,7 +151,10 @@ class Markup:
         """
         last = self._lowered.rfind(b"<meta")
         first = self._lowered.find(b"<meta", 0, last + 5)
-        return self._lowered[first : last + _LONGEST_TAG] if last >= 0 else b""
+        if last < 0:
+            return b""
+        end = self._lowered.find(b">", last)
+        return self._lowered[first : max(end, last + _LEAST_READ) if end >= 0 else None]
 
     @cached_property
     def _text(self) -> str:

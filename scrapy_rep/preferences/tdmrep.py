@@ -191,9 +191,10 @@ def _said(reservations: Sequence[str], policies: Sequence[str], source: str) -> 
 
 
 def _said_by(rule: Rule) -> Said:
-    """Return what a rule of the file says. Its numbers may be written as text."""
+    """Return what a rule of the file says. Its numbers may be text, and 1 may be 1.0."""
     value = rule.reservation
-    written = str(value) if type(value) is int and value in (0, 1) else value
+    is_number = type(value) in (int, float) and value in (0, 1)
+    written = str(int(value)) if is_number else value
     reserved = _RESERVED.get(written) if isinstance(written, str) else None
     policy = rule.policy if isinstance(rule.policy, str) and is_url(rule.policy) else None
     if value is None:
@@ -207,7 +208,7 @@ def _shown(value: object) -> str:
     """Return any JSON value as text. A number may have more digits than Python prints."""
     if isinstance(value, str):
         return value[:_MOST_SHOWN]
-    small = value is True or value is False or (type(value) is int and abs(value) < 10**9)
+    small = isinstance(value, (bool, float)) or (type(value) is int and abs(value) < 10**9)
     return json.dumps(value) if small else f"({type(value).__name__})"
 
 

@@ -338,6 +338,13 @@ def test_data_nosnippet_is_reported_and_restricts_nothing(element: str, reported
     assert said.restrictions == frozenset()
 
 
+@pytest.mark.parametrize("end", [">", " data-x=1><p>text</p>", ""], ids=repr)
+def test_a_name_behind_a_long_content_is_found(end: str) -> None:
+    """HTML: attributes stand in any order, and have any length."""
+    page = f'<html><head><meta content="noindex, {"x" * 5_000}" name=mybot{end}'
+    assert Markup(page.encode()).may_name("mybot")
+
+
 def test_a_page_that_names_nothing_is_not_parsed() -> None:
     """The words are searched for in the metas; the body costs nothing."""
     page = html_head('<meta name="viewport" content="a &amp; b">') + "x" * 5_000 + "robots mybot"
