@@ -59,8 +59,8 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "first", "following"),
     [
-        ("the gate alone", Way(360, 185, 55), Way(24, 18, 14)),
-        ("by default", Way(420, 215, 66), Way(66, 42, 26)),
+        ("the gate alone", Way(360, 185, 55), Way(24, 20, 14)),
+        ("by default", Way(420, 222, 66), Way(70, 46, 27)),
     ],
 )
 def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Way) -> None:
