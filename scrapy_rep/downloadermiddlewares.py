@@ -69,6 +69,7 @@ class RepDownloaderMiddleware:
         self._is_prepared = False
         at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
+        resumed = may_resume(crawler.settings)  # asked first: the store makes a file in JOBDIR
         self._store = open_store_adapter(crawler, settings, self._stats, time.time)
         hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
         limit = settings.park_limit
@@ -79,7 +80,7 @@ class RepDownloaderMiddleware:
             self._semaphore,
             limit,
             self._stats,
-            resumed=may_resume(crawler.settings),
+            resumed=resumed,
         )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)

@@ -18,7 +18,7 @@ from tests.cancelling import Waiter, play_all
 from tests.crawl.leftovers import Leftovers, turn
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DAY = 86_400.0
 HERE = authority()
 

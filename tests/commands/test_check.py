@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.commands.running import robots
-from tests.crawl.harness import MODES
+from tests.crawl.harness import EACH_MODE, MODES
 from tests.replies import Reply
 from tests.site import Site
 
@@ -236,7 +236,7 @@ def test_project_that_does_not_obey_is_told_so(site: Site, project: Path) -> Non
     assert "ROBOTSTXT_OBEY is off" in ended.err
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_every_reactor_will_do(site: Site, mode: str) -> None:
     """And none."""
     shop = site.authority(robots=RULES)

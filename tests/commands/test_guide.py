@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 from tests.commands.guide import commands, files
@@ -14,7 +15,7 @@ STORED = {
         "status": 200,
         "uri": "https://example.org/robots.txt",
         "redirects": [],
-        "fetched_at": 1.0,
+        "fetched_at": time.time(),
         "lifetime": None,
         "cut_at": None,
         "body": "User-agent: *\n",

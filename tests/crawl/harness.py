@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import scrapy
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares import cookies
@@ -37,6 +38,14 @@ WARNINGS = ["-Werror", "-Wignore:Passing method to twisted.internet.ssl:Deprecat
 if scrapy.version_info < (2, 15):
     del MODES["none"]
     WARNINGS.append("-Wignore:unclosed file:ResourceWarning")
+
+EACH_MODE = [
+    mode if mode == "asyncio" else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES
+]
+"""For tests of one feature: by default under asyncio, and in the other modes with the slow tests.
+
+Tests of what a crawl must never do are parametrized with :data:`MODES`.
+"""
 
 # Scrapy would fetch the list of public suffixes from the Internet when it first sees a cookie
 cookies._split_domain = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)

@@ -9,7 +9,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import call_later
 
-from tests.crawl.harness import MODES, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl_in_child
 from tests.crawl.plugin import obey
 from tests.replies import Hang
 from tests.site import Site
@@ -30,7 +30,7 @@ class BlockingExtension:
         call_later(0.2, time.sleep, 3.0)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_site_that_does_not_answer_meanwhile_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9309 section 2.3.1.4: it is an end like any other, not a fault of the check."""
     silent = site.authority(Hang())

@@ -10,7 +10,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.http import Response
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.proxy import Proxy
@@ -26,7 +26,7 @@ PRIVATE_HEADERS = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mode: str) -> None:
     """Not the headers, the cookies, the method or the body, on the first hop or the second."""
     second = site.authority(RULES)

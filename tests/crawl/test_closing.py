@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.leftovers import turn
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Endless, Hang, Reply, Stall, Trickle
@@ -27,7 +27,7 @@ async def hung_up(*authorities: Authority) -> None:
     raise AssertionError(f"still open: {open_ones}")
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
     """All that waits is refused as unreachable, soon after the stop."""
     silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()], Reply(503)]]
@@ -44,7 +44,7 @@ def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
     assert all(authority.page_hits == [] for authority in silent)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_resumed_crawl_makes_what_a_stop_left(site: Site, tmp_path: Path, mode: str) -> None:
     """With JOBDIR, what waited goes back to the scheduler: made later, once, with its rules."""
     silent = [site.authority(robots) for robots in SILENT]
@@ -65,7 +65,7 @@ def test_a_resumed_crawl_makes_what_a_stop_left(site: Site, tmp_path: Path, mode
     assert pages == {"/1": 4, "/2": 4}
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_page_in_progress_is_finished(site: Site, mode: str) -> None:
     """A stop waits, as ever, for the page that is on its way, and for a robots.txt that is near."""
     slow = site.authority(Reply(200, RULES, delay=0.8), Reply(200, "slow", delay=0.3))

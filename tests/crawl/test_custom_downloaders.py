@@ -14,7 +14,7 @@ from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pacing import SlotlessDownloader, gaps
 from tests.crawl.plugin import RULES, obey
 from tests.site import Site
@@ -67,7 +67,7 @@ class OneAtATimeDownloader(SlotlessDownloader):
         return len(self.active) >= 1
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("where", ["before", "after"])
 @pytest.mark.parametrize("downloader", [SlotlessDownloader, OneAtATimeDownloader])
 def test_a_downloader_without_slots_locks_nothing_up(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.replies import Hang, Reply
@@ -95,7 +95,7 @@ async def test_a_queue_of_one_port_does_not_hold_rules_of_another(site: Site) ->
 
 
 @timed
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_silent_sites_take_no_connection_from_others(site: Site, mode: str) -> None:
     """More sites hang than CONCURRENT_REQUESTS: the others are asked and served all the same."""
     silent, shops = site.authorities(12, Hang()), site.authorities(20, RULES)

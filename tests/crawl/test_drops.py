@@ -15,7 +15,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
-from tests.crawl.harness import MODES, ROOT, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_in_child
 from tests.crawl.pipelines import FilesSpider
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.replies import Hang, Reply, Reset
@@ -92,7 +92,7 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     assert str(pickle.loads(pickle.dumps(errors[0]))) == str(errors[0])
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_one_debug_line_says_why_a_request_is_forbidden(site: Site, mode: str) -> None:
     """The URL, the rule, its line number and the group: one line for each request."""
     shop = site.authority(GROUPS)
@@ -107,7 +107,7 @@ def test_one_debug_line_says_why_a_request_is_forbidden(site: Site, mode: str) -
     assert len([line for line in result.log if line.logger.startswith("scrapy_rep")]) == 2
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     """Whatever the failure: one warning per authority, no traceback, however many requests."""
     robots = [Reply(503), Reply(429), Reset(), Hang()]

@@ -18,7 +18,7 @@ from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 
 from tests.compressed import ENCODERS, may_end
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import obey
 from tests.crawl.test_redirects import visit
 from tests.proxy import Proxy
@@ -154,7 +154,7 @@ async def test_a_coding_that_cannot_be_decoded_is_unreachable(
     assert kinds == ["unreachable"] * len(robots)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_part_that_was_not_asked_for_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9110 section 15.3.7: a 206 is a part of the file, whatever range it names, if any."""
     first, size = TEXT.index(b"Disallow"), len(TEXT)
@@ -168,7 +168,7 @@ def test_a_part_that_was_not_asked_for_is_unreachable(site: Site, mode: str) -> 
 TRANSFER_CODINGS = ["deflate, chunked", "Deflate", "br, chunked", "gzip, chunked", "xchunked"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_transfer_coding_other_than_chunked_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9112 section 6.1: no handler of Scrapy decodes it, and one leaves it in the body."""
     encode = {"deflate": zlib.compress, "br": ENCODERS["br"][1] if "br" in ENCODERS else bytes}
@@ -220,7 +220,7 @@ async def test_a_bomb_is_read_up_to_the_limit(site: Site, compression: bool) -> 
     assert await visit_all(site, bombs, COMPRESSION_ENABLED=compression) == ["forbidden"] * 2
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: str) -> None:
     """One body of each coding, whole and without its last octet."""
     whole, half = [], []

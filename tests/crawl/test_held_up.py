@@ -9,7 +9,7 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
@@ -41,7 +41,7 @@ ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.test_held_up.Asking": 900}}
 
 
 @pytest.mark.parametrize("concurrent", [0, 1, 16])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     site: Site, mode: str, concurrent: int
 ) -> None:
@@ -112,7 +112,7 @@ def most_at_once(site: Site) -> int:
     return most
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, mode: str) -> None:
     """Fetches end while pages are under way: CONCURRENT_REQUESTS holds at the server."""
     settings: dict[str, Any] = obey(CONCURRENT_REQUESTS=1)

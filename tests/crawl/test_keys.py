@@ -10,7 +10,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.settings import default_settings as defaults
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.proxy import Proxy
@@ -27,7 +27,7 @@ def through(proxy: Proxy, urls: list[str]) -> list[dict[str, Any]]:
     return [{"url": url, "meta": {"proxy": proxy.url}} for url in urls]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_schemes_and_ports_have_rules_of_their_own(site: Site, mode: str) -> None:
     """Http and https, port 80 and port 8080: four authorities, each with its own rules."""
     proxy = Proxy(site)
@@ -49,7 +49,7 @@ def test_schemes_and_ports_have_rules_of_their_own(site: Site, mode: str) -> Non
     assert proxy.strays == []
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_spellings_of_one_authority_share_its_rules(site: Site, mode: str) -> None:
     """Case, a trailing dot, a default port and user information make no other authority."""
     proxy = Proxy(site)
@@ -70,7 +70,7 @@ def test_spellings_of_one_authority_share_its_rules(site: Site, mode: str) -> No
     assert (len(shop.robots_hits), len(safe.robots_hits)) == (1, 1)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_an_idn_host_is_its_ascii_form(site: Site, mode: str) -> None:
     """`münchen.example` and `xn--mnchen-3ya.example` are one authority."""
     proxy = Proxy(site)
@@ -82,7 +82,7 @@ def test_an_idn_host_is_its_ascii_form(site: Site, mode: str) -> None:
     assert (len(city.robots_hits), city.page_hits) == (1, [])
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
     """The brackets stay in the URL of the robots.txt, and a longer spelling is the same host."""
     six = site.authority(RULES, host="::1")
@@ -93,7 +93,7 @@ def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
     assert [hit.header("Host") for hit in six.robots_hits] == [f"[::1]:{six.port}"]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_two_ports_of_one_address_are_two_authorities(site: Site, mode: str) -> None:
     """One host may hold a closed and an open server."""
     one, two = site.authority(NOTHING, host="127.3.0.1"), site.authority("", host="127.3.0.1")
@@ -108,7 +108,7 @@ def told(result: Result) -> str:
     return "\n".join([*lines, json.dumps(result.stats, default=str)])
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_credentials_in_a_url_are_never_shown(site: Site, mode: str) -> None:
     """No robots.txt request, log line or stat holds the user information of a page's URL."""
     shop, dark = site.authority(RULES), site.refusing()

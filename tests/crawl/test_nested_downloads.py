@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from tests.crawl.harness import MODES, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl_in_child
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
@@ -40,7 +40,7 @@ def nesting(most: int, **settings: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("most", [1, 2, 8])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: int) -> None:
     """20 pages that wait for rules at once take little longer than without robots.txt."""
     shop = site.authority(Reply(200, RULES, delay=0.1))
@@ -56,7 +56,7 @@ def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: int) -
     assert times[1] < 4 * times[0] + 0.5, times
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_one_whose_rules_are_unknown_waits_for_them_alone(site: Site, mode: str) -> None:
     """The inner pages are of other sites, one of which disallows them."""
     shop = site.authority(Reply(200, RULES, delay=0.1))
@@ -71,7 +71,7 @@ def test_one_whose_rules_are_unknown_waits_for_them_alone(site: Site, mode: str)
     assert taken([shop, *inner]) < 0.2 * 10  # 0.1 s for the rules, 0.05 s for each inner site
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_they_keep_the_pace_of_their_host(site: Site, mode: str) -> None:
     """An inner page takes a turn of its host, but no place."""
     shop = site.authority(RULES)

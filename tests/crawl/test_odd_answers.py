@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.replies import Raw, Reply, redirect
 from tests.site import Script, Site
@@ -42,7 +42,7 @@ RULED: dict[str, Script] = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_unusual_answers_are_read_all_the_same(site: Site, mode: str) -> None:
     """Neither version, type, charset nor encoding keeps the rules from being found."""
     there = {name: site.authority(robots, {"/elsewhere": OPEN}) for name, robots in RULED.items()}
@@ -70,7 +70,7 @@ LOCATIONS: dict[str, tuple[str | None, str]] = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_redirect_leads_where_it_says_or_nowhere(site: Site, mode: str) -> None:
     """RFC 9309 2.3.1.2: http and https targets are followed, anything else is no permission."""
     there = {
@@ -83,7 +83,7 @@ def test_a_redirect_leads_where_it_says_or_nowhere(site: Site, mode: str) -> Non
     assert kinds == {name: kind for name, (_, kind) in LOCATIONS.items()}
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_name_that_cannot_be_looked_up_is_no_permission(site: Site, mode: str) -> None:
     """A label of 70 letters fails before any look-up; TLS with a server that speaks none fails."""
     plain = site.authority(OPEN)
@@ -92,7 +92,7 @@ def test_a_name_that_cannot_be_looked_up_is_no_permission(site: Site, mode: str)
     assert result.unreachable == urls
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_second_attempt_may_bring_the_rules(site: Site, mode: str) -> None:
     """REP_RETRY_DELAYS: requests wait while the robots.txt is asked for again."""
     shaky = site.authority([Reply(503), Reply(500), RULES])

@@ -10,7 +10,7 @@ import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import html
@@ -58,7 +58,7 @@ def test_five_slow_authorities_of_fifty_do_not_slow_the_others(
 
 
 @timed
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
     """What waits for its turn ends within a second of the stop, and says why; one page came."""
     shops = site.authorities(2, "User-agent: *\nCrawl-delay: 30\n")

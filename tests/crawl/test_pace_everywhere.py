@@ -20,7 +20,7 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.spiders import RequestsSpider
@@ -36,7 +36,7 @@ def many(**settings: Any) -> dict[str, Any]:
     return obey(CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=8, **settings)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_redirected_pages_keep_the_pace(site: Site, mode: str) -> None:
     """Four sites redirect to one that asks for a pace; Scrapy leaves the slot of the first."""
     slow = site.authority(SLOW)
@@ -64,7 +64,7 @@ class OnwardSpider(RequestsSpider):
             yield self.request(f"{self.onward}/{number}", meta=dict(response.meta))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_the_meta_of_another_response_keeps_the_pace(site: Site, mode: str) -> None:
     """`meta=response.meta` carries `download_slot` to another host."""
     slow, others = site.authority(SLOW), site.authorities(5, RULES)
@@ -247,7 +247,7 @@ class InlineSpider(RequestsSpider):
         self._note(response.meta, status=response.status, final=response.url)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("most", [1, 16])
 def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, most: int) -> None:
     """One place, one site that asks for a pace: each page and each inner page comes in its turn."""
@@ -263,7 +263,7 @@ def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, most: int
     assert min(gaps(slow)) >= 0.1
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("most", [1, 16])
 def test_downloads_of_a_middleware_behind_the_gate_do_not_lock_up(
     site: Site, mode: str, most: int

@@ -9,7 +9,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsForbidden
-from tests.crawl.harness import MODES, crawl, crawl_in_child, settings_of, within
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, settings_of, within
 from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta, with_header
 from tests.crawl.plugin import RULES, by_hand, obey
 from tests.crawl.result import Result
@@ -42,7 +42,7 @@ def page_stats(result: Result) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("spider", ["LinksSpider", "AsyncLinksSpider"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_links_of_nofollow_pages_end_in_robots_forbidden(
     site: Site, mode: str, spider: str
 ) -> None:

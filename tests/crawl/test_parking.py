@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.silence import SILENT, good_ones, pages
@@ -15,7 +15,7 @@ from tests.timed import timed
 
 
 @timed
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("waiting", [64, pytest.param(256, marks=pytest.mark.slow)])
 def test_silent_authorities_do_not_stall_the_others(site: Site, mode: str, waiting: int) -> None:
     """A hundred pages on fifty good authorities come before the silent ones are given up."""

@@ -16,7 +16,7 @@ from scrapy.http import Response
 
 from scrapy_rep import RobotsTxt, usage_preferences
 from scrapy_rep.preferences.vocabulary import CATEGORIES
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
@@ -96,7 +96,7 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
 
 
 @pytest.mark.parametrize("spider", SPIDERS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_skip_refuses_what_robots_txt_disallows(site: Site, mode: str, spider: str) -> None:
     """The managed block, and Content-Usage by path; the exception names the statement."""
     managed, by_path, free = site.authority(MANAGED), site.authority(BY_PATH), site.authority()
@@ -121,7 +121,7 @@ def test_skip_refuses_what_robots_txt_disallows(site: Site, mode: str, spider: s
 
 
 @pytest.mark.parametrize("spider", SPIDERS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_drop_drops_the_items_of_pages_that_disallow(site: Site, mode: str, spider: str) -> None:
     """Pages say it by header or meta; what robots.txt disallows is refused as with skip."""
     pages = {
@@ -141,7 +141,7 @@ def test_drop_drops_the_items_of_pages_that_disallow(site: Site, mode: str, spid
     assert said(result, urls[1]) == "train-ai=n"
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_tdmrep_json_is_fetched_once_and_skips(site: Site, mode: str) -> None:
     """It is asked for before the first page, and its first rule that matches counts."""
     shop = site.authority(None, {TDMREP: Reply(200, RESERVED), "/": html(), "/free/a": html()})
@@ -446,7 +446,7 @@ async def test_no_text_of_a_site_gets_into_stats_or_log(site: Site, mode: str) -
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_crawl_that_closes_while_tdmrep_json_hangs_loses_nothing(site: Site, mode: str) -> None:
     """The requests that wait for it end, as those do that wait for robots.txt."""
     shop, quick = site.authority(None, {TDMREP: Hang()}), site.authority(None, html())

@@ -11,7 +11,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.settings import default_settings
 
-from tests.crawl.harness import MODES, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl_in_child
 from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.result import Result
 from tests.crawl.test_redirects import visit
@@ -79,7 +79,7 @@ PRIVATE = {
 }
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_name_of_a_private_address_gets_no_request(world: World, mode: str) -> None:
     """Each public site is unreachable, and nobody behind those names is asked anything."""
     plans, targets = [], []
@@ -116,7 +116,7 @@ def test_a_custom_downloader_sends_nothing_inward(world: World, silent: bool) ->
     assert inner.hits == []
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_name_of_a_public_address_is_followed(world: World, mode: str) -> None:
     """The counterpart: on another host, on the same one, and over two of them."""
     last = world.place("rules.example", ["8.8.8.8"])
@@ -132,7 +132,7 @@ def test_a_name_of_a_public_address_is_followed(world: World, mode: str) -> None
     assert (len(last.robots_hits), len(between.robots_hits)) == (2, 1)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_chain_is_refused_where_it_turns_inward(world: World, mode: str) -> None:
     """Public to public to private: the second hop is made, the third is not."""
     inner = world.place("inner.example", ["192.168.1.1"])
@@ -144,7 +144,7 @@ def test_a_chain_is_refused_where_it_turns_inward(world: World, mode: str) -> No
     assert (len(between.hits), len(inner.hits)) == (1, 0)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_one_private_address_among_several_is_enough(world: World, mode: str) -> None:
     """The connection may go to any of them."""
     several = [["8.8.8.8", "10.0.0.1"], ["mine", "8.8.8.8"], ["8.8.8.8", "fd00::1"]]
@@ -158,7 +158,7 @@ def test_one_private_address_among_several_is_enough(world: World, mode: str) ->
     assert [len(target.hits) for target in targets] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_name_without_an_address_is_unreachable_by_dns(world: World, mode: str) -> None:
     """Where the first look-up is that before the hop; a resolver that hangs is left alone."""
     world.names["nowhere.example"] = []
@@ -172,7 +172,7 @@ def test_a_name_without_an_address_is_unreachable_by_dns(world: World, mode: str
     assert result.endings[0].problem.data["cause"] == "timeout"
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_name_that_turns_private_after_the_look_up_is_refused(world: World, mode: str) -> None:
     """DNS rebinding: what answers is looked at, too, and its rules are not read."""
     target = world.place("turning.example", [["8.8.8.8"], ["mine"]], "User-agent: *\nDisallow:\n")
@@ -182,7 +182,7 @@ def test_a_name_that_turns_private_after_the_look_up_is_refused(world: World, mo
     assert result.stats["fake/lookups/turning.example"] == 2
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_local_site_may_redirect_to_a_private_name(world: World, site: Site, mode: str) -> None:
     """The guard is for what comes from outside, and looks nothing up for others."""
     target = world.place("inner.example", ["mine"])

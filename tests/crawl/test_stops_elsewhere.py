@@ -10,7 +10,7 @@ import scrapy
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.closing import ClosingSpider, FetchingSpider, ItemSpider
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pace import slowness
 from tests.crawl.plugin import RULES
 from tests.crawl.test_stops import AT_ONCE, busy, stopped_well
@@ -59,7 +59,7 @@ async def test_a_stop_while_attempts_are_made_requests_no_page(site: Site) -> No
     assert dark.page_hits == []
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_fetch_of_the_spiders_own_ends_with_the_crawl(site: Site, mode: str) -> None:
     """`engine.download_async` in a callback waits for a robots.txt like any other request."""
     dark, shop = site.authority(Hang()), site.authority(RULES)

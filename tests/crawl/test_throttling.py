@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.crawl.harness import MODES, crawl_in_child
+from tests.crawl.harness import EACH_MODE, MODES, crawl_in_child
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import obey
 from tests.crawl.result import Result
@@ -70,7 +70,7 @@ def measured() -> Iterator[dict[tuple[str, str], Measured]]:
 
 
 Runs = dict[tuple[str, str], Measured]
-each_mode = pytest.mark.parametrize("mode", MODES)
+each_mode = pytest.mark.parametrize("mode", EACH_MODE)
 
 
 @each_mode

@@ -19,7 +19,7 @@ from scrapy_rep.stores import Store, StoreError
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.faults import FaultError, Faults
-from tests.crawl.harness import MODES, crawl, crawl_in_child, settings_of, within
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, settings_of, within
 from tests.crawl.logtap import LogTap
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
@@ -99,7 +99,7 @@ async def test_a_turn_of_another_worker_is_waited_for(
     assert "robotstxt/crawl_delay/without_store" not in result.stats
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) -> None:
     """The other worker's request ends while the crawl is about to make its first one."""
     path = store._database.path  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
 from scrapy_rep.scrapy_internals.names import Holder
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child
 from tests.crawl.hiding import hidden
 from tests.crawl.pacing import SlotlessDownloader, gaps
 from tests.crawl.plugin import RULES, obey
@@ -93,7 +93,7 @@ def test_a_name_that_is_gone_without_a_reactor_is_said_in_one_line(
     check(site, shops, result, entry)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("name", ["_slot", "nextcall"])
 def test_it_is_said_under_each_reactor(site: Site, mode: str, name: str) -> None:
     """One name that ends the crawl and one that does not, in a process that ends by itself."""
