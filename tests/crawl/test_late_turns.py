@@ -16,7 +16,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
@@ -62,7 +62,7 @@ def holding(middleware: type[Any], order: int = 950, **settings: Any) -> dict[st
 
 
 @pytest.mark.parametrize("order", [150, 950])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, order: int) -> None:
     """However long each is held up, and however many others go meanwhile."""
     slow = site.authority(SLOW)
@@ -79,7 +79,7 @@ def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, or
 
 
 @pytest.mark.parametrize("most", [1, 16])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_pages_that_wait_for_an_inner_page_keep_the_pace(site: Site, mode: str, most: int) -> None:
     """Each page is late, as the page that it waits for takes a turn of the same host."""
     slow = site.authority(SLOW)
