@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import scrapy
 from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -37,10 +38,13 @@ class Asking:
             await self._crawler.engine.download_async(Request(url))
 
 
+UNLIMITED = 0 if scrapy.version_info >= (2, 15) else 1_000
+"""``CONCURRENT_REQUESTS`` without a limit; with 0, Scrapy 2.14 downloads nothing at all."""
+
 ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.test_held_up.Asking": 900}}
 
 
-@pytest.mark.parametrize("concurrent", [0, 1, 16])
+@pytest.mark.parametrize("concurrent", [UNLIMITED, 1, 16])
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     site: Site, mode: str, concurrent: int
@@ -65,7 +69,7 @@ async def test_requests_that_wait_off_the_wire_take_no_room_from_their_slot(site
         for n in range(6)
     ]
     others = [{"url": shop.url(f"/other/{n}"), "priority": 5} for n in range(60)]
-    settings = obey(**ASKING, CONCURRENT_REQUESTS=0, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    settings = obey(**ASKING, CONCURRENT_REQUESTS=UNLIMITED, CONCURRENT_REQUESTS_PER_DOMAIN=2)
     (await crawl(settings=settings, plans=[*held, *others])).check()
     assert len(shop.page_hits) == 72
     assert taken([shop]) < 6  # with one every 0.2 seconds it takes 13
