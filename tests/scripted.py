@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -133,6 +134,8 @@ class Bench:
             disk_limit=evicted_limits[1],
             clock=self.clock,
         )
+        # A test need not close its cache: that is what Python 3.13 would warn of, in a later test.
+        weakref.finalize(self, store_adapter._evicted.close)
         context = AccessContext(store_adapter, policy, stats, self.clock)
         self.cache = RobotsCache(
             context,

@@ -125,8 +125,8 @@ class SharedPace:
         if held is not None and now < held.until:
             return True
         if host.name not in self._asking and not self._closed:
-            asking = self._asking[host.name] = deferred_from_coro(self._ask(host))
-            asking.addErrback(self._asked_in_vain)
+            asking = deferred_from_coro(self._ask(host))
+            self._asking[host.name] = asking.addErrback(self._asked_in_vain)
         return False
 
     def ended(self, host: PacedHost) -> None:
