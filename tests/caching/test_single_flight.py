@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -56,7 +57,7 @@ async def test_a_cancelled_request_ends_alone() -> None:
     flight = SingleFlight()
     first, second = waiting(flight, 1), waiting(flight, 2)
     await settle()
-    first.addErrback(lambda failure: failure.trap(CancelledError))
+    first.addErrback(lambda failure: failure.trap(CancelledError, asyncio.CancelledError))
     first.cancel()
     flight.resolve(RESULT)
     assert await second is RESULT
