@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.settings import RepSettings, obeys
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 from scrapy_rep.stores import check_store
@@ -105,7 +107,9 @@ class Addon:
 
 
 def _check(settings: BaseSettings) -> None:
-    store = RepSettings.from_settings(settings).store
+    checked = RepSettings.from_settings(settings)
+    configured_overrides(checked, time.time())
+    store = checked.store
     if store is not None:
         try:
             check_store(store)

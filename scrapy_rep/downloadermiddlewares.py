@@ -19,8 +19,12 @@ from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
+from scrapy_rep.overrides.application import AppliedOverrides
+from scrapy_rep.overrides.reading import configured_overrides
+from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.recording.recorder import DecisionRecorder
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.scheduling import fetches, nested
 from scrapy_rep.scheduling.hosts import Hosts
@@ -42,7 +46,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.gate import LookUp
+    from scrapy_rep.caching.cached_rules import CachedRules, LookUp
+    from scrapy_rep.overrides.override import Overrides
+    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.robotstxt import Verdict
 
 
@@ -61,6 +67,7 @@ class RepDownloaderMiddleware:
         if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
+        overrides = configured_overrides(settings, time.time())
         self._stats = RepStats(crawler.stats)
         for name, nearest in unknown_settings(crawler.settings):
             self._stats.unknown_setting(name, nearest)
@@ -89,6 +96,8 @@ class RepDownloaderMiddleware:
         self._cache = self._make_cache(crawler, settings)
         self._tdmrep = self._make_tdmrep_cache(crawler, settings)
         self._identity = Identity(crawler, settings, self._stats)
+        self._overrides = self._applied(overrides)
+        self._recorder = self._make_recorder(settings)
         self._gate = Gate(
             identity=self._identity,
             cache=self._cache,
@@ -99,6 +108,8 @@ class RepDownloaderMiddleware:
             clock=time.time,
             fetch_key=DOWNLOAD,
             use=self._make_use(settings),
+            overrides=self._overrides,
+            recorder=self._recorder,
         )
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -126,6 +137,8 @@ class RepDownloaderMiddleware:
             if not self._is_prepared:
                 self._prepare()
             again = await self._gate.check(request)
+            if again is None and self._recorder is not None:
+                await self._recorded(self._recorder, request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error)
         if again is None:
@@ -142,6 +155,31 @@ class RepDownloaderMiddleware:
             self._end(request, error)
         return self._hold_up(request)
 
+    async def _recorded(self, recorder: DecisionRecorder, request: Request) -> None:
+        """Record a request that does not obey; where records are required, wait for them.
+
+        A request that passes is refused if its decision cannot be recorded.
+        """
+        if DOWNLOAD in request.meta:
+            return
+        if request.meta.get("dont_obey_robotstxt"):
+            recorder.bypassed(request, self.agents(request))
+        if recorder.is_required:
+            try:
+                await recorder.confirm()
+            except Exception as error:
+                why = f"its decision cannot be recorded: {error}"
+                raise self._gate.refuse(request, Cause.ERROR, why) from error
+
+    def _record(self, request: Request, refusal: Exception) -> None:
+        """Record a refusal."""
+        if self._recorder is not None:
+            try:
+                url = page_of(request)
+            except ValueError:
+                url = request.url
+            self._recorder.refused(request, url, self.agents(request), refusal)
+
     async def _hold_up(self, request: Request) -> Request | None:
         try:
             return await self._gate.hold_up(request)
@@ -155,6 +193,7 @@ class RepDownloaderMiddleware:
         """
         if isinstance(error, IgnoreRequest):
             self._starts.end(request, error)
+            self._record(request, error)
             # The frames of the check hold the rules, which would live as long as the exception.
             raise error.with_traceback(None) from None
         if isinstance(error, CancelledError):
@@ -164,6 +203,7 @@ class RepDownloaderMiddleware:
             self._stats.own_fault("The check of a request", error)
         refusal = self._gate.refuse(request, Cause.ERROR, str(error))
         self._starts.end(request, refusal)
+        self._record(request, refusal)
         raise refusal from error
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
@@ -259,6 +299,20 @@ class RepDownloaderMiddleware:
     def _memory_for_rules(self, settings: RepSettings) -> int:
         return settings.memory_limit - self._store.memory_limit
 
+    def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
+        if overrides is None:
+            return None
+        return AppliedOverrides(overrides, self._stats, self._politeness.read, time.time)
+
+    def _make_recorder(self, settings: RepSettings) -> DecisionRecorder | None:
+        if settings.decision_log is None:
+            return None
+
+        def known(authority: Authority) -> CachedRules | None:
+            return self._cache.resident(authority, time.time())
+
+        return DecisionRecorder(settings, self._stats, known, time.time)
+
     def _memory_for_tdmrep(self, settings: RepSettings) -> int:
         if not settings.fetches_tdmrep:
             return 0
@@ -290,6 +344,10 @@ class RepDownloaderMiddleware:
 
     async def _engine_started(self) -> None:
         """End the crawl before its first request if Scrapy lacks something necessary."""
+        if self._overrides is not None:
+            self._overrides.open()
+        if self._recorder is not None:
+            self._recorder.open(self._identity.default)
         try:
             self._prepare()
         except UnknownScrapyError as error:
@@ -298,8 +356,12 @@ class RepDownloaderMiddleware:
 
     def _spider_closed(self) -> None:
         self._starts.close()
+        if self._overrides is not None:
+            self._overrides.close()
         self._shutdown.stop()
         for cache in self._caches():
             cache.interrupt()
         self._room.close()
         self._store.close()
+        if self._recorder is not None:
+            self._recorder.close()

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
-from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.caching.cached_rules import CachedRules, LookUp
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import NOFOLLOW, reason_of
-from scrapy_rep.page_url import page_of
+from scrapy_rep.page_url import Asked, page_of
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import Verdict
@@ -28,6 +28,9 @@ from scrapy_rep.scheduling.shutdown import TOO_LATE
 if TYPE_CHECKING:
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.identity import Identity
+    from scrapy_rep.overrides.application import AppliedOverrides
+    from scrapy_rep.protocol.requested_pace import RequestedPace
+    from scrapy_rep.recording.recorder import DecisionRecorder
     from scrapy_rep.scheduling.politeness import Politeness
     from scrapy_rep.scheduling.queues import Waiting
     from scrapy_rep.scheduling.room import WaitingRoom
@@ -36,32 +39,11 @@ if TYPE_CHECKING:
     from scrapy_rep.usage.admission import UseOfPages
 
 
-class Asked(NamedTuple):
-    """A request at the gate: the page that it is for, what governs that, and for which agent.
-
-    The ``url`` of the page is that of the request, unless its meta names another one.
-    """
-
-    request: Request
-    url: str
-    authority: Authority
-    agent: tuple[str, ...]
-
-
-class LookUp(NamedTuple):
-    """A verdict, the agent it is for, and what is known of the authority that governs the URL."""
-
-    verdict: Verdict
-    agent: tuple[str, ...]
-    authority: Authority | None
-    known: CachedRules | None
-
-
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch. ``fetch_key`` is in the meta of the robots.txt
-    requests of this package. ``use`` says what pages may be used for, if that is asked.
+    ``clock()`` is in seconds since the epoch; ``fetch_key`` marks the package's own requests.
+    ``use``, ``overrides`` and ``recorder`` are there if settings ask for them.
     """
 
     def __init__(
@@ -76,6 +58,8 @@ class Gate:
         clock: Callable[[], float],
         fetch_key: str,
         use: UseOfPages | None = None,
+        overrides: AppliedOverrides | None = None,
+        recorder: DecisionRecorder | None = None,
     ):
         self._identity = identity
         self._cache = cache
@@ -86,6 +70,9 @@ class Gate:
         self._clock = clock
         self._fetch_key = fetch_key
         self._use = use
+        self._overrides = overrides
+        self._recorder = recorder
+        self._is_watched = overrides is not None or recorder is not None
 
     async def check(self, request: Request) -> Request | None:
         """Let ``request`` pass; return it if it is to be scheduled again, as the crawl closes.
@@ -96,6 +83,7 @@ class Gate:
         if request.meta.get("dont_obey_robotstxt"):
             if self._fetch_key not in request.meta:
                 self._stats.inc(names.BYPASSED)
+                self._stats.inc(names.OVERRIDES_USED)
             return None
         if self._shutdown.keeps:
             self._shutdown.take_up(request)
@@ -119,6 +107,7 @@ class Gate:
             cached.unpaced_agent != agent
             or (use is not None and use.concerns(cached))
             or self._room.must_wait(request)
+            or self._is_watched
             or not cached.allows(authority, url, agent)
         ):
             return await self._go_on(Asked(request, url, authority, agent), cached)
@@ -228,7 +217,9 @@ class Gate:
             if found.interrupted:
                 return partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
         use = self._use
-        if use is None or not use.concerns(found) or not found.allows(authority, url, agent):
+        if use is None or not use.concerns(found):
+            return found
+        if not self._verdict(url, authority, found, agent).allowed:
             return found
         known = await use.wait(request, authority, found, agent)
         return found if known else partial(IgnoreRequest, TOO_LATE)
@@ -266,9 +257,12 @@ class Gate:
             cached = await self._cache.lookup(authority, None)
         except DeadlineError:
             return LookUp(Verdict(allowed=False, reason="unreachable"), agent, authority, None)
-        verdict = cached.verdict(authority, url, agent)
+        verdict = self._verdict(url, authority, cached, agent)
         if verdict.allowed:
-            refusal = self._politeness.refusal(self._cache.pace(authority, cached, agent))
+            pace = self._cache.pace(authority, cached, agent)
+            if self._overrides is not None and authority in self._overrides:
+                pace = self._overrides.pace(url, authority, cached, agent).pace
+            refusal = self._politeness.refusal(pace)
             verdict = verdict if refusal is None else refusal.verdict
         if verdict.allowed and self._use is not None and self._use.refuses:
             request = Request(url)
@@ -313,23 +307,69 @@ class Gate:
     def _admit(self, asked: Asked, cached: CachedRules) -> None:
         """Raise why a request may not pass; have the host of an allowed one keep its pace."""
         request, url, authority, agent = asked
+        if self._overrides is not None and authority in self._overrides:
+            self._admit_by_override(self._overrides, asked, cached)
+            return
         if not cached.allows(authority, url, agent):
             self._stop(asked, cached)
         if self._use is not None and self._use.concerns(cached):
             self._use.admit(request, url, authority, cached, agent)
         if cached.unpaced_agent != agent:
             pace = self._cache.pace(authority, cached, agent)
-            refusal = self._politeness.admit(request, authority, agent, pace)
-            if refusal is not None:
-                self._stats.forbidden(request.method, url, refusal.verdict)
-                raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
+            self._have_pace_kept(asked, pace)
+
+    def _admit_by_override(
+        self, overrides: AppliedOverrides, asked: Asked, cached: CachedRules
+    ) -> None:
+        """Do what :meth:`_admit` does, at an authority that has overrides."""
+        request, url, authority, agent = asked
+        verdict, by = overrides.verdict(url, authority, cached, agent)
+        self._cache.weigh(authority, cached)
+        if not verdict.allowed:
+            if by is None and cached.unreachable and verdict.rule is None:
+                self._stop(asked, cached)
+            overrides.use(by)
+            self._stats.forbidden(request.method, url, verdict)
+            raise RobotsForbidden(verdict, authority)
+        if self._use is not None and self._use.concerns(cached):
+            self._use.admit(request, url, authority, cached, agent)
+        pace = overrides.pace(url, authority, cached, agent)
+        self._have_pace_kept(asked._replace(agent=pace.asker), pace.pace)
+
+    def _verdict(
+        self, url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> Verdict:
+        """Return the verdict of the rules or of an override."""
+        if self._overrides is not None and authority in self._overrides:
+            return self._overrides.verdict(url, authority, cached, agent)[0]
+        return cached.verdict(authority, url, agent)
+
+    def _have_pace_kept(self, asked: Asked, pace: RequestedPace | None) -> None:
+        """Have the host of an allowed request keep a pace; raise if it is out of bounds."""
+        request, url, authority, agent = asked
+        refusal = self._politeness.admit(request, authority, agent, pace)
+        if refusal is not None:
+            self._stats.forbidden(request.method, url, refusal.verdict)
+            raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
 
     def _pass(self, asked: Asked, cached: CachedRules) -> None:
         """Count a request that goes on, and note what is said about the use of its page."""
         if self._use is not None and self._use.concerns(cached):
             request, url, authority, agent = asked
             self._use.note(request, url, authority, cached, agent)
+        if self._is_watched:
+            self._report(asked, cached)
         self._count(cached)
+
+    def _report(self, asked: Asked, cached: CachedRules) -> None:
+        """Note which override a request that passes owes that to, and record the decision."""
+        request, url, authority, agent = asked
+        judge = None
+        if self._overrides is not None and authority in self._overrides:
+            self._overrides.note(request.method, url, authority, cached, agent)
+            judge = self._verdict
+        if self._recorder is not None:
+            self._recorder.passed(request, url, authority, cached, agent, judge)
 
     def _count(self, cached: CachedRules) -> None:
         if cached.stale:

@@ -18,7 +18,7 @@ To tell them apart, the meta also notes which service was first asked for the pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from w3lib.url import safe_url_string
 
@@ -26,6 +26,8 @@ from scrapy_rep.protocol.authority import DEFAULT_PORTS, authority_of
 
 if TYPE_CHECKING:
     from scrapy import Request
+
+    from scrapy_rep.protocol.authority import Authority
 
 PAGE = "robotstxt_url"
 """The key of the meta of a request that names the page."""
@@ -35,6 +37,18 @@ _ASKED = "scrapy_rep_asked"
 
 The service is ``None`` when a copy of the request has gone elsewhere.
 """
+
+
+class Asked(NamedTuple):
+    """A request at the gate: the page that it is for, what governs that, and for which agent.
+
+    The ``url`` of the page is that of the request, unless its meta names another one.
+    """
+
+    request: Request
+    url: str
+    authority: Authority
+    agent: tuple[str, ...]
 
 
 def page_of(request: Request) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ DAY = 86_400.0
 _PREFIX = "REP_"
 LEAST_MAX_SIZE = 512_000
 """500 KiB, the least parsing limit (RFC 9309 section 2.5)."""
+
+_LONGEST_PATH = 4_096
+"""Characters of the path of a file."""
 
 _LONGEST_SHOWN = 100
 """Characters of a bad value that an error message repeats."""
@@ -59,6 +63,11 @@ class RepSettings:
     purposes: tuple[str, ...] = ()
     purpose_tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tdmrep: bool = False
+    overrides: str | Sequence[Mapping[str, Any]] | None = None
+    decision_log: str | None = None
+    decisions: str = "refused"
+    log_urls: str = "full"
+    decision_log_required: bool = False
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> RepSettings:
@@ -250,6 +259,23 @@ def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
     return {str(purpose): product_tokens(tokens) for purpose, tokens in value.items()}
 
 
+def _path(value: Any) -> str:
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(path, str) or not 0 < len(path.strip()) <= _LONGEST_PATH or "\0" in path:
+        raise ValueError("must be the path of a file")
+    return path.strip()
+
+
+def _overrides(value: Any) -> Any:
+    """The path of a file, or the entries themselves; they are checked where they are read."""
+    if value and isinstance(value, (list, tuple)):
+        return value
+    try:
+        return _path(value)
+    except ValueError:
+        raise ValueError("must be the path of a TOML file, or a list of dictionaries") from None
+
+
 _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("ROBOTSTXT_USER_AGENT", "user_agent", product_tokens),
     ("REP_PROFILE", "profile", _one_of(*PROFILES)),
@@ -283,4 +309,9 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_PURPOSES", "purposes", _purposes),
     ("REP_PURPOSE_TOKENS", "purpose_tokens", _purpose_tokens),
     ("REP_TDMREP", "tdmrep", _switch),
+    ("REP_OVERRIDES", "overrides", _overrides),
+    ("REP_DECISION_LOG", "decision_log", _path),
+    ("REP_DECISIONS", "decisions", _one_of("refused", "all")),
+    ("REP_LOG_URLS", "log_urls", _one_of("full", "path", "hash")),
+    ("REP_DECISION_LOG_REQUIRED", "decision_log_required", _switch),
 )

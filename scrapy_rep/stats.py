@@ -44,6 +44,10 @@ CRAWL_DELAY_CAPPED = "robotstxt/crawl_delay/capped"
 CRAWL_DELAY_HOSTS = "robotstxt/crawl_delay/hosts"
 CRAWL_DELAY_WAITED = "robotstxt/crawl_delay/waited"
 CRAWL_DELAY_ALONE = "robotstxt/crawl_delay/without_store"
+OVERRIDES_USED = "robotstxt/override/used"
+OVERRIDES_EXPIRED = "robotstxt/override/expired"
+OVERRIDES_UNUSED = "robotstxt/override/unused"
+DECISIONS_LOST = "robotstxt/decision_log/lost"
 PAGES = "robotstxt/page/count"
 PAGES_SAYING = "robotstxt/page/{}"
 PAGE_REQUESTS_REFUSED = "robotstxt/page/requests_refused"
@@ -111,11 +115,27 @@ class RepStats:
         self.inc(FORBIDDEN)
         if not logger.isEnabledFor(logging.DEBUG):
             return
-        why = verdict.reason
-        if verdict.rule is not None:
-            why = f"{printable(str(verdict.rule))}, line {verdict.line}"
-            why += f", group {printable(verdict.group)}"
-        logger.debug("Forbidden by robots.txt: <%s %s> (%s)", method, without_credentials(url), why)
+        page, why = without_credentials(url), _why(verdict)
+        if verdict.override is not None:
+            logger.debug("Forbidden by override: <%s %s> (%s)", method, page, why)
+        else:
+            logger.debug("Forbidden by robots.txt: <%s %s> (%s)", method, page, why)
+
+    def allowed_by_override(self, method: str, url: str, verdict: Verdict) -> None:
+        """Say what an override lets through."""
+        if logger.isEnabledFor(logging.DEBUG):
+            page = without_credentials(url)
+            logger.debug("Allowed by override: <%s %s> (%s)", method, page, _why(verdict))
+
+    def override_expired(self, name: str) -> None:
+        """Count an override whose last day is over, and say that it is not applied."""
+        self.inc(OVERRIDES_EXPIRED)
+        logger.warning("An override has expired and is not applied: %s", printable(name))
+
+    def override_unused(self, name: str) -> None:
+        """Count an override that changed nothing in the crawl, and name it."""
+        self.inc(OVERRIDES_UNUSED)
+        logger.info("An override changed nothing in this crawl: %s", printable(name))
 
     def unreachable(self, method: str, url: str, cause: str) -> None:
         """Count a request whose rules are undefined."""
@@ -125,6 +145,15 @@ class RepStats:
             printable(cause),
             method,
             without_credentials(url),
+        )
+
+    def decisions_lost(self, error: Exception, *, required: bool) -> None:
+        """Say that decisions cannot be recorded, and what follows from it."""
+        logger.error(
+            "The decision log cannot be written (%s: %s); %s",
+            type(error).__name__,
+            printable(str(error)),
+            "no request passes until it can" if required else "the crawl goes on without it",
         )
 
     def fetch_failed(
@@ -309,6 +338,18 @@ class PageStats:
             with_it = "" if self._obeys else ' and REP_PAGE_DIRECTIVES = "obey"'
             would.append(f'REP_NOINDEX = "drop"{with_it} drops the items of noindex pages')
         logger.info("Of %s pages read: %s", f"{self._pages:,}", "; ".join([said, *would]))
+
+
+def _why(verdict: Verdict) -> str:
+    """Return what a verdict follows from, for a log line."""
+    if verdict.override is not None and verdict.without is not None:
+        would = "allowed" if verdict.without.allowed else "forbidden"
+        without = f"without it: {would}, {_why(verdict.without)}"
+        return f"{printable(verdict.override)}; {without}"
+    if verdict.rule is None:
+        return verdict.reason
+    rule, group = printable(str(verdict.rule)), printable(verdict.group)
+    return f"{rule}, line {verdict.line}, group {group}"
 
 
 def _plain_inc_value(collector: Collector) -> Callable[..., None]:

@@ -45,6 +45,15 @@ class ByHand(Plain):
         },
     }
 
+class Overridden(Plain):
+    name = "overridden"
+    custom_settings = {"REP_OVERRIDES": "overrides.toml"}
+
+class OverriddenByHand(Plain):
+    name = "overridden_by_hand"
+    custom_settings = {**ByHand.custom_settings, "REP_OVERRIDES": "overrides.toml"}
+    custom_settings.pop("REP_TIMEOUT")
+
 class Store(Plain):
     name = "store"
     custom_settings = {"REP_STORE": "mysql://user:s3cret@host/0"}
@@ -136,6 +145,51 @@ def test_a_store_in_the_file_of_another_program_is_one_line(project: Path) -> No
     assert [path.name for path in project.iterdir() if path.name.startswith("notes")] == [
         "notes.txt"
     ]
+
+
+OVERRIDE = """
+[[override]]
+authority = "https://a.example"
+action = "allow"
+reason = "why"
+by = "who"
+until = 2020-01-01
+
+[[override]]
+authority = "https://*.example"
+action = "allow"
+reason = "why"
+by = "who"
+until = 2020-01-01
+"""
+
+OVERRIDES = "REP_OVERRIDES: overrides.toml, entry 2: authority 'https://*.example': wildcards"
+
+
+def test_a_fault_in_the_overrides_is_one_line(project: Path) -> None:
+    """It names the file, the entry and what is wrong; nothing is requested."""
+    (project / "overrides.toml").write_text(OVERRIDE)
+    done = run(project, "-m", "scrapy", "crawl", "plain", "-s", "REP_OVERRIDES=overrides.toml")
+    assert done.returncode == 1
+    assert done.stderr.startswith(OVERRIDES)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("spider", ["overridden", "overridden_by_hand"])
+def test_a_fault_in_the_overrides_of_a_spider_is_the_last_line(project: Path, spider: str) -> None:
+    """Through the add-on or by hand."""
+    (project / "overrides.toml").write_text(OVERRIDE)
+    done = run(project, "-m", "scrapy", "crawl", spider)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"ValueError: {OVERRIDES}")
+    assert "a page came" not in done.stderr
+
+
+def test_overrides_that_are_not_there_are_one_line(project: Path) -> None:
+    """A file that is missing is not an empty one."""
+    done = run(project, "-m", "scrapy", "crawl", "plain", "-s", "REP_OVERRIDES=none.toml")
+    assert done.returncode == 1
+    assert done.stderr == "REP_OVERRIDES: none.toml cannot be read: No such file or directory\n"
 
 
 def test_a_bad_setting_matters_only_where_robots_txt_is_obeyed(project: Path) -> None:

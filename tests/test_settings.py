@@ -51,6 +51,11 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "REP_PURPOSES": ("purposes", ()),
     "REP_PURPOSE_TOKENS": ("purpose_tokens", {}),
     "REP_TDMREP": ("tdmrep", False),
+    "REP_OVERRIDES": ("overrides", None),
+    "REP_DECISION_LOG": ("decision_log", None),
+    "REP_DECISIONS": ("decisions", "refused"),
+    "REP_LOG_URLS": ("log_urls", "full"),
+    "REP_DECISION_LOG_REQUIRED": ("decision_log_required", False),
 }
 
 # setting: (as on the command line, what it comes to)
@@ -83,6 +88,11 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
     "REP_PURPOSES": ("train-ai, tdm", ("train-ai", "tdm")),
     "REP_PURPOSE_TOKENS": ('{"train-ai": "Google-Extended"}', {"train-ai": ("Google-Extended",)}),
     "REP_TDMREP": ("True", True),
+    "REP_OVERRIDES": (" overrides.toml", "overrides.toml"),
+    "REP_DECISION_LOG": ("decisions.jsonl ", "decisions.jsonl"),
+    "REP_DECISIONS": ("all", "all"),
+    "REP_LOG_URLS": ("hash", "hash"),
+    "REP_DECISION_LOG_REQUIRED": ("True", True),
 }
 
 BAD: dict[str, list[Any]] = {
@@ -144,6 +154,11 @@ BAD: dict[str, list[Any]] = {
         "[" * 100_000,
     ],
     "REP_TDMREP": ["perhaps", 2, ""],
+    "REP_DECISION_LOG": ["", " ", 7, True, ["a"], b"a", "a\0b", "a" * 5_000],
+    "REP_DECISIONS": ["some", "", True, ["all"]],
+    "REP_LOG_URLS": ["none", "", False],
+    "REP_DECISION_LOG_REQUIRED": ["perhaps", 2, ""],
+    "REP_OVERRIDES": ["", " ", [], (), 7, True, {"authority": "http://a.example"}, b"file.toml"],
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from sys import getsizeof
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
 from scrapy_rep.protocol.outcome import Cause
@@ -103,6 +103,15 @@ class CachedRules:
         if self.unreachable or self.answer is None:
             return Verdict(allowed=False, reason="unreachable")
         return Verdict(allowed=False, reason=f"access denied ({self.answer.status})")
+
+
+class LookUp(NamedTuple):
+    """A verdict, the agent it is for, and what is known of the authority that governs the URL."""
+
+    verdict: Verdict
+    agent: tuple[str, ...]
+    authority: Authority | None
+    known: CachedRules | None
 
 
 def _size_of(entry: Entry, parsed: Answer | None) -> int:

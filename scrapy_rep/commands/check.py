@@ -15,17 +15,16 @@ from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage
 from scrapy_rep.commands.lookups import body_of, look_up_all
 from scrapy_rep.commands.sources import read
-from scrapy_rep.commands.terminal import duration, note, say, table
+from scrapy_rep.commands.terminal import duration, escaped, note, say, table
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.caching.cached_rules import CachedRules, LookUp
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.gate import LookUp
     from scrapy_rep.settings import RepSettings
 
 _COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
@@ -52,6 +51,10 @@ class Row:
     status: int | None
     redirects: list[str]
     age: float | None
+    override: str | None = None
+    """The override that changed the verdict, if one did."""
+    without: str | None = None
+    """What the verdict would have been without it."""
 
 
 def needs_crawl(options: Namespace) -> bool:
@@ -127,7 +130,8 @@ def _looked_up(url: str, one: LookUp, profile: str, started: float) -> Row:
     known = one.known
     robots = known.robots if known is not None else None
     verdict = one.verdict
-    if known is not None and known.unreachable and known.failure is not None:
+    overridden = verdict.override is not None
+    if known is not None and known.unreachable and known.failure is not None and not overridden:
         verdict = replace(verdict, reason=f"unreachable: {known.failure.cause}")
     return _row(url, verdict, one.agent, profile, robots, *_origin(one.authority, known, started))
 
@@ -159,15 +163,12 @@ def _row(
     redirects: Sequence[str] = (),
     age: float | None = None,
 ) -> Row:
-    word = "allowed" if verdict.allowed else "disallowed"
-    if verdict.reason.startswith("unreachable"):
-        word = "unreachable"
     delay = None
     if robots is not None:
         delay = RequestedPace.read(robots, tuple(agent)).asked(time.time()) or None
     return Row(
         url=url,
-        verdict=word,
+        verdict=_word(verdict),
         reason=verdict.reason,
         rule=str(verdict.rule) if verdict.rule is not None else None,
         line=verdict.line,
@@ -180,7 +181,15 @@ def _row(
         status=status,
         redirects=[*redirects],
         age=age,
+        override=verdict.override,
+        without=_word(verdict.without) if verdict.without is not None else None,
     )
+
+
+def _word(verdict: Verdict) -> str:
+    if verdict.reason.startswith("unreachable"):
+        return "unreachable"
+    return "allowed" if verdict.allowed else "disallowed"
 
 
 def _preferences(robots: RobotsTxt | None, url: str, agent: Sequence[str]) -> dict[str, str] | None:
@@ -205,6 +214,9 @@ def _as_text(rows: Sequence[Row]) -> None:
             "REDIRECTS", "AGE")  # fmt: skip
     cells = [head, *(_cells(row) for row in rows)]
     table(cells, ["bold", *(_COLOURS[row.verdict] for row in rows)])
+    for row in rows:
+        if row.override is not None:
+            say(escaped(f"{row.url}: {row.override}; without the override: {row.without}"))
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -18,9 +18,9 @@ from scrapy_rep.commands.terminal import escaped, note, painted, say
 from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
+    from scrapy_rep.caching.cached_rules import LookUp
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.gate import LookUp
     from scrapy_rep.protocol.verdict import Verdict
 
 _AROUND = 3
@@ -35,6 +35,7 @@ def needs_crawl(options: Namespace) -> bool:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print why the verdict is what it is."""
+    overridden: Verdict | None = None
     refused: Verdict | None = None
     if options.robots_txt is not None:
         body = read(options.robots_txt)
@@ -43,6 +44,9 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     else:
         one = _looked_up(command, options)
         known = one.known
+        overridden = one.verdict if one.verdict.override is not None else None
+        if overridden is not None and known is not None and known.robots is None:
+            return _without_rules(options, one, known.answer.status if known.answer else None)
         body = body_of(options.url, known)
         agent = one.agent
         answer = known.answer if known is not None else None
@@ -56,10 +60,21 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     if refused is not None:
         found = replace(found, verdict=refused)
     if options.format == "json":
-        say(json.dumps(found.as_dict(), indent=2))
+        said = found.as_dict()
+        if overridden is not None:
+            said["override"] = {"allowed": overridden.allowed, "by": overridden.override}
+        say(json.dumps(said, indent=2))
     else:
+        if overridden is not None:
+            _say_override(options.url, overridden)
+            _heading("Without the override")
         _as_text(found, body)
-    return _status(found.verdict.allowed)
+    return _status((overridden or found.verdict).allowed)
+
+
+def _say_override(url: str, verdict: Verdict) -> None:
+    say(f"{_word(verdict.allowed)}: {escaped(url)}")
+    say(f"  by override: {escaped(str(verdict.override))}")
 
 
 def _looked_up(command: RobotsCommand, options: Namespace) -> LookUp:
@@ -69,7 +84,7 @@ def _looked_up(command: RobotsCommand, options: Namespace) -> LookUp:
     return run_in_crawl(command, options, work)
 
 
-def _without_rules(options: Namespace, one: LookUp, status: int) -> Status:
+def _without_rules(options: Namespace, one: LookUp, status: int | None) -> Status:
     """Explain the verdict where there is no file to read."""
     verdict = one.verdict
     if options.format == "json":
@@ -79,10 +94,18 @@ def _without_rules(options: Namespace, one: LookUp, status: int) -> Status:
             "reason": verdict.reason,
             "status": status,
         }
+        if verdict.override is not None:
+            said["override"] = {"allowed": verdict.allowed, "by": verdict.override}
         say(json.dumps(said, indent=2))
     else:
-        say(f"{_word(verdict.allowed)}: {escaped(options.url)}")
-        say(f"  {one.authority} has no rules: its robots.txt answered with status {status}")
+        if verdict.override is not None:
+            _say_override(options.url, verdict)
+        else:
+            say(f"{_word(verdict.allowed)}: {escaped(options.url)}")
+        if status is None:
+            say(f"  {one.authority} has no rules: its robots.txt is unreachable")
+        else:
+            say(f"  {one.authority} has no rules: its robots.txt answered with status {status}")
     return _status(verdict.allowed)
 
 

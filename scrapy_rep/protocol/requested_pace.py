@@ -16,12 +16,17 @@ _MINUTE = 60.0
 
 
 class RequestedPace(NamedTuple):
-    """What the group of an agent asks for: an interval, intervals by the time of day, a window."""
+    """What the group of an agent asks for: an interval, intervals by the time of day, a window.
+
+    ``is_cut`` says that ``REP_MAX_CRAWL_DELAY`` bounds it; it does not bound a pace that the
+    operator has set for one site.
+    """
 
     agent: tuple[str, ...]
     delay: float = 0.0
     rates: tuple[tuple[float, VisitTime], ...] = ()
     visit_time: VisitTime | None = None
+    is_cut: bool = True
 
     @classmethod
     def read(cls, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace:
@@ -48,3 +53,8 @@ class RequestedPace(NamedTuple):
         # A window names its last minute, which still belongs to it.
         inside = [i for i, w in self.rates if w.covers(now) or w.covers(now - _MINUTE)]
         return max([self.delay, *inside])
+
+    def kept(self, now: float, most: float) -> float:
+        """Return the interval that is kept at a time, where ``most`` is the longest one."""
+        asked = self.asked(now)
+        return min(asked, most) if self.is_cut else asked

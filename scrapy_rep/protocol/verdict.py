@@ -54,6 +54,10 @@ class Verdict:
     reason: str = NO_RULE_MATCHES
     overruled: Rule | None = None
     """The longest rule of the other kind that matched too and lost, if there is one."""
+    override: str | None = None
+    """The operator's override that changed the verdict: its action, entry, reason and end."""
+    without: Verdict | None = None
+    """What the verdict would have been without the override."""
 
     def __bool__(self) -> bool:
         """Return ``allowed``."""

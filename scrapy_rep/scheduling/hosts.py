@@ -122,8 +122,10 @@ class PacedHost:
     def interval(self) -> float:
         """The least interval between two requests now: the politest one; 0 if none is asked for."""
         now = self._clock()
-        asked = max([pace.asked(now) for pace, _ in self._askers.values()], default=0.0)
-        return max(min(asked, self._most), self.least) if asked else 0.0
+        asking = [pace for pace, _ in self._askers.values() if pace.asked(now)]
+        if not asking:
+            return 0.0
+        return max([self.least, *(pace.kept(now, self._most) for pace in asking)])
 
     @property
     def due(self) -> float:

@@ -103,7 +103,7 @@ class Politeness:
         return settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
 
     def _count(self, authority: Authority, pace: RequestedPace) -> None:
-        most = self._settings.max_crawl_delay
+        most = self._settings.max_crawl_delay if pace.is_cut else pace.longest
         if pace.longest <= most or self._settings.over_max_crawl_delay == "cap":
             self._stats.inc(names.CRAWL_DELAY_APPLIED)
         if pace.longest > most and self._settings.over_max_crawl_delay == "cap":
@@ -122,7 +122,7 @@ class Politeness:
             verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
             return Refusal(verdict, window.opening(now))
         asked, most = pace.asked(now), self._settings.max_crawl_delay
-        if asked > most and self._settings.over_max_crawl_delay == "forbid":
+        if pace.is_cut and asked > most and self._settings.over_max_crawl_delay == "forbid":
             reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
             return Refusal(Verdict(allowed=False, reason=reason))
         return None

@@ -46,6 +46,8 @@ def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
         "source": "fetched",
         "status": 200,
         "redirects": [],
+        "override": None,
+        "without": None,
     }
     assert 0 <= age < 30
     assert other["verdict"] == "allowed"

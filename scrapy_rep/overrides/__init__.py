@@ -1,0 +1,1 @@
+"""The operator's exceptions for single authorities: ``REP_OVERRIDES``."""

@@ -1,0 +1,139 @@
+"""The overrides in a crawl: what they make of the rules in force, and which of them were of use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_rep import stats as names
+from scrapy_rep.overrides.override import UNREACHABLE, Override, Overrides, SiteOverrides
+from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.requested_pace import RequestedPace
+
+if TYPE_CHECKING:
+    from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
+    from scrapy_rep.stats import RepStats
+
+_OURS = frozenset({Cause.ERROR, Cause.DROPPED, Cause.CLOSING})
+"""Why a robots.txt may be unreachable although nothing is wrong with its site."""
+
+ReadPace = Callable[["RobotsTxt", tuple[str, ...]], "RequestedPace | None"]
+
+
+class AskedPace(NamedTuple):
+    """The pace of a URL, on whose behalf it is kept, and the override that it follows from."""
+
+    pace: RequestedPace | None
+    asker: tuple[str, ...]
+    by: Override | None = None
+
+
+class AppliedOverrides:
+    """Applies overrides to the rules in force, and counts which of them were of use.
+
+    An override is used if it changes a verdict or a pace. ``read_pace`` reads what rules ask for;
+    ``clock()`` is in seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        overrides: Overrides,
+        stats: RepStats,
+        read_pace: ReadPace,
+        clock: Callable[[], float],
+    ):
+        self._overrides = overrides
+        self._stats = stats
+        self._read_pace = read_pace
+        self._clock = clock
+        self._used: set[int] = set()
+        self._expired: set[int] = set()
+
+    def __contains__(self, authority: Authority) -> bool:
+        return self._overrides.get(authority) is not None
+
+    def open(self) -> None:
+        """Name the overrides that have expired."""
+        now = self._clock()
+        for override in self._overrides:
+            if override.end <= now and override.entry not in self._expired:
+                self._expired.add(override.entry)
+                self._stats.override_expired(override.name)
+
+    def close(self) -> None:
+        """Name those that expired during the crawl, and those that changed nothing."""
+        self.open()
+        for override in self._overrides:
+            if override.entry not in self._used | self._expired:
+                self._stats.override_unused(override.name)
+
+    def verdict(
+        self, url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> tuple[Verdict, Override | None]:
+        """Return the verdict on a URL, and the override that changed it, if one did.
+
+        A failure on this side is not one of the site: ``unreachable-is-allowed`` is not for it.
+        """
+        without = cached.verdict(authority, url, agent)
+        failure = cached.failure
+        if without.reason == UNREACHABLE and (failure is None or failure.cause in _OURS):
+            without = replace(without, reason=f"{UNREACHABLE}, by a failure of the crawler")
+        return self._site(authority).verdict(url, agent, cached.robots, without, self._clock())
+
+    def pace(
+        self, url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> AskedPace:
+        """Return the pace of a URL; each override asks on its own behalf.
+
+        The pace is kept by host, and where several are asked for, the politest. So an override for
+        some paths slows down the others of the host as well, for as long as it is asked for.
+        """
+        site, now = self._site(authority), self._clock()
+        if (delay := site.delay(url, now)) is not None:
+            asker = (f"override {delay.entry}",)
+            seconds = float(delay.value)  # type: ignore[arg-type]
+            pace = RequestedPace(asker, seconds, is_cut=False) if seconds else None
+            return AskedPace(pace, asker, delay)
+        rules, tokens, by = site.rules(url, agent, cached.robots, now)
+        return AskedPace(None if rules is None else self._read_pace(rules, tokens), tokens, by)
+
+    def note(
+        self,
+        method: str,
+        url: str,
+        authority: Authority,
+        cached: CachedRules,
+        agent: tuple[str, ...],
+    ) -> None:
+        """Count the overrides that an allowed request owes something to."""
+        verdict, by = self.verdict(url, authority, cached, agent)
+        if by is not None:
+            self._stats.allowed_by_override(method, url, verdict)
+        asked = self.pace(url, authority, cached, agent)
+        paced_by = asked.by
+        if paced_by is not None and paced_by is not by:
+            own = None if cached.robots is None else self._read_pace(cached.robots, agent)
+            if _is_same(asked.pace, own):
+                paced_by = None
+        self.use(by, paced_by)
+
+    def use(self, *overrides: Override | None) -> None:
+        """Count a request if overrides made a difference for it."""
+        used = {override.entry for override in overrides if override is not None}
+        if used:
+            self._used |= used
+            self._stats.inc(names.OVERRIDES_USED)
+
+    def _site(self, authority: Authority) -> SiteOverrides:
+        site = self._overrides.get(authority)
+        if site is None:
+            raise KeyError(authority)
+        return site
+
+
+def _is_same(pace: RequestedPace | None, other: RequestedPace | None) -> bool:
+    """Return whether two paces ask for the same, whoever asks."""
+    return (pace and pace[1:]) == (other and other[1:])

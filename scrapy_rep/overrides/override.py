@@ -1,0 +1,214 @@
+"""The operator's exceptions: what is done at one authority in spite of its robots.txt.
+
+``ROBOTSTXT_OBEY = False`` turns obeying off for every site. An override does so for one site, says
+why, who answers for it and until when, and leaves a record of what the site's own robots.txt would
+have decided. ``REP_OVERRIDES`` names a TOML file, or is a list of dictionaries with the same keys::
+
+    [[override]]
+    authority = "https://intranet.example.org"
+    action = "allow"
+    paths = ["/reports/"]
+    reason = "our own site, ticket OPS-114"
+    by = "crawl-team@example.org"
+    until = 2027-03-31
+
+The actions, and the order in which they take effect at one authority:
+
+1. ``file``: a local robots.txt takes the place of the site's.
+2. ``profile``, ``agent``: the rules are read by another standard, or for another product token.
+3. ``unreachable-is-allowed``: while the rules are undefined, all is allowed instead of disallowed.
+4. ``allow``, then ``forbid``: the verdict is replaced. Where both cover a URL, ``forbid`` wins.
+
+``delay`` replaces all that the site asks for with regard to time: Crawl-delay, Request-rate and
+Visit-time. It is independent of the others. The site's own robots.txt is always fetched, so that
+both verdicts are known: a verdict that an override has changed carries the other one in
+``without``.
+
+A fault anywhere in the file stops the crawl at its start: an exception that is skipped in silence
+would be as wrong as one that is applied in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta, timezone
+from functools import cached_property
+from typing import Final
+
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.protocol.verdict import TOO_COSTLY
+
+ALLOW: Final = "allow"
+FORBID: Final = "forbid"
+UNREACHABLE_IS_ALLOWED: Final = "unreachable-is-allowed"
+PROFILE: Final = "profile"
+AGENT: Final = "agent"
+DELAY: Final = "delay"
+FILE: Final = "file"
+
+ACTIONS: Final = (ALLOW, FORBID, UNREACHABLE_IS_ALLOWED, PROFILE, AGENT, DELAY, FILE)
+UNREACHABLE: Final = "unreachable"
+"""The reason of a verdict while the rules are undefined (RFC 9309 section 2.3.1.4)."""
+
+REASON: Final = "override"
+"""The reason of a verdict that an override has changed."""
+
+
+@dataclass(frozen=True)
+class Override:
+    """One exception. ``entry`` is its number in the file, from 1; ``until`` the last day, UTC.
+
+    ``value`` belongs to the action: the name of a profile, product tokens, seconds, or the octets
+    of a robots.txt; ``None`` for the other actions.
+    """
+
+    entry: int
+    authority: Authority
+    action: str
+    reason: str
+    by: str
+    until: date
+    paths: tuple[str, ...] = ()
+    value: str | tuple[str, ...] | float | bytes | None = None
+
+    def __str__(self) -> str:
+        """Return what a log or a report says of it."""
+        return f"{self.action}, entry {self.entry}: {self.reason} ({self.by}, until {self.until})"
+
+    @property
+    def name(self) -> str:
+        """What a line of a log calls it: all of :meth:`__str__`, and whose it is."""
+        return f"{self.authority}, {self}"
+
+    @cached_property
+    def end(self) -> float:
+        """When it ends, in seconds since the epoch: with its last day, UTC."""
+        midnight = datetime.combine(self.until, time(), timezone.utc)
+        return (midnight + timedelta(days=1)).timestamp()
+
+    def covers(self, url: str) -> bool:
+        """Return whether it is for a URL of its authority: all of them, or those of ``paths``.
+
+        None is for the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
+        """
+        if url == self.authority.robots_uri:
+            return False
+        if self._patterns is None:
+            return True
+        verdict = self._patterns.verdict(url, "*")
+        # Patterns that cost too much for a URL never lead to permission.
+        return verdict.rule is not None or (verdict.reason == TOO_COSTLY and self.action == FORBID)
+
+    @cached_property
+    def _patterns(self) -> RobotsTxt | None:
+        """The paths, as a robots.txt that disallows them."""
+        if not self.paths:
+            return None
+        rules = "".join(f"Disallow: {path}\n" for path in self.paths)
+        return RobotsTxt.parse(f"User-agent: *\n{rules}")
+
+
+class SiteOverrides:
+    """The overrides of one authority.
+
+    ``profile`` and ``max_size`` are those of the crawl; a local robots.txt is read by them.
+    """
+
+    def __init__(self, overrides: Sequence[Override], profile: str, max_size: int):
+        self.overrides = tuple(overrides)
+        self._profile = profile
+        self._max_size = max_size
+        self._parsed: dict[int, tuple[RobotsTxt | None, RobotsTxt]] = {}
+
+    def verdict(
+        self,
+        url: str,
+        agent: tuple[str, ...],
+        robots: RobotsTxt | None,
+        without: Verdict,
+        now: float,
+    ) -> tuple[Verdict, Override | None]:
+        """Return the verdict on a URL, and the override that changed it, if one did.
+
+        ``robots`` are the site's rules, or ``None`` if it has none or they are unreachable;
+        ``without`` is the verdict without overrides, which a changed verdict carries.
+        """
+        verdict = without
+        rules, tokens, by = self.rules(url, agent, robots, now)
+        if by is not None and rules is not None:
+            verdict = rules.verdict(url, tokens)
+        for action, allowed in ((UNREACHABLE_IS_ALLOWED, True), (ALLOW, True), (FORBID, False)):
+            override = self.first(action, url, now)
+            if override is None or verdict.allowed == allowed:
+                continue
+            if action != UNREACHABLE_IS_ALLOWED or verdict.reason == UNREACHABLE:
+                verdict, by = Verdict(allowed=allowed, reason=REASON), override
+        if by is None or verdict.allowed == without.allowed:
+            return without if by is None else verdict, None
+        return replace(verdict, override=str(by), without=without), by
+
+    def rules(
+        self, url: str, agent: tuple[str, ...], robots: RobotsTxt | None, now: float
+    ) -> tuple[RobotsTxt | None, tuple[str, ...], Override | None]:
+        """Return the rules that count for a URL, for which tokens, and the override that says so.
+
+        Their Crawl-delay counts too. Without an override the rules and tokens are those given.
+        """
+        by = None
+        if (file := self.first(FILE, url, now)) is not None:
+            by, robots = file, self._local(file)
+        if (profile := self.first(PROFILE, url, now)) is not None and robots is not None:
+            by, robots = profile, self._under(profile, robots)
+        if (other := self.first(AGENT, url, now)) is not None:
+            by, agent = other, tuple(other.value)  # type: ignore[arg-type]
+        return robots, agent, by
+
+    def delay(self, url: str, now: float) -> Override | None:
+        """Return the override whose ``value`` is the pace of a URL, in seconds, if there is one."""
+        return self.first(DELAY, url, now)
+
+    def first(self, action: str, url: str, now: float) -> Override | None:
+        """Return the first override in force with an action that covers a URL."""
+        for override in self.overrides:
+            if override.action == action and now < override.end and override.covers(url):
+                return override
+        return None
+
+    def _local(self, override: Override) -> RobotsTxt:
+        """Return the rules of a local robots.txt, parsed once."""
+        if override.entry not in self._parsed:
+            octets = override.value if isinstance(override.value, bytes) else b""
+            rules = RobotsTxt.parse(octets, profile=self._profile, max_size=self._max_size)
+            self._parsed[override.entry] = None, rules
+        return self._parsed[override.entry][1]
+
+    def _under(self, override: Override, robots: RobotsTxt) -> RobotsTxt:
+        """Return rules as the profile of an override reads them, once for the same rules."""
+        before, rules = self._parsed.get(override.entry, (None, robots))
+        if before is not robots:
+            rules = robots.under(str(override.value))
+            self._parsed[override.entry] = robots, rules
+        return rules
+
+
+class Overrides:
+    """All overrides of a crawl, by authority."""
+
+    def __init__(self, overrides: Sequence[Override], profile: str, max_size: int):
+        self._sites: dict[Authority, SiteOverrides] = {}
+        for authority in {override.authority for override in overrides}:
+            own = [override for override in overrides if override.authority == authority]
+            self._sites[authority] = SiteOverrides(own, profile, max_size)
+
+    def __bool__(self) -> bool:
+        return bool(self._sites)
+
+    def __iter__(self) -> Iterator[Override]:
+        for site in self._sites.values():
+            yield from site.overrides
+
+    def get(self, authority: Authority) -> SiteOverrides | None:
+        """Return the overrides of an authority, or ``None`` if it has none."""
+        return self._sites.get(authority)

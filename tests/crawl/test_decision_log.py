@@ -1,0 +1,290 @@
+"""The decision log of real crawls: which lines it holds, that they are true, and what it costs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import scrapy
+from pytest_twisted import ensureDeferred
+
+from scrapy_rep import RobotsTxt
+from tests.crawl.harness import MODES, ROOT, crawl, crawl_in_child
+from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.replies import Reply
+from tests.site import Site
+
+SCHEMA = json.loads((ROOT / "scrapy_rep/recording/decisions.schema.json").read_text())
+FULL = Path("/dev/full")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where the decisions go."""
+    return tmp_path / "decisions.jsonl"
+
+
+def lines(log: Path) -> list[dict[str, Any]]:
+    """All lines, each valid by the schema."""
+    found = [json.loads(line) for line in log.read_bytes().split(b"\n")[:-1]]
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    for line in found:
+        validator.validate(line)
+    return found
+
+
+def decisions(log: Path) -> list[dict[str, Any]]:
+    """The decisions of one run, without its first line."""
+    first, *rest = lines(log)
+    assert first["type"] == "run"
+    assert {line["crawl"] for line in rest} <= {first["crawl"]}
+    return rest
+
+
+def recorded(log: Path, **more: Any) -> dict[str, Any]:
+    """The settings of a crawl that records."""
+    return obey(REP_DECISION_LOG=str(log), ROBOTSTXT_USER_AGENT="mybot", **more)
+
+
+def test_the_schema_is_a_schema() -> None:
+    """JSON Schema, draft 2020-12."""
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@ensureDeferred
+async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
+    site: Site, log: Path
+) -> None:
+    """What was allowed later follows from the same rules."""
+    open_shop, shop = site.authorities(2, RULES)
+    urls = [
+        open_shop.url("/a"),
+        open_shop.url("/b"),
+        shop.url("/private/1"),
+        shop.url("/private/2"),
+    ]
+    (await crawl(settings=recorded(log), plans=urls)).check()
+    found = decisions(log)
+    (allowed,) = [line["url"] for line in found if line["allowed"]]
+    assert allowed in urls[:2]
+    assert {line["url"] for line in found if not line["allowed"]} == {*urls[2:]}
+    refused = next(line for line in found if not line["allowed"])
+    assert (refused["rule"], refused["line"], refused["group"]) == ("Disallow: /private", 2, "*")
+    assert (refused["reason"], refused["outcome"], refused["status"]) == ("rule", "rules", 200)
+    digest = hashlib.sha256(RULES.encode()).hexdigest()
+    assert {line["digest"] for line in found} == {f"sha256:{digest}"}
+    assert refused["agent"] == ["mybot"]
+    assert refused["profile"] == "rfc9309"
+    assert refused["authority"] == f"http://{shop.host}:{shop.port}"
+    assert 0 <= refused["age"] < 30
+    now = datetime.now(timezone.utc)
+    assert (
+        timedelta()
+        <= now - datetime.fromisoformat(refused["time"][:-1] + "+00:00")
+        < (timedelta(minutes=1))
+    )
+
+
+@ensureDeferred
+async def test_all_decisions_are_recorded_on_request(site: Site, log: Path) -> None:
+    """As many lines as requests, and each is what the rules say."""
+    text = "User-agent: *\nDisallow: /x\nAllow: /x/y\nDisallow: /*.gif$\n"
+    shops = site.authorities(3, text)
+    paths = ["/a", "/x", "/x/y/z", "/b.gif", "/b.gif?c", "/%7E"]
+    urls = [shop.url(path) for shop in shops for path in paths]
+    result = (await crawl(settings=recorded(log, REP_DECISIONS="all"), plans=urls)).check()
+    found = {line["url"]: line for line in decisions(log)}
+    assert set(found) == set(urls)
+    assert {url for url in urls if found[url]["allowed"]} == set(result.downloaded)
+    rules = RobotsTxt.parse(text)
+    for url in urls:
+        verdict = rules.verdict(url, "mybot")
+        said = found[url]["allowed"], found[url]["line"], found[url]["reason"]
+        assert said == (verdict.allowed, verdict.line, verdict.reason)
+
+
+@ensureDeferred
+async def test_each_outcome_has_its_name(site: Site, log: Path) -> None:
+    """Rules, none, refused, out of reach; and a URL without a host."""
+    rules, gone = site.authority(RULES), site.authority(Reply(404))
+    denied, down = site.authority(Reply(403)), site.authority(Reply(503))
+    urls = [one.url("/a") for one in (rules, gone, denied, down)]
+    settings = recorded(log, REP_ACCESS_DENIED="disallow")
+    (await crawl(settings=settings, plans=urls)).check()
+    found = {line["url"]: line for line in decisions(log)}
+    assert [found[url]["outcome"] for url in urls] == [
+        "rules",
+        "unavailable",
+        "denied",
+        "unreachable",
+    ]
+    assert [found[url]["status"] for url in urls] == [200, 404, 403, None]
+    assert [found[url]["allowed"] for url in urls] == [True, True, False, False]
+    assert found[urls[3]]["cause"] == "status 503"
+    assert found[urls[3]]["reason"] == "unreachable"
+    assert [found[url]["digest"] is None for url in urls] == [False, True, True, True]
+
+
+@ensureDeferred
+async def test_overrides_are_recorded_with_both_verdicts(site: Site, log: Path) -> None:
+    """Each of them, and requests that do not obey."""
+    shop = site.authority(NOTHING)
+    until = (datetime.now(timezone.utc).date() + timedelta(days=3)).isoformat()
+    override = {"authority": shop.url("/"), "action": "allow", "paths": ["/a"]}
+    entry = {**override, "reason": "ours", "by": "ops", "until": until}
+    free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
+    urls = [shop.url("/a/1"), shop.url("/a/2"), shop.url("/b")]
+    settings = recorded(log, REP_OVERRIDES=[entry])
+    (await crawl(settings=settings, plans=[*urls, free])).check()
+    found = {line["url"]: line for line in decisions(log)}
+    for url in urls[:2]:
+        assert found[url]["allowed"]
+        assert found[url]["override"].startswith("allow, entry 1: ours (ops")
+        assert found[url]["without"]["allowed"] is False
+        assert found[url]["without"]["line"] == 2
+    assert (found[urls[2]]["override"], found[urls[2]]["without"]) == (None, None)
+    bypassed = found[shop.url("/free")]
+    assert (bypassed["reason"], bypassed["override"]) == ("dont_obey_robotstxt", "without a name")
+
+
+@ensureDeferred
+async def test_preferences_are_recorded(site: Site, log: Path) -> None:
+    """What the site says of a page that was requested, and what refused one."""
+    shop = site.authority("User-agent: *\nContent-Usage: train-ai=n, search=y\nAllow: /\n")
+    (await crawl(settings=recorded(log), plans=[shop.url("/a")])).check()
+    [line] = decisions(log)
+    assert line["preferences"] == {"train-ai": "disallowed", "search": "allowed"}
+    log.unlink()  # noqa: ASYNC240
+    skip = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
+    (await crawl(settings=recorded(log, **skip), plans=[shop.url("/a")])).check()
+    [line] = decisions(log)
+    assert (line["allowed"], line["preferences"]) == (False, {"train-ai": "disallowed"})
+
+
+@ensureDeferred
+async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) -> None:
+    """Profile, policy, limits, agent, versions; two runs share a file, and differ in their name."""
+    shop = site.authority(RULES)
+    settings = recorded(log, REP_PROFILE="google", REP_MAX_TTL=3_600)
+    for _ in range(2):
+        (await crawl(settings=settings, plans=[shop.url("/private")])).check()
+    first, _, second, _ = lines(log)
+    assert (first["type"], first["profile"], first["agent"]) == ("run", "google", ["mybot"])
+    assert first["policy"]["max_ttl"] == 3_600
+    assert first["versions"]["scrapy"] == scrapy.__version__
+    assert second["type"] == "run"
+    assert first["crawl"] != second["crawl"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "shown"),
+    [
+        ("full", r"http://127\.[\d.]+:\d+/private/x\?token=s3cret"),
+        ("path", r"http://127\.[\d.]+:\d+/private/x"),
+        ("hash", r"sha256:[0-9a-f]{64}"),
+    ],
+)
+@ensureDeferred
+async def test_urls_are_recorded_as_asked(site: Site, log: Path, mode: str, shown: str) -> None:
+    """A fragment or a password is never recorded, a query on request."""
+    shop = site.authority(RULES)
+    url = shop.url("/private/x?token=s3cret#part").replace("http://", "http://me:passw0rd@")
+    (await crawl(settings=recorded(log, REP_LOG_URLS=mode), plans=[url])).check()
+    [line] = decisions(log)
+    assert re.fullmatch(shown, line["url"])
+    written = log.read_text()  # noqa: ASYNC240
+    assert "passw0rd" not in written
+    assert ("s3cret" in written) is (mode == "full")
+
+
+@ensureDeferred
+async def test_hostile_text_cannot_break_a_line(site: Site, log: Path) -> None:
+    """Of the site, of the URL: a line is ASCII without control characters."""
+    rule = b'/\xe2\x80\xa8"}\x1b[31m\x00\xff\\u0000'
+    shop = site.authority(b"User-agent: *\nDisallow: " + rule + b"\nDisallow: /\n")
+    urls = [shop.url("/%E2%80%A8%22%7D%1B%5B31m%00%FF%5Cu0000"), shop.url("/\u2028\"'<b>\\")]
+    (await crawl(settings=recorded(log), plans=urls)).check()
+    assert len(decisions(log)) == 2
+    assert re.fullmatch(rb"([ -~]+\n)+", log.read_bytes())  # noqa: ASYNC240
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no full disk to be had")
+@ensureDeferred
+async def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site) -> None:
+    """What is lost is counted."""
+    shop = site.authority(RULES)
+    urls = [shop.url(f"/{number}") for number in range(20)]
+    result = await crawl(settings=recorded(FULL, REP_DECISIONS="all"), plans=urls)
+    result.check(["The decision log cannot be written"])
+    assert len(result.downloaded) == 20
+    (error,) = result.lines("The decision log cannot be written", "ERROR")
+    assert "No space left" in error
+    assert result.stats["robotstxt/decision_log/lost"] == 21
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="no full disk to be had")
+@pytest.mark.parametrize("which", ["refused", "all"])
+@ensureDeferred
+async def test_no_request_passes_that_cannot_be_recorded(site: Site, which: str) -> None:
+    """If that is required: it ends in RobotsUnreachable, and in one error."""
+    shop = site.authority(RULES)
+    free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
+    urls = [*(shop.url(f"/{number}") for number in range(5)), free]
+    settings = recorded(FULL, REP_DECISIONS=which, REP_DECISION_LOG_REQUIRED=True)
+    result = await crawl(settings=settings, plans=urls)
+    result.check(["The decision log cannot be written"])
+    assert not shop.page_hits
+    assert len(result.unreachable) == 6
+    assert len(result.lines("The decision log cannot be written", "ERROR")) == 1
+
+
+@ensureDeferred
+async def test_a_required_log_is_written_before_the_request(site: Site, log: Path) -> None:
+    """When a page is served, its line is there."""
+    seen: list[bool] = []
+
+    def page(hit: Any) -> Reply:
+        seen.append(hit.target in log.read_text())
+        return Reply(200, "a page")
+
+    shop = site.authority(RULES, pages=page)
+    urls = [shop.url(f"/page{number}") for number in range(10)]
+    settings = recorded(log, REP_DECISIONS="all", REP_DECISION_LOG_REQUIRED=True)
+    result = (await crawl(settings=settings, plans=urls)).check()
+    assert len(result.downloaded) == 10
+    assert seen == [True] * 10
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_decisions_are_recorded_under_every_reactor(site: Site, log: Path, mode: str) -> None:
+    """By hand, with and without waiting for the line."""
+    shop = site.authority(RULES)
+    closed = site.authority(NOTHING)
+    urls = [shop.url("/a"), closed.url("/a")]
+    for required in (False, True):
+        settings = by_hand(REP_DECISION_LOG=str(log), REP_DECISION_LOG_REQUIRED=required)
+        result = crawl_in_child(settings=settings, mode=mode, plans=urls).check()
+        assert result.downloaded == urls[:1]
+        assert len(decisions(log)) == 2
+        log.unlink()
+
+
+def test_a_log_that_cannot_be_opened_ends_the_crawl(tmp_path: Path) -> None:
+    """At its start, with a line."""
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep import RepDownloaderMiddleware
+    from tests.crawl.harness import settings_of
+    from tests.crawl.spiders import RequestsSpider
+
+    settings = {"ROBOTSTXT_OBEY": True, "REP_DECISION_LOG": str(tmp_path / "none" / "log")}
+    crawler = Crawler(RequestsSpider, settings_of(settings))
+    crawler._apply_settings()
+    with pytest.raises(ValueError, match=r"^REP_DECISION_LOG = .*log' cannot be opened: No such"):
+        RepDownloaderMiddleware.from_crawler(crawler)

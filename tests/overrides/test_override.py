@@ -1,0 +1,205 @@
+"""What an override changes, and that the verdict without it is kept."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from scrapy_rep import RobotsTxt, Verdict
+from scrapy_rep.overrides.override import Overrides, SiteOverrides
+from scrapy_rep.overrides.reading import read_overrides
+
+SITE = "https://a.example"
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc).timestamp()
+BOT = ("mybot",)
+
+CLOSED = RobotsTxt.parse(b"User-agent: *\nDisallow: /\nCrawl-delay: 9\n")
+OPEN = RobotsTxt.parse(b"User-agent: *\nDisallow: /private\n")
+UNREACHABLE = Verdict(allowed=False, reason="unreachable")
+UNAVAILABLE = Verdict(allowed=True, reason="unavailable")
+
+
+def site(*entries: dict[str, Any]) -> SiteOverrides:
+    """The overrides of one site, each entry given by what is particular to it."""
+    common = {"authority": SITE, "reason": "why", "by": "who", "until": "2027-01-01"}
+    tables = [{**common, **entry} for entry in entries]
+    overrides = Overrides(read_overrides(tables, NOW), "rfc9309", 512_000)
+    found = overrides.get(read_overrides(tables, NOW)[0].authority)
+    assert found is not None
+    return found
+
+
+def verdict(
+    own: SiteOverrides,
+    path: str,
+    robots: RobotsTxt | None,
+    without: Verdict | None = None,
+    now: float = NOW,
+) -> Verdict:
+    """The verdict of a site on one of its paths."""
+    if without is None:
+        assert robots is not None
+        without = robots.verdict(SITE + path, BOT)
+    return own.verdict(SITE + path, BOT, robots, without, now)[0]
+
+
+def test_allow_lets_through_what_is_disallowed() -> None:
+    """Both verdicts are there, and who answers for it."""
+    found = verdict(site({"action": "allow"}), "/x", CLOSED)
+    assert found.allowed
+    assert found.reason == "override"
+    assert found.override == "allow, entry 1: why (who, until 2027-01-01)"
+    assert found.without is not None
+    assert not found.without.allowed
+    assert found.without.line == 2
+
+
+def test_forbid_keeps_out_what_is_allowed() -> None:
+    """The other way round."""
+    found = verdict(site({"action": "forbid"}), "/x", OPEN)
+    assert not found.allowed
+    assert found.without is not None
+    assert found.without.allowed
+
+
+def test_a_verdict_that_is_not_changed_is_the_plain_one() -> None:
+    """An exception that is not needed leaves no trace, and is not used."""
+    own = site({"action": "allow"})
+    plain = OPEN.verdict(SITE + "/x", BOT)
+    assert own.verdict(SITE + "/x", BOT, OPEN, plain, NOW) == (plain, None)
+
+
+@pytest.mark.parametrize(
+    ("paths", "path", "covered"),
+    [
+        (["/reports/"], "/reports/1", True),
+        (["/reports/"], "/report", False),
+        (["/*.pdf$"], "/a/b.pdf", True),
+        (["/*.pdf$"], "/a/b.pdf?x", False),
+        (["/a", "/b"], "/b", True),
+        (["/%7Ejoe"], "/~joe/x", True),
+    ],
+)
+def test_paths_are_patterns_as_in_robots_txt(paths: list[str], path: str, covered: bool) -> None:
+    """RFC 9309 sections 2.2.2 and 2.2.3."""
+    assert verdict(site({"action": "allow", "paths": paths}), path, CLOSED).allowed is covered
+
+
+@pytest.mark.parametrize("order", [("allow", "forbid"), ("forbid", "allow")])
+def test_forbid_beats_allow(order: tuple[str, str]) -> None:
+    """In whatever order they stand."""
+    own = site(*[{"action": action} for action in order])
+    assert not verdict(own, "/x", OPEN).allowed
+    assert not verdict(own, "/x", CLOSED).allowed
+
+
+def test_allow_lets_an_unreachable_site_through() -> None:
+    """It is for whatever the rules say, and for rules that cannot be had."""
+    assert verdict(site({"action": "allow"}), "/x", None, UNREACHABLE).allowed
+
+
+def test_unreachable_is_allowed_touches_nothing_else() -> None:
+    """Neither rules that are there nor those that forbid access."""
+    own = site({"action": "unreachable-is-allowed"})
+    assert verdict(own, "/x", None, UNREACHABLE).allowed
+    assert verdict(own, "/x", None, UNREACHABLE).without == UNREACHABLE
+    assert not verdict(own, "/x", CLOSED).allowed
+    assert not verdict(own, "/x", None, Verdict(False, reason="access denied (403)")).allowed
+    assert verdict(own, "/x", None, UNAVAILABLE) == UNAVAILABLE
+
+
+def test_another_profile_reads_the_same_octets() -> None:
+    """1994 knows no wildcards."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.gif\n")
+    own = site({"action": "profile", "profile": "1994"})
+    found = verdict(own, "/a.gif", robots)
+    assert found.allowed
+    assert found.without is not None
+    assert found.without.line == 2
+
+
+def test_rules_that_have_changed_are_read_anew() -> None:
+    """A refresh brings others: what was read of the old ones is not kept."""
+    own = site({"action": "profile", "profile": "1994"})
+    assert verdict(own, "/a.gif", RobotsTxt.parse(b"User-agent: *\nDisallow: /*.gif\n")).allowed
+    assert not verdict(own, "/a.gif", RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n")).allowed
+
+
+def test_another_agent_finds_another_group() -> None:
+    """With all that the group says."""
+    robots = RobotsTxt.parse(
+        b"User-agent: mybot\nDisallow: /\n\nUser-agent: partner\nDisallow:\nCrawl-delay: 3\n"
+    )
+    own = site({"action": "agent", "agent": "partner"})
+    assert verdict(own, "/x", robots).allowed
+    rules, agent, _ = own.rules(SITE + "/x", BOT, robots, NOW)
+    assert rules is not None
+    assert rules.crawl_delay(agent) == 3
+
+
+def test_a_local_file_stands_for_the_site_s(tmp_path: Any) -> None:
+    """Whether the site has rules or not."""
+    file = tmp_path / "robots.txt"
+    file.write_bytes(b"User-agent: *\nDisallow: /b\n")
+    own = site({"action": "file", "file": str(file)})
+    assert verdict(own, "/a", CLOSED).allowed
+    assert verdict(own, "/a", None, UNREACHABLE).allowed
+    assert not verdict(own, "/b", OPEN).allowed
+    assert not verdict(own, "/b", None, UNAVAILABLE).allowed
+
+
+def test_a_local_file_is_read_by_the_profile_of_an_override(tmp_path: Any) -> None:
+    """Actions go together."""
+    file = tmp_path / "robots.txt"
+    file.write_bytes(b"User-agent: *\nDisallow: /*.gif\n")
+    own = site(
+        {"action": "file", "file": str(file)},
+        {"action": "profile", "profile": "1994"},
+        {"action": "forbid", "paths": ["/c"]},
+    )
+    assert verdict(own, "/a.gif", CLOSED).allowed
+    assert not verdict(own, "/c", OPEN).allowed
+
+
+def test_delay_leaves_verdicts_alone() -> None:
+    """It is the pace that it changes, for the paths that it is for."""
+    own = site({"action": "delay", "delay": 2.5, "paths": ["/slow"]})
+    assert not verdict(own, "/x", CLOSED).allowed
+    found = own.delay(SITE + "/slow", NOW)
+    assert found is not None
+    assert found.value == 2.5
+    assert own.delay(SITE + "/x", NOW) is None
+
+
+def test_an_override_ends_with_its_last_day() -> None:
+    """In the middle of a crawl, too."""
+    own = site({"action": "allow", "until": "2026-11-21"})
+    assert verdict(own, "/x", CLOSED).allowed
+    assert verdict(own, "/x", CLOSED, now=NOW + 43_199).allowed
+    assert not verdict(own, "/x", CLOSED, now=NOW + 43_200).allowed
+
+
+@pytest.mark.parametrize(
+    "other", ["http://a.example", "https://a.example:8443", "https://b.a.example"]
+)
+def test_another_port_scheme_or_host_is_another_authority(other: str) -> None:
+    """RFC 9309 section 2.3."""
+    common = {"reason": "why", "by": "who", "until": "2027-01-01", "action": "allow"}
+    overrides = Overrides(read_overrides([{**common, "authority": SITE}], NOW), "rfc9309", 512_000)
+    (there,) = read_overrides([{**common, "authority": other}], NOW)
+    assert overrides.get(there.authority) is None
+    assert bool(overrides)
+    assert len(list(overrides)) == 1
+
+
+def test_patterns_that_cost_too_much_never_allow() -> None:
+    """A failure is not permission: neither for a hostile URL."""
+    pattern = "/" + "*a" * 200 + "*b"
+    path = "/" + "a" * 60_000
+    allow, forbid = (site({"action": action, "paths": [pattern]}) for action in ("allow", "forbid"))
+    assert not verdict(allow, path, CLOSED).allowed
+    costly = RobotsTxt.parse(f"User-agent: *\nDisallow: {pattern}\n".encode())
+    too_costly = costly.verdict(SITE + path, "*").reason == "too costly"
+    assert verdict(forbid, path, OPEN).allowed is not too_costly

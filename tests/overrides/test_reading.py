@@ -1,0 +1,223 @@
+"""``REP_OVERRIDES`` is read at the start: what is wrong is one line with the file and the entry."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.overrides.override import Override
+from scrapy_rep.overrides.reading import OverridesError, read_overrides
+from scrapy_rep.protocol.authority import Authority
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc).timestamp()
+
+GOOD: dict[str, Any] = {
+    "authority": "https://intranet.example.org",
+    "action": "allow",
+    "reason": "our own site, ticket OPS-114",
+    "by": "crawl-team@example.org",
+    "until": date(2027, 3, 31),
+}
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    """A good entry with changes; ``None`` takes a key out."""
+    return {key: value for key, value in {**GOOD, **changes}.items() if value is not None}
+
+
+def read(**changes: Any) -> Override:
+    """The override that one entry becomes."""
+    (override,) = read_overrides([entry(**changes)], NOON)
+    return override
+
+
+def test_an_entry_becomes_a_value() -> None:
+    """All that it says is kept; the number counts from one."""
+    assert read() == Override(
+        1,
+        Authority("https", "intranet.example.org", 443),
+        "allow",
+        "our own site, ticket OPS-114",
+        "crawl-team@example.org",
+        date(2027, 3, 31),
+    )
+
+
+def test_a_file_holds_several(tmp_path: Path) -> None:
+    """A local robots.txt is found beside the file, whatever the current directory is."""
+    (tmp_path / "local.txt").write_bytes(b"User-agent: *\nDisallow: /a\n")
+    file = tmp_path / "overrides.toml"
+    file.write_text(
+        """
+        [[override]]
+        authority = "http://a.example"
+        action = "file"
+        file = "local.txt"
+        reason = "the site's own is broken"
+        by = "ops"
+        until = 2027-01-01
+
+        [[override]]
+        authority = "http://a.example"
+        action = "delay"
+        delay = 2
+        reason = "agreed by telephone"
+        by = "ops"
+        until = "2027-01-01"
+        """
+    )
+    first, second = read_overrides(str(file), NOON)
+    assert (first.entry, first.value) == (1, b"User-agent: *\nDisallow: /a\n")
+    assert (second.entry, second.value, second.until) == (2, 2.0, date(2027, 1, 1))
+
+
+def test_an_empty_file_holds_none(tmp_path: Path) -> None:
+    """A file whose entries are all comments is not a fault."""
+    file = tmp_path / "overrides.toml"
+    file.write_text("# none at the moment\n")
+    assert read_overrides(file, NOON) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("https://INTRANET.Example.org", "intranet.example.org", 443),
+        ("https://intranet.example.org.", "intranet.example.org", 443),
+        ("https://intranet.example.org:443", "intranet.example.org", 443),
+        ("https://intranet.example.org:8443", "intranet.example.org", 8443),
+        ("https://intranet.example.org/", "intranet.example.org", 443),
+        ("https://b\xfccher.example", "xn--bcher-kva.example", 443),
+        ("https://[::1]:8080", "::1", 8080),
+        ("https://192.0.2.1", "192.0.2.1", 443),
+    ],
+)
+def test_an_authority_is_in_its_normal_form(text: str, host: str, port: int) -> None:
+    """RFC 9309 section 2.3: however it is spelled, it is the one that requests are for."""
+    assert read(authority=text).authority == Authority("https", host, port)
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"reason": None}, "'reason' is missing"),
+        ({"by": None}, "'by' is missing"),
+        ({"until": None}, "'until' is missing"),
+        ({"action": None}, "'action' is missing"),
+        ({"authority": None}, "'authority' is missing"),
+        ({"reason": " \t"}, "'reason' must be text, and not blank"),
+        ({"by": ""}, "'by' must be text, and not blank"),
+        ({"by": 7}, "'by' must be text, and not blank"),
+        ({"action": "permit"}, "action 'permit' is not one of allow, forbid,"),
+        ({"action": ["allow"]}, "action ['allow'] is not one of allow, forbid,"),
+        ({"authority": "*"}, "authority '*': wildcards are not possible"),
+        ({"authority": "https://*.example.org"}, "wildcards are not possible"),
+        ({"authority": "intranet.example.org"}, "must begin with http:// or https://"),
+        ({"authority": "ftp://intranet.example.org"}, "must begin with http:// or https://"),
+        ({"authority": "https://"}, "names no usable host and port"),
+        ({"authority": "https://a.example:99999"}, "names no usable host and port"),
+        ({"authority": "https://a.example/private"}, "has a path; name it under 'paths'"),
+        ({"authority": "https://a.example#top"}, "has a path; name it under 'paths'"),
+        ({"authority": "https://me:secret@a.example"}, "must not hold a user name"),
+        ({"authority": 5}, "'authority' must be text"),
+        ({"until": "31.03.2027"}, "'until' must be a date, such as 2027-03-31"),
+        ({"until": "2027-02-30"}, "until '2027-02-30'"),
+        ({"until": datetime(2027, 1, 1)}, "'until' must be a date"),
+        ({"until": date(2027, 12, 26)}, "until 2027-12-26 is more than 366 days ahead"),
+        ({"paths": []}, "'paths' must be a list"),
+        ({"paths": "/a"}, "'paths' must be a list"),
+        ({"paths": ["a"]}, "path 'a' must be text that begins with / or *"),
+        ({"paths": [1]}, "path 1 must be text that begins with / or *"),
+        ({"paths": ["/a#b"]}, "must not hold #"),
+        ({"paths": ["/a\nAllow: /"]}, "must not hold #, control characters"),
+        ({"path": ["/a"]}, "unknown key 'path' for the action allow"),
+        ({"delay": 3}, "unknown key 'delay' for the action allow"),
+        ({"action": "delay"}, "'delay' is missing: the action delay needs its value"),
+        ({"action": "delay", "delay": -1}, "delay -1 must be seconds, from 0 to 86400"),
+        ({"action": "delay", "delay": True}, "delay True must be seconds"),
+        ({"action": "delay", "delay": float("nan")}, "delay nan must be seconds"),
+        ({"action": "profile", "profile": "2022"}, "profile '2022' is not one of rfc9309,"),
+        ({"action": "agent", "agent": []}, "agent []: must be a product token"),
+        ({"action": "agent", "agent": "Mozilla/5.0"}, "agent 'Mozilla/5.0' names no crawler"),
+        ({"action": "file", "file": "missing.txt"}, "file 'missing.txt' cannot be read: No such"),
+        ({"action": "file", "file": "a\0b"}, "cannot be read"),
+        ({"action": "file", "file": 3}, "'file' must be the path of a local robots.txt"),
+    ],
+)
+def test_a_fault_is_one_line_that_names_the_entry(changes: dict[str, Any], fault: str) -> None:
+    """An exception is neither applied nor skipped in silence."""
+    other = entry(authority="https://other.example")
+    with pytest.raises(OverridesError) as raised:
+        read_overrides([other, entry(**changes)], NOON)
+    said = str(raised.value)
+    assert said.startswith("the list, entry 2: ")
+    assert fault in said
+    assert "\n" not in said
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("octets", "fault"),
+    [
+        (b"[[override]\n", "is not TOML"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (b"[[overrides]]\n", "unknown key 'overrides'; each entry is an [[override]]"),
+        (b"[override]\naction = 'allow'\n", "must be an array of tables"),
+        (b"override = [1]\n", "entry 1: must be a table of keys and values"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, octets: bytes, fault: str) -> None:
+    """Each in one line."""
+    file = tmp_path / "overrides.toml"
+    file.write_bytes(octets)
+    with pytest.raises(OverridesError) as raised:
+        read_overrides(file, NOON)
+    assert str(raised.value).startswith(str(file))
+    assert fault in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """So is a directory."""
+    for path in (tmp_path / "none.toml", tmp_path):
+        with pytest.raises(OverridesError, match="cannot be read"):
+            read_overrides(path, NOON)
+
+
+@pytest.mark.parametrize("value", [7, b"overrides.toml", {"authority": "https://a.example"}])
+def test_the_setting_is_a_path_or_a_list(value: Any) -> None:
+    """Anything else is a fault."""
+    with pytest.raises(OverridesError, match="must be the path of a TOML file, or a list"):
+        read_overrides(value, NOON)
+
+
+def test_the_same_entry_twice_is_a_fault() -> None:
+    """The same authority, action and paths, in whatever order and spelling."""
+    first = entry(paths=["/a", "/b"])
+    second = entry(paths=["/b", "/a"], authority="https://INTRANET.example.org:443", reason="x")
+    with pytest.raises(OverridesError, match="entry 2: the same as entry 1"):
+        read_overrides([first, second], NOON)
+
+
+def test_other_paths_are_another_entry() -> None:
+    """Also none beside some, and another action."""
+    entries = [entry(), entry(paths=["/a"]), entry(paths=["/b"]), entry(action="forbid")]
+    assert len(read_overrides(entries, NOON)) == 4
+
+
+def test_it_ends_with_its_last_day_in_utc() -> None:
+    """The day itself is inside, whatever the zone of the machine is."""
+    end = datetime(2026, 11, 22, tzinfo=timezone.utc).timestamp()
+    assert read(until=date(2026, 11, 21)).end == end
+    assert read(until="2026-11-21").end == end
+
+
+def test_an_expired_entry_is_read() -> None:
+    """It is checked like the others, and has ended."""
+    assert read(until=date(2026, 11, 20)).end <= NOON
+
+
+def test_366_days_ahead_are_accepted() -> None:
+    """The last day that is."""
+    assert read(until=date(2027, 11, 22)).until == date(2027, 11, 22)

@@ -1,0 +1,144 @@
+"""One line of the decision log: whatever is in it, it is one object of JSON with these values."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Request
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep import RobotsTxt, Rule, Verdict
+from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.protocol.policy import Policy, standing
+from scrapy_rep.recording.decisions import Basis, Decided, Encoder, utc
+from scrapy_rep.recording.recorder import DecisionRecorder
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.stats import RepStats
+from tests.timed import timed
+
+TEXT = st.text(st.characters(exclude_categories=()), max_size=50)
+SITE = authority_of("http://a.example/")
+
+
+def line_of(decided: Decided, urls: str = "full") -> dict[str, Any]:
+    """The line, read by a JSON reader."""
+    octets = Encoder("0" * 32, "rfc9309", urls)(decided)
+    assert octets.isascii()
+    assert octets.decode().isprintable()
+    found: dict[str, Any] = json.loads(octets)
+    return found
+
+
+@given(TEXT, TEXT, TEXT, TEXT, TEXT)
+def test_any_text_comes_back_as_it_was(
+    url: str, rule: str, group: str, reason: str, method: str
+) -> None:
+    """Quotes, control characters, separators of lines, halves of surrogate pairs."""
+    verdict = Verdict(False, Rule(False, rule, 3), 3, group, reason)
+    verdict = replace(verdict, override=reason, without=verdict)
+    decided = Decided(1.5, method, f"x:{url}", SITE, (group,), verdict, Basis(), {"tdm": reason})
+    line = line_of(decided)
+    assert line["rule"] == line["without"]["rule"] == f"Disallow: {rule}"
+    assert (line["group"], line["reason"], line["override"]) == (group, reason, reason)
+    assert (line["method"], line["agent"], line["preferences"]) == (
+        method,
+        [group],
+        {"tdm": reason},
+    )
+
+
+def test_lines_of_one_encoder_do_not_mix() -> None:
+    """What is kept of one decision is not told of another one."""
+    encoder = Encoder("0" * 32, "rfc9309", "full")
+    lines = []
+    for number in range(3_000):
+        verdict = Verdict(bool(number % 2), reason=f"reason {number}")
+        basis = Basis(float(number), "rules", 200, None, f"digest {number}")
+        one = Decided(5_000.0, "GET", f"http://a/{number}", SITE, ("a",), verdict, basis)
+        lines += [json.loads(encoder(one)), json.loads(encoder(one._replace(cause="x")))]
+    for number in range(3_000):
+        one, other = lines[2 * number : 2 * number + 2]
+        assert one["reason"] == other["reason"] == f"reason {number}"
+        assert (one["allowed"], one["digest"]) == (bool(number % 2), f"digest {number}")
+        assert (one["cause"], other["cause"], one["age"]) == (None, "x", 5_000.0 - number)
+
+
+@pytest.mark.parametrize(
+    ("url", "full", "path"),
+    [
+        ("http://u:p@a/b?c#d", "http://a/b?c", "http://a/b"),
+        ("http://u:p@a?c@d", "http://a?c@d", "http://a"),
+        ("http://a/b@c?d", "http://a/b@c?d", "http://a/b@c"),
+        ("http://a#u:p@b", "http://a", "http://a"),
+        ("data:,x", "data:,x", "data:,x"),
+    ],
+)
+def test_secrets_are_left_out(url: str, full: str, path: str) -> None:
+    """User information and fragment always, the query where it is not wanted."""
+    decided = Decided(0.0, "GET", url, SITE, (), Verdict(True), Basis())
+    assert line_of(decided)["url"] == full
+    assert line_of(decided, "path")["url"] == path
+    digest = line_of(decided, "hash")["url"]
+    assert digest == line_of(decided._replace(url=full), "hash")["url"]
+    assert len(digest) == len("sha256:") + 64
+
+
+@given(st.floats(0, 4e9))
+def test_times_are_utc_to_the_millisecond(seconds: float) -> None:
+    """RFC 3339; cut, not rounded, so that no time lies in the future."""
+    told = utc(seconds)
+    whole, milliseconds = told[:-1].split(".")
+    assert time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(int(seconds))) == whole
+    assert abs(int(milliseconds) / 1_000 - seconds % 1) < 0.0011
+
+
+def recorder_of(path: Path, **more: Any) -> tuple[DecisionRecorder, CachedRules]:
+    """A recorder, and rules of usual size."""
+    rules = "".join(f"Disallow: /private{number}/\n" for number in range(20))
+    body = f"User-agent: *\n{rules}Disallow: /*.gif$\n".encode()
+    now = time.time()
+    entry = Entry(Answer(200, body, fetched_at=now))
+    cached = CachedRules(entry, standing(entry, now, Policy()), RobotsTxt.parse(body), now)
+    settings = replace(RepSettings(), decision_log=str(path), **more)
+    stats = RepStats(get_crawler().stats)
+    return DecisionRecorder(settings, stats, lambda _: cached, time.time), cached
+
+
+def test_memory_of_authorities_is_bounded(tmp_path: Path) -> None:
+    """A crawl of very many sites: one that is forgotten is recorded as new, no more."""
+    recorder, cached = recorder_of(tmp_path / "log")
+    for number in range(10_500):
+        authority = authority_of(f"http://a{number}.example/")
+        assert authority is not None
+        request = Request(f"http://a{number}.example/")
+        for _ in range(2):
+            recorder.passed(request, request.url, authority, cached, ("mybot",), None)
+    recorder.close()
+    assert len((tmp_path / "log").read_bytes().splitlines()) == 10_500
+
+
+@timed
+@pytest.mark.parametrize(("which", "most"), [("refused", 2.0), ("all", 10.0)])
+def test_a_request_costs_little(tmp_path: Path, which: str, most: float) -> None:
+    """In microseconds of this thread, the verdict included; the least of several rounds."""
+    recorder, cached = recorder_of(Path(os.devnull), decisions=which)
+    assert SITE is not None
+    requests = [Request(f"http://a.example/page/{number}") for number in range(2_000)]
+    rounds = []
+    for _ in range(8):
+        started = time.thread_time()
+        for request in requests:
+            recorder.passed(request, request.url, SITE, cached, ("mybot",), None)
+        rounds.append((time.thread_time() - started) / len(requests) * 1e6)
+    recorder.close()
+    assert min(rounds) < most, rounds
