@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import scrapy
@@ -96,10 +96,14 @@ def result_of(crawler: Crawler, tap: LogTap, *, keep: bool = False) -> Result:
 
 
 async def within(timeout: float, deferred: Deferred[None]) -> None:
-    """Await a Deferred for at most this many seconds."""
+    """Await a Deferred for at most this many seconds; raise TimeoutError after that."""
     from twisted.internet import reactor
 
-    await deferred.addTimeout(timeout, reactor)
+    def late(_: object, seconds: float) -> NoReturn:
+        # By itself this would be the CancelledError of asyncio, which may also be an injected one.
+        raise TimeoutError(f"not over after {seconds:g} s")
+
+    await deferred.addTimeout(timeout, reactor, late)
 
 
 def crawl_in_child(

@@ -354,7 +354,7 @@ async def strike(site: Site, tmp_path: Path, faults: Faults, points: list[int]) 
         plans = [*urls(shop, 3), *urls(other, 3)]
         with faults.at(point, FaultError, lasting=True), LogTap():
             try:
-                await within(9, crawler.crawl(plans=plans))
+                await within(30, crawler.crawl(plans=plans))
             except FaultError:  # it did not start
                 continue
             except Exception as error:  # noqa: BLE001
