@@ -22,9 +22,10 @@ from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import CachedRules, LookUp
+    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.explaining import LookUp
     from scrapy_rep.settings import RepSettings
 
 _COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}

@@ -15,9 +15,10 @@ from scrapy_rep.commands.sources import authority_named
 from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import CachedRules, LookUp
+    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.explaining import LookUp
 
 
 async def look_up_all(

@@ -66,24 +66,36 @@ class Politeness:
             pace = pace._replace(visit_time=None)
         return pace if asks or pace.visit_time is not None else None
 
-    def admit(
+    def refusal(self, pace: RequestedPace | None) -> Refusal | None:
+        """Return why an allowed request would be refused now at that pace, if it would."""
+        if pace is None:
+            return None
+        now = self._clock()
+        window = pace.visit_time
+        if window is not None and not window.covers(now):
+            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
+            return Refusal(verdict, window.opening(now))
+        asked, most = pace.asked(now), self._settings.max_crawl_delay
+        if pace.is_cut and asked > most and self._settings.over_max_crawl_delay == "forbid":
+            reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
+            return Refusal(Verdict(allowed=False, reason=reason))
+        return None
+
+    def keep(
         self,
         request: Request,
         authority: Authority,
-        agent: tuple[str, ...],
         pace: RequestedPace | None,
-    ) -> Refusal | None:
-        """Hold the host of an allowed request to its pace, or return why the request is refused."""
+        asker: tuple[str, ...],
+    ) -> None:
+        """Have the host of an allowed request keep a pace, on behalf of ``asker``."""
         if pace is None:
-            self._room.withdraw(authority.host, (authority, agent))
-            return None
-        refusal = self.refusal(pace)
-        if refusal is None and pace.longest:
+            self._room.withdraw(authority.host, (authority, asker))
+        elif pace.longest:
             least = self._least(request, authority)
-            before = self._room.ask(request, (authority, agent), pace, least)
+            before = self._room.ask(request, (authority, asker), pace, least)
             if pace.longest != before:
                 self._count(authority, pace)
-        return refusal
 
     def _stands_back(self) -> bool:
         """Return whether a throttler of Scrapy's own keeps the pace; it is said once."""
@@ -111,18 +123,3 @@ class Politeness:
                 self._said.clear()
             self._stats.capped(authority, pace.longest, most, said=authority in self._said)
             self._said.add(authority)
-
-    def refusal(self, pace: RequestedPace | None) -> Refusal | None:
-        """Return why an allowed request would be refused now at that pace, if it would."""
-        if pace is None:
-            return None
-        now = self._clock()
-        window = pace.visit_time
-        if window is not None and not window.covers(now):
-            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
-            return Refusal(verdict, window.opening(now))
-        asked, most = pace.asked(now), self._settings.max_crawl_delay
-        if pace.is_cut and asked > most and self._settings.over_max_crawl_delay == "forbid":
-            reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
-            return Refusal(Verdict(allowed=False, reason=reason))
-        return None
