@@ -35,7 +35,7 @@ from scrapy_rep.scheduling.room import WaitingRoom
 from scrapy_rep.scheduling.shared_pace import SharedPace
 from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
-from scrapy_rep.settings import RepSettings, obeys, unknown_settings
+from scrapy_rep.settings import RepSettings, failing_at_start, obeys, unknown_settings
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
@@ -121,12 +121,8 @@ class RepDownloaderMiddleware:
 
         Raises ``ValueError`` for a bad setting.
         """
-        try:
+        with failing_at_start(crawler):
             return cls(crawler)
-        except ValueError:
-            # Scrapy 2.14 ends with status 0 after any error if the crawler has a spider.
-            crawler.spider = None
-            raise
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.

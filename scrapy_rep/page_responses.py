@@ -24,8 +24,6 @@ from scrapy_rep.settings import product_tokens
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-_DEFAULT_PROFILE = "rfc9309"
-
 
 @dataclass(slots=True)
 class _Read:
@@ -87,7 +85,7 @@ def page_directives(
         if known.whole is None:
             known.whole = _said(response, known.tokens, known.profile)
         return known.whole
-    return _said(response, tokens or (), profile or _DEFAULT_PROFILE)
+    return _said(response, tokens or (), profile or RFC9309.name)
 
 
 def read_and_keep(response: Response, agent: tuple[str, ...], profile: str) -> PageDirectives:

@@ -132,8 +132,8 @@ def _looked_up(url: str, one: LookUp, profile: str, started: float) -> Row:
     robots = known.robots if known is not None else None
     verdict = one.verdict
     overridden = verdict.override is not None
-    if known is not None and known.unreachable and known.failure is not None and not overridden:
-        verdict = replace(verdict, reason=f"unreachable: {known.failure.cause}")
+    if known is not None and known.unreachable and not overridden:
+        verdict = replace(verdict, reason=f"unreachable: {known.cause}")
     return _row(url, verdict, one.agent, profile, robots, *_origin(one.authority, known, started))
 
 

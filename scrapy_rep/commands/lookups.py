@@ -49,7 +49,7 @@ def fetched(command: RobotsCommand, options: Namespace, urls: Sequence[str]) -> 
 def body_of(url: str, known: CachedRules | None) -> bytes:
     """Return the octets that are followed; raise ``EndingError`` if the rules are not to be had."""
     if known is None or known.unreachable:
-        cause = known.failure.cause if known is not None and known.failure is not None else "error"
+        cause = "error" if known is None else known.cause
         raise EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")
     answer = known.answer
     if known.decision is Decision.FOLLOW and answer is not None and answer.body is not None:

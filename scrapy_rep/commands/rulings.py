@@ -203,8 +203,7 @@ def fetched_ruling(
             refused = partial(middleware.explainer.refused_for_use, one=one)
             return UseRuling(known.robots, one.agent, size, refused)
         if known.unreachable:
-            cause = known.failure.cause if known.failure is not None else "error"
-            return Ruling(none_allowed, escaped(f"unreachable: {cause}"))
+            return Ruling(none_allowed, escaped(f"unreachable: {known.cause}"))
         allows = partial(known.allows, authority, agent=one.agent)
         if allows(f"{authority}/"):
             return Ruling(all_allowed)
