@@ -66,10 +66,8 @@ class Politeness:
             pace = pace._replace(visit_time=None)
         return pace if asks or pace.visit_time is not None else None
 
-    def refusal(self, pace: RequestedPace | None) -> Refusal | None:
+    def refusal(self, pace: RequestedPace) -> Refusal | None:
         """Return why an allowed request would be refused now at that pace, if it would."""
-        if pace is None:
-            return None
         now = self._clock()
         window = pace.visit_time
         if window is not None and not window.covers(now):
@@ -92,8 +90,7 @@ class Politeness:
         if pace is None:
             self._room.withdraw(authority.host, (authority, asker))
         elif pace.longest:
-            least = self._least(request, authority)
-            before = self._room.ask(request, (authority, asker), pace, least)
+            before = self._room.ask(request, (authority, asker), pace, self._least)
             if pace.longest != before:
                 self._count(authority, pace)
 
