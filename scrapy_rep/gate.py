@@ -181,7 +181,11 @@ class Gate:
                         return self._give_back(request, fetched)
                     cached = fetched
                     del fetched
-                    self._admit(asked, cached)
+                    # Most requests have to wait for nothing else, and are judged only once.
+                    judgement = self._admit(asked, cached)
+                    if cached.holds(self._clock()) and self._room.goes_at_once(place):
+                        break
+                    del judgement
                 # A thousand requests may wait for their turns. None of them keeps rules in memory,
                 # unless rules that come back would have to be announced once more.
                 kept = cached if self._cache.is_heard else None
@@ -193,12 +197,13 @@ class Gate:
             if kept is None or not kept.holds(now):
                 kept = self._cache.resident(authority, now)
             found = kept or self._cache.consult(authority, request)
-            if isinstance(found, Miss) or self._lacks_a_file(asked, found):
-                continue
-            judgement = self._admit(asked, found)
-            if not late:
-                await self._pass(asked, found, judgement)
-            return None
+            if not (isinstance(found, Miss) or self._lacks_a_file(asked, found)):
+                cached = found
+                judgement = self._admit(asked, cached)
+                break
+        if not late:
+            await self._pass(asked, cached, judgement)
+        return None
 
     async def _fetch(
         self, asked: Asked, found: CachedRules | Miss

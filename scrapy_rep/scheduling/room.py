@@ -180,8 +180,8 @@ class WaitingRoom:
                     self._look()
             self._rest()
 
-    async def turn(self, waiting: Waiting) -> bool:
-        """Return when a request may go on; ``False`` if the crawl closes before that."""
+    def goes_at_once(self, waiting: Waiting) -> bool:
+        """Let a request that has its rules go on, if nothing else is in its way."""
         host = self._hosts.get(waiting.host)
         if host is None:
             self._places.has_rules(waiting)
@@ -189,8 +189,14 @@ class WaitingRoom:
             raise self._fault
         else:
             self._places.lend_to(waiting)
-        if self._can_go_at_once(waiting, host):
-            self._let_go(waiting, host)
+        if not self._can_go_at_once(waiting, host):
+            return False
+        self._let_go(waiting, host)
+        return True
+
+    async def turn(self, waiting: Waiting) -> bool:
+        """Return when a request may go on; ``False`` if the crawl closes before that."""
+        if self.goes_at_once(waiting):
             return True
         self._awaiting[waiting] = None
         try:
