@@ -1,4 +1,4 @@
-"""The way of one request: which site's rules govern it, for which agent, and may it pass.
+"""The way of one request: which rules govern it, for which agent, and whether it may pass.
 
 RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden` or
 :class:`RobotsUnreachable`; a request whose rules are unknown never passes.
@@ -80,10 +80,10 @@ class Gate:
         self._is_watched = overrides is not None or recorder is not None
 
     async def check(self, request: Request) -> Request | None:
-        """Let ``request`` pass; return it if it is to be scheduled again, as the crawl closes.
+        """Let ``request`` pass; return it if it has to be scheduled again, as the crawl closes.
 
-        With fresh rules in memory, and no pace asked for, this awaits nothing. Raises
-        ``RobotsForbidden`` or ``RobotsUnreachable`` if it may not pass.
+        This awaits nothing if fresh rules are in memory and the host asks for no pace. Raises
+        ``RobotsForbidden`` or ``RobotsUnreachable`` if the request may not pass.
         """
         if request.meta.get("dont_obey_robotstxt"):
             if self._fetch_key not in request.meta:
@@ -117,7 +117,7 @@ class Gate:
             or not cached.allows(authority, url, agent)
         ):
             return await self._go_on(Asked(request, url, authority, agent), cached)
-        self._count(cached)  # as most requests: nothing but the rules has a say in them
+        self._count(cached)  # the way of most requests: only the rules concern them
         return None
 
     async def _go_on(self, asked: Asked, cached: CachedRules) -> Request | None:
@@ -131,9 +131,9 @@ class Gate:
         return None
 
     async def hold_up(self, request: Request) -> Request | None:
-        """Let a request pass when it has another turn; return what :meth:`check` does.
+        """Let a request that has lost its turn pass when it has another one.
 
-        The rules may have changed meanwhile, so it is checked again.
+        The rules may have changed meanwhile, so it is judged again. Returns as :meth:`check` does.
         """
         url, authority = self._page(request)
         agent = self._identity.of(request)
@@ -162,9 +162,9 @@ class Gate:
     async def _wait(
         self, asked: Asked, found: CachedRules | Miss, *, late: bool = False
     ) -> Request | None:
-        """Let a request pass that has to wait: for rules after a miss, else for its turn alone.
+        """Let a request pass that has to wait, for its rules after a miss, otherwise for its turn.
 
-        A ``late`` one was counted when it passed the gate.
+        A ``late`` request has passed the gate before, and was counted then.
         """
         self._shutdown.watch()
         request, authority = asked.request, asked.authority
@@ -210,7 +210,7 @@ class Gate:
     ) -> CachedRules | Callable[[], Exception]:
         """Return the rules after all that was missing is fetched.
 
-        If that was cut short because the crawl closes, return what makes the exception to raise.
+        If the closing crawl cuts that short, return a function that makes the exception to raise.
         """
         request, url, authority, _ = asked
         if isinstance(found, Miss):

@@ -44,8 +44,8 @@ _read: WeakKeyDictionary[Response, _Read] = WeakKeyDictionary()
 _latest: tuple[ref[Response], PageSource] | None = None
 """The source of the last response that was asked about.
 
-What a page asks of crawlers and what it may be used for are read one after the other. With one
-source, its octets are made lower case once, which takes a third of the time of both.
+What a page asks of crawlers and what it may be used for are read one after the other. As both share
+one source, its octets are lowered once, which saves a third of the time.
 """
 
 

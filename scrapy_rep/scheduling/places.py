@@ -83,7 +83,7 @@ class Places:
             self._settle()
 
     def has_rules(self, waiting: Waiting) -> None:
-        """Lend a request no place for its rules any more, as it has them."""
+        """Note that a request no longer waits for its rules: it needs no place for that."""
         self._unlent.pop(waiting, None)
 
     def take_back(self, waiting: Waiting) -> None:

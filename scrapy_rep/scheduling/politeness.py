@@ -1,4 +1,4 @@
-"""What each authority asks for is read once; what is out of bounds is refused, the rest kept."""
+"""Which pace each authority asks for, which one is refused, and which one is kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_SAID = 10_000
 
 
 class Refusal(NamedTuple):
-    """Why a request that the rules allow is not made, and from when on it might be."""
+    """Why a request that the rules allow is not made now, and when it may be made."""
 
     verdict: Verdict
     retry_at: float | None = None
@@ -36,7 +36,7 @@ _UPSTREAM = ("THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY")
 
 
 class Politeness:
-    """Reads what each robots.txt asks for, refuses what is out of bounds, has the rest kept."""
+    """Reads the pace that each robots.txt asks for, and refuses it or has it kept."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Politeness:
         self._upstream: bool | None = None
 
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
-        """Return what is asked of an agent and not left to others, ``None`` if that is nothing."""
+        """Return the pace that is asked of an agent, ``None`` if there is none to keep here."""
         pace = RequestedPace.read(robots, agent)
         asks = pace.longest > 0.0
         if asks and (not self._settings.crawl_delay or self._stands_back()):
@@ -67,7 +67,7 @@ class Politeness:
         return pace if asks or pace.visit_time is not None else None
 
     def refusal(self, pace: RequestedPace) -> Refusal | None:
-        """Return why an allowed request would be refused now at that pace, if it would."""
+        """Return why that pace refuses an allowed request now; ``None`` if it does not."""
         now = self._clock()
         window = pace.visit_time
         if window is not None and not window.covers(now):

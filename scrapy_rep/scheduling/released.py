@@ -53,7 +53,7 @@ class _Transit(NamedTuple):
 
 
 class Released:
-    """Follows the requests of a crawl that were let go, and what hosts are busy with.
+    """Follows the requests that were let go, and knows which of them each host is busy with.
 
     ``look()`` has the next pass run at once; ``fail(error)`` is told of a fault, after which no
     pace could be kept. If the crawl is ``resumed``, an earlier run may have made requests up to its
@@ -178,7 +178,7 @@ class Released:
             self._look()
 
     def settle(self, now: float) -> None:
-        """Find out what has ended without a signal, and what has left since its signal."""
+        """Find out what has ended without a signal, and what has left the downloader since."""
         self._turn += 1
         requests = self._inside.capacity.requests
         for request, transit in list(self._transit.items()):
@@ -240,7 +240,7 @@ class Released:
         return now - transit.since > _MOMENT and self._turn - transit.turn >= _TURNS
 
     def _not_busy(self, name: str, request: Request) -> None:
-        """A request has not begun, and keeps no other of its host from beginning."""
+        """Note that a request has not begun: another one of its host may go."""
         host = self._hosts.get(name)
         if host is not None and request in host.busy:
             host.busy.discard(request)
@@ -254,7 +254,7 @@ class Released:
         self._not_busy(transit.host, request)
 
     def _end_at(self, name: str, request: Request) -> None:
-        """A request to a host has ended: the interval begins."""
+        """Note that a request to a host has ended: the interval begins."""
         self._doubtful.pop(request, None)
         host = self._hosts.get(name)
         if host is not None:

@@ -269,7 +269,7 @@ class WaitingRoom:
         self._released.close()
         self._next_pass.cancel()
 
-    # --- a request begins to wait, is let go, ends
+    # --- how a request begins to wait, is let go, and ends
 
     def _begin(self, request: Request, host: str) -> Waiting:
         self._released.take_back(request)
@@ -283,7 +283,7 @@ class WaitingRoom:
         return Waiting(request, slot, host, is_nested=is_nested(request, self._inside))
 
     def _end(self, waiting: Waiting) -> None:
-        """A request waits no longer, for whatever reason."""
+        """Note that a request no longer waits, for whatever reason."""
         waiting.is_over = True
         waiting.slot.waiting -= 1
         if not waiting.slot.waiting:
@@ -317,7 +317,7 @@ class WaitingRoom:
     # --- the pass
 
     def _assign(self) -> None:
-        """Let go all that can go now."""
+        """Let all requests go that can go now."""
         going: list[Deferred[bool]] = []
 
         def send(waiting: Waiting, host: PacedHost | None) -> None:
@@ -350,7 +350,7 @@ class WaitingRoom:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """End all ready requests with an error, and begin anew: the queues may be damaged."""
+        """End all ready requests with an error and clear the queues, which may be damaged."""
         self._ready.clear()
         for waiting in list(self._awaiting):
             if not waiting.going.called:
