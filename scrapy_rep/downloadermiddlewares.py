@@ -63,7 +63,8 @@ class RepDownloaderMiddleware:
     """Lets through what robots.txt allows, and drops the rest with a reason.
 
     A dropped request raises :class:`RobotsForbidden` or :class:`RobotsUnreachable`. The instance of
-    a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``.
+    a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``; its ``explainer``
+    answers for URLs that are not requested.
     """
 
     def __init__(self, crawler: Crawler):

@@ -243,7 +243,8 @@ class Gate:
             self._count_refusal(asked, cached, judgement, judgement.refusal)
             raise judgement.refusal
         if judgement.pace is not None:
-            self._politeness.keep(asked.request, asked.authority, *judgement.pace[:2])
+            pace, asker, _ = judgement.pace
+            self._politeness.keep(asked.request, asked.authority, pace, asker)
         return judgement
 
     def _count_refusal(

@@ -78,7 +78,7 @@ class Judge:
             if refused is not None:
                 error = RobotsForbidden(refused.verdict, asked.authority, refused.retry_at)
                 return Judgement(error)
-        return Judgement(None, False, verdict, override, pace, noted)
+        return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
     def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:
         """Return the verdict of the rules or of an override, whatever else is decided."""
