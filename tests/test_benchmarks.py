@@ -60,8 +60,8 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "first", "following"),
     [
-        ("the gate alone", Way(360, 185, 55), Way(24, 20, 14)),
-        ("by default", Way(420, 222, 66), Way(70, 46, 27)),
+        ("the gate alone", Way(350, 178, 55), Way(22, 18, 14)),
+        ("by default", Way(406, 208, 66), Way(69, 44, 27)),
     ],
 )
 def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Way) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
@@ -33,8 +34,6 @@ _MOST_KNOWN = 10_000
 """Authorities whose entries are known as recorded; past that one may be recorded as first again."""
 
 _NOTHING = Basis()
-
-Judge = Callable[[str, "Authority", "CachedRules", tuple[str, ...]], Verdict]
 
 
 class DecisionRecorder:
@@ -97,24 +96,14 @@ class DecisionRecorder:
             }
         )
 
-    def passed(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-        judge: Judge | None,
-    ) -> None:
-        """Record a request that goes on; ``judge`` says which verdict, if an override may have.
-
-        Without ``judge`` the rules alone decide.
-        """
+    def passed(self, asked: Asked, cached: CachedRules, verdict: Verdict | None) -> None:
+        """Record a request that goes on; ``verdict`` is None if no override has a say in it."""
+        request, url, authority, agent = asked
         basis = self._bases.get(authority)
         is_first = basis is None or basis.since != since_of(cached)
-        if not (is_first or self._all or judge is not None):
+        if not (is_first or self._all or verdict is not None):
             return
-        verdict = (judge or _by_rules)(url, authority, cached, agent)
+        verdict = verdict or cached.verdict(authority, url, agent)
         if is_first or self._all or verdict.override is not None:
             if is_first or basis is None:
                 basis = self._learn(authority, cached)
@@ -178,12 +167,6 @@ def _own_version() -> str | None:
         return version("scrapy_rep")
     except PackageNotFoundError:  # run from a checkout that is not installed
         return None
-
-
-def _by_rules(
-    url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-) -> Verdict:
-    return cached.verdict(authority, url, agent)
 
 
 def _preferences(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:

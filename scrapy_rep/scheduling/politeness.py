@@ -1,4 +1,4 @@
-"""What each authority asks for is read once; what is out of bounds is refused, the rest kept."""
+"""Which pace each authority asks for, which one is refused, and which one is kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_SAID = 10_000
 
 
 class Refusal(NamedTuple):
-    """Why a request that the rules allow is not made, and from when on it might be."""
+    """Why a request that the rules allow is not made now, and when it may be made."""
 
     verdict: Verdict
     retry_at: float | None = None
@@ -36,7 +36,7 @@ _UPSTREAM = ("THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY")
 
 
 class Politeness:
-    """Reads what each robots.txt asks for, refuses what is out of bounds, has the rest kept."""
+    """Reads the pace that each robots.txt asks for, and refuses it or has it kept."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Politeness:
         self._upstream: bool | None = None
 
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
-        """Return what is asked of an agent and not left to others, ``None`` if that is nothing."""
+        """Return the pace that is asked of an agent, ``None`` if there is none to keep here."""
         pace = RequestedPace.read(robots, agent)
         asks = pace.longest > 0.0
         if asks and (not self._settings.crawl_delay or self._stands_back()):
@@ -66,24 +66,33 @@ class Politeness:
             pace = pace._replace(visit_time=None)
         return pace if asks or pace.visit_time is not None else None
 
-    def admit(
+    def refusal(self, pace: RequestedPace) -> Refusal | None:
+        """Return why that pace refuses an allowed request now; ``None`` if it does not."""
+        now = self._clock()
+        window = pace.visit_time
+        if window is not None and not window.covers(now):
+            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
+            return Refusal(verdict, window.opening(now))
+        asked, most = pace.asked(now), self._settings.max_crawl_delay
+        if pace.is_cut and asked > most and self._settings.over_max_crawl_delay == "forbid":
+            reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
+            return Refusal(Verdict(allowed=False, reason=reason))
+        return None
+
+    def keep(
         self,
         request: Request,
         authority: Authority,
-        agent: tuple[str, ...],
         pace: RequestedPace | None,
-    ) -> Refusal | None:
-        """Hold the host of an allowed request to its pace, or return why the request is refused."""
+        asker: tuple[str, ...],
+    ) -> None:
+        """Have the host of an allowed request keep a pace, on behalf of ``asker``."""
         if pace is None:
-            self._room.withdraw(authority.host, (authority, agent))
-            return None
-        refusal = self.refusal(pace)
-        if refusal is None and pace.longest:
-            least = self._least(request, authority)
-            before = self._room.ask(request, (authority, agent), pace, least)
+            self._room.withdraw(authority.host, (authority, asker))
+        elif pace.longest:
+            before = self._room.ask(request, (authority, asker), pace, self._least)
             if pace.longest != before:
                 self._count(authority, pace)
-        return refusal
 
     def _stands_back(self) -> bool:
         """Return whether a throttler of Scrapy's own keeps the pace; it is said once."""
@@ -111,18 +120,3 @@ class Politeness:
                 self._said.clear()
             self._stats.capped(authority, pace.longest, most, said=authority in self._said)
             self._said.add(authority)
-
-    def refusal(self, pace: RequestedPace | None) -> Refusal | None:
-        """Return why an allowed request would be refused now at that pace, if it would."""
-        if pace is None:
-            return None
-        now = self._clock()
-        window = pace.visit_time
-        if window is not None and not window.covers(now):
-            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
-            return Refusal(verdict, window.opening(now))
-        asked, most = pace.asked(now), self._settings.max_crawl_delay
-        if pace.is_cut and asked > most and self._settings.over_max_crawl_delay == "forbid":
-            reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
-            return Refusal(Verdict(allowed=False, reason=reason))
-        return None
