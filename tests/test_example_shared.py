@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.crawl.harness import WARNINGS
+from tests.processes import ROOT
 from tests.stores.servers import RedisServer
-from tests.test_example import FOLDER, ROOT, WARNINGS, table_of
+from tests.test_example import FOLDER, table_of
 
 WORKERS = 4
 
