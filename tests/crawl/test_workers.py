@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -17,8 +16,9 @@ from typing import Any
 import pytest
 import redis
 
-from tests.crawl.harness import ROOT, WARNINGS
+from tests.crawl.harness import WARNINGS
 from tests.crawl.worker import fill
+from tests.processes import ROOT, SCRAPY, Forked, start_python
 from tests.replies import Hang, Reply
 from tests.site import Authority, Script, Site
 from tests.stores.servers import RedisServer
@@ -65,13 +65,12 @@ class Workers:
         ]
 
     @staticmethod
-    def _start(*arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, *WARNINGS, "-m", "tests.crawl.worker", *arguments],
-            cwd=ROOT,
+    def _start(*arguments: str) -> Forked:
+        return start_python(
+            *("-m", "tests.crawl.worker", *arguments),
+            options=WARNINGS,
+            imports=(*SCRAPY, "tests.crawl.harness"),
             env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stderr=subprocess.PIPE,
-            text=True,
         )
 
     def lines(self, number: int) -> list[tuple[str, str]]:
@@ -119,8 +118,7 @@ class Workers:
     def stop(self) -> None:
         """No worker outlives a test that failed."""
         for process in self.processes:
-            process.kill()
-            process.wait(10)
+            process.close()
 
     def finish(self, *, killed: int | None = None) -> list[str]:
         """All workers end, and what they wrote to the standard error stream is returned."""
@@ -158,14 +156,14 @@ def check_pages(authorities: list[Authority], expected: dict[str, str]) -> None:
 def ask_together(
     site: Site, server: RedisServer, directory: Path, robots: Script, **settings: Any
 ) -> tuple[list[Authority], Workers]:
-    """Eight workers, all there before the first of 400 requests to five sites is in the queue."""
+    """Eight workers, all there before the first of 200 requests to five sites is in the queue."""
     shops = [site.authority(robots) for _ in range(5)]
     workers = Workers(server.uri, directory, 8, **settings)
     workers.ready()
     with redis.Redis(port=server.port) as client:
-        fill(client, [shop.url(f"/{n}") for n in range(80) for shop in shops])
+        fill(client, [shop.url(f"/{n}") for n in range(40) for shop in shops])
     workers.finish()
-    assert Counter(kind for _, kind in workers.all_ends()) == {"unreachable": 400}
+    assert Counter(kind for _, kind in workers.all_ends()) == {"unreachable": 200}
     assert min(len(workers.ends(number)) for number in range(8)) > 0
     return shops, workers
 
