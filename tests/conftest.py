@@ -9,6 +9,7 @@ import pytest
 import scrapy
 
 from tests.site import Site
+from tests.stores.servers import RedisServer, running_server
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,6 +27,13 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    """A redis-server of the test's own, which it may stop."""
+    with running_server() as server:
+        yield server
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from tests.crawl.test_workers import Workers
 from tests.crawl.worker import fill
 from tests.replies import Reply
 from tests.site import Authority, Hit, Site
-from tests.stores.servers import RedisServer
+from tests.stores.servers import RedisServer, running_server
 from tests.timed import timed
 
 PAGE = 0.1
@@ -29,20 +28,9 @@ PAGE = 0.1
 
 @pytest.fixture
 def queue() -> Iterator[RedisServer]:
-    """The redis-server of the workers' queue."""
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory)).start()
+    """The redis-server of the workers' queue; `server` is that of their store."""
+    with running_server() as server:
         yield server
-        server.stop()
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """Another one, for their store."""
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory)).start()
-        yield server
-        server.stop()
 
 
 def paced(site: Site, interval: float) -> Authority:

@@ -6,10 +6,9 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,6 @@ from tests.site import Authority, Script, Site
 from tests.stores.servers import RedisServer
 
 PATHS = [f"/open/{n}" for n in range(7)] + [f"/private/{n}" for n in range(3)]
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """A redis-server of the test's own."""
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory)).start()
-        yield server
-        server.stop()
 
 
 def authorities_of(site: Site, count: int) -> list[Authority]:
@@ -252,6 +242,7 @@ def test_eight_workers_make_one_round_of_attempts(
     """Five sites that are down: three attempts at each, whoever makes them; the others wait."""
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     own = {"REP_STORE": uri, "REP_TIMEOUT": 2.0, "REP_RETRY_DELAYS": [0.3, 0.6]}
+    own["REP_PARK_LIMIT"] = 20  # so few that no worker is left without any
     shops, workers = ask_together(site, server, tmp_path, robots, **own)
     hits = [hit for shop in shops for hit in shop.robots_hits]
     askers = Counter(hit.header("User-Agent") for hit in hits)
