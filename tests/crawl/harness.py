@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -24,8 +23,7 @@ from tests.crawl.leftovers import Leftovers
 from tests.crawl.logtap import LogTap
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.processes import ROOT, SCRAPY, run_python
 
 MODES: dict[str, dict[str, Any]] = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
@@ -126,14 +124,12 @@ def crawl_in_child(
     with tempfile.TemporaryDirectory() as directory:
         order, answer = Path(directory, "job.json"), Path(directory, "result.json")
         order.write_text(json.dumps(job))
-        child = subprocess.run(
-            [sys.executable, *WARNINGS, "-m", "tests.crawl.child", str(order), str(answer)],
-            cwd=ROOT,
+        child = run_python(
+            *("-m", "tests.crawl.child", str(order), str(answer)),
+            options=WARNINGS,
+            imports=(*SCRAPY, "tests.crawl.harness"),
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
-            capture_output=True,
-            text=True,
             timeout=timeout,
-            check=False,
         )
         assert child.returncode == 0, child.stderr[-4000:]
         result = Result.load(answer)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -33,15 +32,6 @@ from tests.stores.turn_contract import taken as turn_of
 
 ALONE = "grants no turns .*: for now each worker keeps the pace of a site by itself"
 TOGETHER = "grants turns again"
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """A redis-server that a test may stop."""
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory)).start()
-        yield server
-        server.stop()
 
 
 @pytest.fixture
