@@ -120,7 +120,7 @@ class DecisionRecorder:
                 basis = self._learn(authority, cached)
             preferences = _preferences(cached, url, agent)
             args = (self._clock(), request.method, url, authority, agent, verdict, basis)
-            self._file.add(Decided(*args, preferences))
+            self._file.add(Decided(*args, preferences, delay=_delay(cached, agent, args[0])))
 
     def refused(self, request: Request, url: str, agent: tuple[str, ...], error: Exception) -> None:
         """Record a refusal; an error that is not one is ignored."""
@@ -184,6 +184,15 @@ def _by_rules(
     url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
 ) -> Verdict:
     return cached.verdict(authority, url, agent)
+
+
+def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | None:
+    """Return the interval in seconds that the rules ask of ``agent`` now; None for none.
+
+    It is null at an authority that has overrides, which may set another pace.
+    """
+    pace = cached.pace
+    return (pace.asked(now) or None) if pace is not None and pace.agent == agent else None
 
 
 def _preferences(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:
