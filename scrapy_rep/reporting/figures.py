@@ -216,6 +216,7 @@ def _adapted(octets: bytes, title: str, description: str, name: str) -> str:
             element.set("style", _restyled(element.get("style", "")))
     for attribute in ("width", "height", "version"):
         root.attrib.pop(attribute, "")
+    title, description = shown(title), shown(description)
     root.set("class", name)
     root.set("role", "img")
     root.set("aria-label", f"{title}. {description}")

@@ -25,6 +25,7 @@ _LONGEST_LINE = 1 << 20
 _LONGEST_TEXT = 300
 """Characters that are kept of a text, so that memory depends on how many there are alone."""
 
+_LONGEST_OVERRIDE = 1_500
 _MOST_SETTINGS = 60
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -121,7 +122,7 @@ def read_line(octets: bytes) -> Run | Decision:
     try:
         line = _decode(octets.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise LineError(_cut_or_foreign(octets)) from None
+        raise LineError(_why_not(octets)) from None
     if type(line) is not dict or line.get("type") not in ("run", "decision"):
         raise LineError(Unread.FOREIGN)
     crawl = line.get("crawl")
@@ -135,10 +136,12 @@ def read_line(octets: bytes) -> Run | Decision:
         raise LineError(Unread.DAMAGED) from None
 
 
-def _cut_or_foreign(octets: bytes) -> Unread:
-    """Tell a line whose end is missing from one that another program wrote."""
-    start = octets[: len(_START)].rstrip(b"\n")
-    return Unread.CUT if start and _START.startswith(start) else Unread.FOREIGN
+def _why_not(octets: bytes) -> Unread:
+    """Return why a line is not JSON: its end is missing, or another program wrote it."""
+    line = octets.rstrip(b"\n")
+    if not line or not _START.startswith(line[: len(_START)]):
+        return Unread.FOREIGN
+    return Unread.DAMAGED if line.endswith(b"}") else Unread.CUT
 
 
 def _not_a_number(constant: str) -> NoReturn:
@@ -182,7 +185,7 @@ def _decision(line: dict[str, object]) -> Decision:
         digest=_optional(line["digest"]),
         delay=None if delay is None else _number(delay),
         preferences=_preferences(line["preferences"]),
-        override=_optional(line["override"]),
+        override=_override(line["override"]),
         without=None if without is None else _verdict(without),
     )
 
@@ -218,6 +221,13 @@ def _text(value: object) -> str:
 
 def _optional(value: object) -> str | None:
     return None if value is None else _text(value)
+
+
+def _override(value: object) -> str | None:
+    """Return the text of an override, which holds a reason that the operator has written."""
+    if value is not None and type(value) is not str:
+        raise TypeError
+    return value if value is None else clipped(value, _LONGEST_OVERRIDE)
 
 
 def _number(value: object) -> float:

@@ -147,7 +147,7 @@ def _path(url: str, authority: str) -> str:
     """Return a URL without its authority, or the beginning of its digest."""
     if url.startswith("sha256:"):
         return clipped(url, 20)
-    return clipped(url.removeprefix(authority), 80)
+    return clipped(url.removeprefix(authority), 80) or "/"
 
 
 def _in_words(count: int) -> str:
