@@ -76,14 +76,14 @@ def _period(summary: Summary) -> str:
 def _tiles(summary: Summary, found: list[Section]) -> list[Tile]:
     """Return the figures to know first."""
     total, known = summary.total, summary.sites
-    more = "more than " if known.dropped else ""
+    count = f"{len(known):,}" if not known.dropped else f"over {summary.most_sites:,}"
     failed = sum(site.failures is not None for site in known.values())
     changed = sum(len(site.versions) > 1 for site in known.values())
     share = f" ({percent(total.refused / total.decisions)})" if total.refused else ""
     return [
         Tile(f"{total.decisions:,}", "decisions recorded", "course"),
         Tile(f"{total.refused:,}", f"requests refused{share}", "reasons"),
-        Tile(f"{more}{len(known):,}", _noun(len(known), "site"), "sites"),
+        Tile(count, _noun(len(known), "site"), "sites"),
         Tile(f"{failed:,}", f"{_noun(failed, 'site')} unreachable", "unreachable"),
         Tile(f"{changed:,}", f"{_noun(changed, 'site')} with new rules", "changes"),
         Tile(
@@ -108,19 +108,19 @@ def _notes(summary: Summary) -> list[str]:
             "requests were allowed than are counted here."
         )
     dropped = [
-        plural(one.dropped, what)
+        what
         for one, what in (
-            (summary.sites, "site"),
-            (summary.rules, "rule"),
-            (summary.overrides, "override"),
-            (summary.runs, "run"),
+            (summary.sites, "sites"),
+            (summary.rules, "rules"),
+            (summary.overrides, "overrides"),
+            (summary.runs, "runs"),
         )
         if one.dropped
     ]
     if dropped:
         notes.append(
-            f"The log names more than a report keeps apart. Counts of {', '.join(dropped)} with "
-            "the fewest requests were dropped: figures by site or rule may be too low, totals are "
+            f"The log names more {' and '.join(dropped)} than a report keeps apart. Those with the "
+            "fewest requests were dropped, so figures by site or rule may be too low. Totals are "
             "exact."
         )
     if summary.unread:

@@ -75,7 +75,7 @@ def sites(summary: Summary) -> Section:
             Cell(name_of(authority), "code"),
             number(site.refused),
             number(site.decisions),
-            Cell(_mostly(site), "code" if Why.RULE in site.whys else ""),
+            _mostly(site),
         )
         for authority, site in ten
     ]
@@ -102,17 +102,17 @@ def _bar(authority: str, site: Site) -> figures.Bar:
     return figures.Bar(name_of(authority), said, tuple(part for part in parts if part.size))
 
 
-def _mostly(site: Site) -> str:
+def _mostly(site: Site) -> Cell:
     """Return what refused most requests to a site: a rule, or another reason."""
     why = max(site.whys, key=lambda why: (site.whys[why], why.value))
     if why is not Why.RULE:
-        return str(why.value)
+        return Cell(why.value)
     counts: Counter[str] = Counter()
     for version in site.versions.values():
         for verdict, count in (version.rules or {}).items():
             counts[verdict.rule or ""] += count.decisions
     ordered = sorted(counts, key=lambda rule: (-counts[rule], rule))[:1]
-    return next(iter(ordered), why.value)
+    return Cell(ordered[0], "code") if ordered else Cell(why.value)
 
 
 def rules(summary: Summary) -> Section:
