@@ -49,10 +49,6 @@ _WIDE, _NARROW = 864, 368
 Draw: TypeAlias = Callable[[Any, int], None]
 """Draws a figure of a width on axes whose unit is the pixel."""
 
-_DEFAULTS: Final[dict[str, Any]] = {
-    name: value for name, value in rcParamsDefault.items() if name != "backend"
-}
-
 _SVG = "{http://www.w3.org/2000/svg}"
 _MOST_CHARACTERS = {_WIDE: 100, _NARROW: 42}
 
@@ -182,9 +178,10 @@ def _both(title: str, description: str, draw: Draw, height: int) -> str:
 def _drawn(title: str, description: str, draw: Draw, width: int, height: int, name: str) -> str:
     """Return a figure of a size in pixels."""
     octets = BytesIO()
-    settings: Any = {**_DEFAULTS, **_SETTINGS}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of old settings, and of signs that the font lacks
+        settings: Any = {name: rcParamsDefault[name] for name in rcParamsDefault} | _SETTINGS
+        settings.pop("backend", None)
         with rc_context(settings):
             _save(octets, draw, width, height)
     return _adapted(octets.getvalue(), title, description, name)

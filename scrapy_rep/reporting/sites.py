@@ -27,6 +27,7 @@ class Why(Enum):
     PACE = "the pace that the site asks for"
     NOFOLLOW = "a page that asks not to follow its links"
     OVERRIDE = "an override"
+    COST = "rules too costly to compare"
     OTHER = "another reason"
 
     @classmethod
@@ -46,6 +47,8 @@ _REASONS = (
     ("unreachable", Why.UNREACHABLE),
     ("access denied", Why.DENIED),
     ("nofollow", Why.NOFOLLOW),
+    ("tdmrep.json", Why.PREFERENCE),
+    ("too costly", Why.COST),
     ("outside the visit time", Why.PACE),
     ("asks for", Why.PACE),
 )
