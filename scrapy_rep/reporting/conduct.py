@@ -54,7 +54,7 @@ def unreachable(summary: Summary) -> Section:
         )
         for authority, one in found[:MOST_ROWS]
     ]
-    columns = ("Site", "Refused", "By the last copy", "First", "Last", "Cause")
+    columns = ("Site", "Refused", "Last copy used", "First", "Last", "Cause")
     more = others(len(found), "site")
     section.tables.append(Table("Unreachable robots.txt by site", columns, rows, more))
     first = min(min(one.times.counts) * one.times.width for _, one in found[:TEN])
