@@ -109,7 +109,7 @@ class DecisionRecorder:
                 basis = self._learn(authority, cached)
             preferences = _preferences(cached, url, agent)
             args = (self._clock(), request.method, url, authority, agent, verdict, basis)
-            self._file.add(Decided(*args, preferences))
+            self._file.add(Decided(*args, preferences, delay=_delay(cached, agent, args[0])))
 
     def refused(self, request: Request, url: str, agent: tuple[str, ...], error: Exception) -> None:
         """Record a refusal; an error that is not one is ignored."""
@@ -167,6 +167,15 @@ def _own_version() -> str | None:
         return version("scrapy_rep")
     except PackageNotFoundError:  # run from a checkout that is not installed
         return None
+
+
+def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | None:
+    """Return the interval in seconds that the rules ask of ``agent`` now; None for none.
+
+    It is null at an authority that has overrides, which may set another pace.
+    """
+    pace = cached.pace
+    return (pace.asked(now) or None) if pace is not None and pace.agent == agent else None
 
 
 def _preferences(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:
