@@ -132,6 +132,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "awaiting",
         "caching",
         "exceptions",
+        "fetching",
+        "overrides",
         "preferences",
         "protocol",
         "settings",
