@@ -138,6 +138,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "protocol",
         "settings",
         "stats",
+        "usage",
     },
     "commands": {
         "awaiting",
@@ -148,6 +149,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "matching",
         "preferences",
         "protocol",
+        "recording",
         "settings",
         "stores",
     },

@@ -132,8 +132,8 @@ class Encoder:
 
 
 def _verdict(verdict: Verdict) -> str:
-    without = None if verdict.without is None else _told(verdict.without)
-    return _json({**_told(verdict), "override": verdict.override, "without": without})[1:-1]
+    without = None if verdict.without is None else told(verdict.without)
+    return _json({**told(verdict), "override": verdict.override, "without": without})[1:-1]
 
 
 Key = TypeVar("Key")
@@ -161,7 +161,8 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _told(verdict: Verdict) -> dict[str, Any]:
+def told(verdict: Verdict) -> dict[str, Any]:
+    """Return what a line says of a verdict."""
     return {
         "allowed": verdict.allowed,
         "rule": None if verdict.rule is None else str(verdict.rule),

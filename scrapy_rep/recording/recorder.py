@@ -125,7 +125,7 @@ class DecisionRecorder:
             return
         verdict = (judge or _by_rules)(url, authority, cached, agent)
         if is_first or self._all or verdict.override is not None:
-            preferences = _preferences(cached, url, agent)
+            preferences = preferences_of(cached, url, agent)
             args = (self._clock(), request.method, url, authority, agent, verdict, cached.basis)
             self._file.add(Decided(*args, preferences))
 
@@ -209,7 +209,7 @@ def _by_rules(
     return cached.verdict(authority, url, agent)
 
 
-def _preferences(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:
+def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:
     """Return what the robots.txt says about the use of a page, by purpose; None if nothing."""
     robots = cached.robots
     if robots is None or not robots.speaks_of_use:
