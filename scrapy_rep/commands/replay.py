@@ -115,7 +115,8 @@ def _replayed(
             again = other.decide(line.fields, asked, compares=False)
         yield line, replayed, again
     if broken:
-        note("replay", f"{broken:,} line{'s' * (broken > 1)} that are not JSON: passed over")
+        which = "line that is" if broken == 1 else "lines that are"
+        note("replay", f"{broken:,} {which} not JSON: passed over")
 
 
 def _runs(line: Line, options: Namespace) -> _Runs:

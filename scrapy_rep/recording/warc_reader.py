@@ -69,8 +69,10 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         with Path(path).open("rb") as stream:
             try:
                 for record in ArchiveIterator(stream, check_digests=True):
-                    self._add(record)
-                    count += 1
+                    if record.rec_headers.get_header("WARC-Record-ID"):
+                        count += 1
+                    if not self._add(record):
+                        return False
             except OSError:
                 raise
             except Exception as error:  # noqa: BLE001  # whatever a broken file makes of the reader
@@ -117,9 +119,12 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         self._bodies.seek(kept.start)
         return zlib.decompress(self._bodies.read(kept.length))
 
-    def _add(self, record: Any) -> None:
+    def _add(self, record: Any) -> bool:
+        """Keep a record of a fetch; return False if the file ends within it."""
         kind, fields = record.rec_type, _Fields(record.rec_headers)
         body = record.raw_stream.read(_MOST_OCTETS + 1)
+        if len(body) <= _MOST_OCTETS and getattr(record.raw_stream, "limit", 0) > 0:
+            return False
         is_sound = record.digest_checker is None or record.digest_checker.passed is not False
         about = fields["WARC-Concurrent-To"]
         said: tuple[tuple[str, str], ...] = ()
@@ -128,11 +133,9 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
             if via := dict(said).get("viaRecord"):
                 self._via.setdefault(about, via)
         is_failure = kind == "metadata" and ("outcome", "unreachable") in said
-        if kind not in ("response", "revisit") and not is_failure:
-            return
         http = record.http_headers
-        if not is_failure and http is None:
-            return
+        if not is_failure and (kind not in ("response", "revisit") or http is None):
+            return True
         packed = zlib.compress(body, 1) if kind == "response" else b""
         start = self._bodies.seek(0, 2)
         self._bodies.write(packed)
@@ -153,6 +156,7 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         if kept.id and kept.id not in self._records:
             self._records[kept.id] = kept
             self._of_uri.setdefault(kept.uri, []).append(kept)
+        return True
 
 
 class _Fields:
