@@ -38,7 +38,7 @@ def rules(rng: random.Random) -> bytes:
                 "Content-Signal: ai-train=yes",
                 "",
             ],
-            [1, 0.5, 1, 0.5, 1, 1, 1, 15],
+            [1, 1.5, 1.5, 0.5, 1, 1, 1, 15],
         )
     end = rng.choice(["\n", "\r\n", "\r"])
     return rng.choice([b"", b"\xef\xbb\xbf"]) + end.join([*lines, ""]).encode()

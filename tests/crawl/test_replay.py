@@ -123,7 +123,7 @@ async def test_a_large_random_crawl_agrees_with_its_archive(site: Site, tmp_path
     for _ in range(2):
         await recorded.run(timeout=300, CONCURRENT_REQUESTS=64)
     found = findings(recorded.log, recorded.archives)
-    assert len(found) == 6_000
+    assert len(found) >= 6_000  # a request that does not obey may be tried again
     assert disagreeing(found) == []
 
 
