@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
+from uuid import uuid4
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -26,7 +27,8 @@ from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.recording.recorder import DecisionRecorder
+from scrapy_rep.recording.archive import Archive
+from scrapy_rep.recording.recorder import DecisionRecorder, Run
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.scheduling import fetches, nested
 from scrapy_rep.scheduling.hosts import Hosts
@@ -48,10 +50,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.explaining import LookUp
     from scrapy_rep.overrides.override import Overrides
-    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.robotstxt import Verdict
 
 
@@ -89,13 +89,14 @@ class RepDownloaderMiddleware:
         )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
-        limits = FetchLimits(self._semaphore, self._room)
-        self._fetcher = RobotsFetcher(crawler, inside, settings, self._stats, limits, time.time)
+        run = uuid4().hex
+        self._archive = self._make_archive(settings, run)
+        self._fetcher = self._make_fetcher(crawler, settings)
         self._cache = self._make_cache(crawler, settings)
         self._tdmrep = self._make_tdmrep_cache(crawler, settings)
         self._identity = Identity(crawler, settings, self._stats)
         self._overrides = self._applied(overrides)
-        self._recorder = self._make_recorder(settings)
+        self._recorder = self._make_recorder(settings, run, overrides)
         use = self._make_use(settings)
         judge = Judge(self._cache, self._politeness, use, self._overrides)
         self.explainer = Explainer(self._identity, self._cache, judge, use)
@@ -232,6 +233,11 @@ class RepDownloaderMiddleware:
             return None
         return SharedPace(turns, self._stats)
 
+    def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
+        limits = FetchLimits(self._semaphore, self._room)
+        args = crawler, self._inside, settings, self._stats, limits, time.time, self._archive
+        return RobotsFetcher(*args)
+
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)
         attempts = Attempts(settings.timeout, settings.retry_delays)
@@ -269,14 +275,19 @@ class RepDownloaderMiddleware:
             return None
         return AppliedOverrides(overrides, self._stats, self._politeness.read, time.time)
 
-    def _make_recorder(self, settings: RepSettings) -> DecisionRecorder | None:
+    def _make_recorder(
+        self, settings: RepSettings, run: str, overrides: Overrides | None
+    ) -> DecisionRecorder | None:
         if settings.decision_log is None:
             return None
+        archive = None if self._archive is None else self._archive.name
+        about = Run(run, tuple(overrides or ()), archive)
+        return DecisionRecorder(settings, self._stats, self._cache.held, time.time, about)
 
-        def known(authority: Authority) -> CachedRules | None:
-            return self._cache.resident(authority, time.time())
-
-        return DecisionRecorder(settings, self._stats, known, time.time)
+    def _make_archive(self, settings: RepSettings, run: str) -> Archive | None:
+        if settings.warc is None:
+            return None
+        return Archive(settings.warc, run, self._stats, time.time)
 
     def _memory_for_tdmrep(self, settings: RepSettings) -> int:
         if not settings.fetches_tdmrep:
@@ -328,5 +339,7 @@ class RepDownloaderMiddleware:
             cache.interrupt()
         self._room.close()
         self._store.close()
+        if self._archive is not None:
+            self._archive.close()
         if self._recorder is not None:
             self._recorder.close()

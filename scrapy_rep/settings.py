@@ -70,6 +70,7 @@ class RepSettings:
     decisions: str = "refused"
     log_urls: str = "full"
     decision_log_required: bool = False
+    warc: str | None = None
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> RepSettings:
@@ -281,6 +282,13 @@ def _path(value: Any) -> str:
     return path.strip()
 
 
+def _archive(value: Any) -> str:
+    path = _path(value)
+    if not path.endswith(".warc.gz"):
+        raise ValueError("must be the path of a file that ends with .warc.gz")
+    return path
+
+
 def _overrides(value: Any) -> Any:
     """The path of a file, or the entries themselves; they are checked where they are read."""
     if value and isinstance(value, (list, tuple)):
@@ -329,4 +337,5 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_DECISIONS", "decisions", _one_of("refused", "all")),
     ("REP_LOG_URLS", "log_urls", _one_of("full", "path", "hash")),
     ("REP_DECISION_LOG_REQUIRED", "decision_log_required", _switch),
+    ("REP_WARC", "warc", _archive),
 )

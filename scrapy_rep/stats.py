@@ -48,6 +48,7 @@ OVERRIDES_USED = "robotstxt/override/used"
 OVERRIDES_EXPIRED = "robotstxt/override/expired"
 OVERRIDES_UNUSED = "robotstxt/override/unused"
 DECISIONS_LOST = "robotstxt/decision_log/lost"
+ARCHIVE_LOST = "robotstxt/archive/lost"
 PAGES = "robotstxt/page/count"
 PAGES_SAYING = "robotstxt/page/{}"
 PAGE_REQUESTS_REFUSED = "robotstxt/page/requests_refused"
@@ -154,6 +155,15 @@ class RepStats:
             type(error).__name__,
             printable(str(error)),
             "no request passes until it can" if required else "the crawl goes on without it",
+        )
+
+    def archive_lost(self, error: Exception) -> None:
+        """Say that exchanges cannot be archived."""
+        said = printable(str(error))
+        logger.error(
+            "The archive cannot be written (%s: %s); the crawl goes on without it",
+            type(error).__name__,
+            said,
         )
 
     def fetch_failed(

@@ -10,6 +10,7 @@ import scrapy
 
 from tests.benchmarks.crossings import Way, measure
 from tests.crawl.harness import ROOT
+from tests.timed import timed
 
 BROKEN = """
 from tests.benchmarks import memory
@@ -104,3 +105,15 @@ def test_the_filter_is_measured() -> None:
     rows = done.stdout.splitlines()
     assert [row.split("  ")[0] for row in rows[:2]] == ["scrapy robots filter", "loop with Protego"]
     assert rows[2].startswith("ratio ")
+
+
+@timed
+def test_records_cost_nothing_where_they_are_off() -> None:
+    """Under 0.3 microseconds a request; and each kind of records is measured."""
+    done = python("-m", "tests.benchmarks.records", "2000")
+    assert done.returncode == 0, done.stderr
+    rows = {row[:24].strip(): row[24:].split() for row in done.stdout.splitlines()[1:]}
+    assert len(rows) == 5
+    assert float(rows["off"][1]) < 0.3
+    assert float(rows["archive"][1]) < 0.3
+    assert float(rows["log of all"][3]) < 10.0

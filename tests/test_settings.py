@@ -56,6 +56,7 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "REP_DECISIONS": ("decisions", "refused"),
     "REP_LOG_URLS": ("log_urls", "full"),
     "REP_DECISION_LOG_REQUIRED": ("decision_log_required", False),
+    "REP_WARC": ("warc", None),
 }
 
 # setting: (as on the command line, what it comes to)
@@ -93,6 +94,7 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
     "REP_DECISIONS": ("all", "all"),
     "REP_LOG_URLS": ("hash", "hash"),
     "REP_DECISION_LOG_REQUIRED": ("True", True),
+    "REP_WARC": ("a/robots.warc.gz", "a/robots.warc.gz"),
 }
 
 BAD: dict[str, list[Any]] = {
@@ -158,6 +160,7 @@ BAD: dict[str, list[Any]] = {
     "REP_DECISIONS": ["some", "", True, ["all"]],
     "REP_LOG_URLS": ["none", "", False],
     "REP_DECISION_LOG_REQUIRED": ["perhaps", 2, ""],
+    "REP_WARC": ["", 7, True, ["a.warc.gz"], "robots.warc", "robots.gz", "a\0.warc.gz"],
     "REP_OVERRIDES": ["", " ", [], (), 7, True, {"authority": "http://a.example"}, b"file.toml"],
 }
 

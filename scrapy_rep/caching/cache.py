@@ -78,6 +78,10 @@ class RobotsCache:
             return cached
         return None
 
+    def held(self, authority: Authority) -> CachedRules | None:
+        """Return what memory holds, whether it is still good or not."""
+        return self._resident.get(authority)
+
     def consult(self, authority: Authority, page: Any) -> CachedRules | Miss:
         """Return what is at hand if policy lets it be used, however old; awaits nothing.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from sys import getsizeof
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
 from scrapy_rep.protocol.outcome import Cause
@@ -26,12 +26,13 @@ class CachedRules:
     ``standing`` is what ``entry`` means at ``now``, in seconds since the epoch; ``robots`` are the
     rules of its answer, ``None`` if it has none that are in force. Only the cache changes an
     instance: it measures ``size``, and it notes ``pace`` and ``unpaced_agent``, the last agent that
-    was asked for a pace, and the last one that was not.
+    was asked for a pace, and the last one that was not. ``basis`` is for the record of decisions.
     """
 
     __slots__ = (
         "_fixed_size",
         "answer",
+        "basis",
         "decision",
         "entry",
         "evicted",
@@ -55,6 +56,7 @@ class CachedRules:
         """Whether the entry came from ``Evicted``, which still has it."""
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)
         self.size = 0
+        self.basis: Any = None
         self.pace: RequestedPace | None = None
         self.unpaced_agent: tuple[str, ...] | None = None
 

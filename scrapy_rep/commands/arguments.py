@@ -47,6 +47,10 @@ _EXAMPLES = {
   zcat urls.gz | scrapy robots filter --rejected rejected.tsv - | sort -u
   scrapy robots filter --robots-dir robots/ --missing allow urls.txt
   scrapy robots filter --warc CC-MAIN-robotstxt.warc.gz urls.txt""",
+    "replay": """examples:
+  scrapy robots replay decisions.jsonl --warc robots-20261122093000-7c6cd3b8.warc.gz
+  scrapy robots replay decisions.jsonl --warc first.warc.gz --warc second.warc.gz
+  scrapy robots replay decisions.jsonl --warc robots.warc.gz --rep-profile google""",
     "cache": """examples:
   scrapy robots cache count
   scrapy robots cache list --prefix https://example --state unreachable
@@ -96,6 +100,7 @@ def _parser() -> Parser:
     _lint(_subparser(several, "lint", "what is wrong with a robots.txt?"))
     _diff(_subparser(several, "diff", "what does a change of a robots.txt mean?"))
     _filter(_subparser(several, "filter", "which of many URLs may my crawler fetch?"))
+    _replay(_subparser(several, "replay", "do recorded decisions follow from an archive?"))
     _cache(_subparser(several, "cache", "what does the configured store hold?"))
     _report(_subparser(several, "report", "what do decision logs say?"))
     return parser
@@ -211,6 +216,28 @@ def _filter(parser: Parser) -> None:
     parser.add_argument(
         "--rejected", metavar="FILE", help="write the other URLs to FILE, each with TAB and reason"
     )
+
+
+def _replay(parser: Parser) -> None:
+    parser.add_argument("decisions", metavar="DECISIONS", help="a file of REP_DECISION_LOG")
+    parser.add_argument(
+        "--warc",
+        action="append",
+        required=True,
+        metavar="FILE",
+        help="an archive of REP_WARC; repeat it for several (extra: scrapy_rep[evidence])",
+    )
+    parser.add_argument(
+        "--agent",
+        action="append",
+        metavar="TOKEN",
+        help="list what would change for this product token; repeat it for tokens in order of "
+        "preference",
+    )
+    parser.add_argument(
+        "--rep-profile", choices=[*PROFILES], help="list what would change under this document"
+    )
+    _format(parser, "text", "jsonl")
 
 
 def _cache(parser: Parser) -> None:

@@ -33,6 +33,8 @@ Work = Callable[["RepDownloaderMiddleware"], Awaitable[T]]
 
 _OFF: dict[str, Any] = {
     "ROBOTSTXT_OBEY": True,
+    "REP_DECISION_LOG": None,
+    "REP_WARC": None,
     "ITEM_PIPELINES": {},
     "ITEM_PIPELINES_BASE": {},
     "FEEDS": {},

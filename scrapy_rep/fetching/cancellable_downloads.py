@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     Download = Callable[[Request], Coroutine[Any, Any, Response]]
     Check = Callable[[Request], Coroutine[Any, Any, None]]
+    Received = Callable[[Request, Response, bool], None]
 
 DOWNLOAD = "scrapy_rep_download"
 """The meta key that marks a robots.txt request of this package."""
@@ -37,20 +38,34 @@ class CancellableDownload:
 
     ``limit`` is how many octets of a body are read, before and after decoding. ``check`` is awaited
     when the request has passed all components and is about to be sent; an exception ends the
-    download.
+    download. ``received`` is called with the request, the response as the server sent it, and
+    whether its body was cut at the limit.
     """
 
-    __slots__ = ("_cancel", "_check", "_checksum", "_limit", "_was_run", "cut", "octets")
+    __slots__ = (
+        "_cancel",
+        "_check",
+        "_checksum",
+        "_limit",
+        "_received",
+        "cut",
+        "octets",
+        "was_run",
+    )
 
-    def __init__(self, limit: int, check: Check | None = None) -> None:
+    def __init__(
+        self, limit: int, check: Check | None = None, received: Received | None = None
+    ) -> None:
         self.octets = 0
         """The octets of the body that have come, as far as the download handler reports them."""
         self.cut = False
         """Whether the body was cut, during the download or while it was decoded."""
-        self._was_run = False
+        self.was_run = False
+        """Whether :meth:`run` made the download; a custom downloader may not allow it."""
         self._checksum = 0
         self._limit = limit
         self._check = check
+        self._received = received
         self._cancel: Callable[[], Any] | None = None
 
     def end(self) -> None:
@@ -70,7 +85,7 @@ class CancellableDownload:
         If :meth:`run` was not used, as on a custom downloader, another component may have decoded
         the body, perhaps only half of it.
         """
-        return self._was_run or not self.octets or crc32(body) == self._checksum
+        return self.was_run or not self.octets or crc32(body) == self._checksum
 
     async def run(self, download: Download, request: Request, transport: Any) -> Response:
         """Return the response to ``request``, unless :meth:`end` is called before.
@@ -94,7 +109,10 @@ class CancellableDownload:
         if self._check is not None:
             await self._check(request)
         self.octets = self._checksum = 0
+        response = await download(request)
+        if self._received is not None:
+            self._received(request, response, self.octets > self._limit)
         # Before HttpCompressionMiddleware sees it.
-        response, self.cut = decoded(await download(request), self._limit)
-        self._was_run = True
+        response, self.cut = decoded(response, self._limit)
+        self.was_run = True
         return response

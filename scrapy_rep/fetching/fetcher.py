@@ -10,7 +10,7 @@ from collections.abc import Callable
 from copy import copy as shallow_copy
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -73,6 +73,28 @@ _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range")
 _LONGEST_DETAIL = 500
 
 
+class FetchRecord(Protocol):
+    """Keeps the exchanges of one fetch."""
+
+    def received(
+        self, request: Request, response: Response, cut: bool, *, changed: bool = False
+    ) -> None:
+        """Keep an exchange: ``cut`` if the body was cut at the limit.
+
+        ``changed`` if a component of the crawler may have changed or made the response.
+        """
+
+    def ended(self, authority: Authority, outcome: Outcome) -> Outcome:
+        """Return the outcome with the ID of its record."""
+
+
+class FetchArchive(Protocol):
+    """Keeps the exchanges of all fetches."""
+
+    def fetch(self, copy: Answer | None) -> FetchRecord:
+        """Return what keeps one fetch; ``copy`` is what a conditional request may confirm."""
+
+
 @dataclass(frozen=True)
 class FetchLimits:
     """What holds a fetch back: other fetches, and the places of the downloader."""
@@ -84,7 +106,7 @@ class FetchLimits:
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``.
 
-    ``clock()`` is in seconds since the epoch.
+    ``clock()`` is in seconds since the epoch; ``archive`` keeps what is exchanged, if it is there.
     """
 
     def __init__(
@@ -95,6 +117,7 @@ class RobotsFetcher:
         stats: RepStats,
         limits: FetchLimits,
         clock: Callable[[], float],
+        archive: FetchArchive | None = None,
     ):
         self._crawler = crawler
         self._inside = inside
@@ -103,6 +126,7 @@ class RobotsFetcher:
         self._semaphore = limits.semaphore
         self._places = limits.places
         self._clock = clock
+        self._archive = archive
         self._reception = Reception(crawler, inside, limits.places)
 
     def counted_by(self, stats: RepStats) -> RobotsFetcher:
@@ -119,11 +143,23 @@ class RobotsFetcher:
         ``page`` is the request that asks, whose proxy is used. ``copy`` is what a conditional
         request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
+        kept = None if self._archive is None else self._archive.fetch(copy)
+        outcome = await self._attempt(authority, page, copy, kept)
+        return outcome if kept is None else kept.ended(authority, outcome)
+
+    async def _attempt(
+        self,
+        authority: Authority,
+        page: Request | None,
+        copy: Answer | None,
+        kept: FetchRecord | None,
+    ) -> Outcome:
+        """Return the outcome, without its record."""
         self._stats.inc(names.REQUESTS)
         try:
             with self._reception:
                 async with self._semaphore.acquired():
-                    work = self._follow(authority, page, copy)
+                    work = self._follow(authority, page, copy, kept)
                     return await with_timeout(self._settings.timeout, work)
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
@@ -140,7 +176,11 @@ class RobotsFetcher:
             return Unreachable(cause, detail=detail, ours=ours)
 
     async def _follow(
-        self, authority: Authority, page: Request | None, copy: Answer | None
+        self,
+        authority: Authority,
+        page: Request | None,
+        copy: Answer | None,
+        kept: FetchRecord | None,
     ) -> Outcome:
         uri = authority.robots_uri
         origin = f"{authority.origin}/"
@@ -150,12 +190,15 @@ class RobotsFetcher:
         while True:
             first = uri.startswith(origin)
             check = refuse_private if trail and public else None
-            download = CancellableDownload(self._settings.max_size, check)
+            received = None if kept is None else kept.received
+            download = CancellableDownload(self._settings.max_size, check, received)
             request = self._request(uri, page, copy, first, download)
             if check is not None and not self._inside.exchanges.can_be_run:
                 await check(request)  # the last chance; middlewares may still choose a proxy
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
+            if kept is not None and not download.was_run:
+                kept.received(request, response, cut=download.cut, changed=True)
             meaning = meaning_of(response.status)
             redirect = meaning is Meaning.REDIRECT
             if trail or redirect:

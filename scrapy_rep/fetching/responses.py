@@ -103,10 +103,18 @@ def body_of(response: Response, download: CancellableDownload, limit: int) -> tu
         raise IgnoreRequest("another component stopped the download")
     if not download.is_body(response.body):
         raise BrokenBodyError("another component decoded the body, perhaps only half of it")
+    return octets_of(response, limit, stopped or download.cut)
+
+
+def octets_of(response: Response, limit: int, cut: bool) -> tuple[bytes, bool]:
+    """Return the octets to parse, and whether there were more than ``limit``.
+
+    ``cut`` says that the body was cut already. Raises ``ValueError`` for an unreadable one.
+    """
     # A response that another component made may still have a coding. One octet more than the limit
     # shows that there is more.
     codings = response.headers.getlist("Content-Encoding")
-    body, cut = plain_octets(response.body, codings, limit + 1, stopped or download.cut)
+    body, cut = plain_octets(response.body, codings, limit + 1, cut)
     # A body cut during the download may decode to less than the limit: its last line is partial.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
 

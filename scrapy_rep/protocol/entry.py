@@ -33,7 +33,8 @@ class Answer:
 
     ``body`` holds the octets of the rules, ``None`` if there are none to be had. ``lifetime`` is
     for how many seconds the response said it stays fresh, ``None`` if it did not say. ``cut_at``
-    is the limit in octets at which the body was cut, ``None`` if it is whole.
+    is the limit in octets at which the body was cut, ``None`` if it is whole. ``record`` is the ID
+    of the record of it in an archive, "" if none was made.
     """
 
     status: int = 0
@@ -45,6 +46,7 @@ class Answer:
     fetched_at: float = 0.0
     lifetime: float | None = None
     cut_at: int | None = None
+    record: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,8 @@ class Failure:
     """A run of failed fetches; times are seconds since the epoch.
 
     ``since`` is when it began, ``failed_at`` when the newest of its ``count`` attempts failed.
-    ``retry_after`` is for how many seconds the server asked to be left alone after that.
+    ``retry_after`` is for how many seconds the server asked to be left alone after that. ``record``
+    is the ID of the record of the newest attempt in an archive, "" if none was made.
     """
 
     since: float
@@ -60,6 +63,7 @@ class Failure:
     count: int = 1
     retry_after: float | None = None
     cause: str = ""
+    record: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,6 +290,7 @@ def _learn_success(_: Entry, outcome: Success, now: float, policy: Policy) -> En
             fetched_at=now,
             lifetime=outcome.lifetime,
             cut_at=outcome.cut_at,
+            record=outcome.record,
         )
     )
 
@@ -301,6 +302,7 @@ def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: P
         redirects=outcome.redirects,
         fetched_at=now,
         lifetime=outcome.lifetime,
+        record=outcome.record,
     )
     if outcome.status in REFUSALS:
         return Entry(_dated_by(now, entry.answer), answer)
@@ -310,8 +312,10 @@ def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: P
 def _learn_not_modified(entry: Entry, outcome: NotModified, now: float, policy: Policy) -> Entry:
     answer = confirmable(entry, policy)
     if answer is None:  # a 304 to a question that was never asked
-        return _learn_unreachable(entry, Unreachable(Cause.STATUS, 304), now, policy)
-    return Entry(replace(answer, fetched_at=now, lifetime=outcome.lifetime))
+        unasked = Unreachable(Cause.STATUS, 304, record=outcome.record)
+        return _learn_unreachable(entry, unasked, now, policy)
+    renewed = replace(answer, fetched_at=now, lifetime=outcome.lifetime, record=outcome.record)
+    return Entry(renewed)
 
 
 def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: Policy) -> Entry:
@@ -322,6 +326,7 @@ def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: P
         count=1 if before is None else before.count + 1,
         retry_after=outcome.retry_after,
         cause=f"{outcome.cause} {outcome.status}" if outcome.status else str(outcome.cause),
+        record=outcome.record,
     )
     return Entry(_dated_by(now, entry.answer), _dated_by(now, entry.refusal), failure)
 

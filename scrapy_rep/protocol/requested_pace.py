@@ -8,11 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_rep.protocol.verdict import Verdict
+
 if TYPE_CHECKING:
     from scrapy_rep.protocol.extensions import VisitTime
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 _MINUTE = 60.0
+
+
+class Refusal(NamedTuple):
+    """Why a request that the rules allow is not made, and from when on it might be."""
+
+    verdict: Verdict
+    retry_at: float | None = None
 
 
 class RequestedPace(NamedTuple):
@@ -40,6 +49,28 @@ class RequestedPace(NamedTuple):
             tuple((rate.seconds / rate.requests, rate.window) for rate in rates if rate.window),
             said.visit_time,
         )
+
+    def minded(self, delays: bool, visits: bool) -> RequestedPace | None:
+        """Return what a crawl minds of it, which may be no delay or no window; None if nothing."""
+        pace = self if delays else self._replace(delay=0.0, rates=())
+        if not visits:
+            pace = pace._replace(visit_time=None)
+        return pace if pace.longest or pace.visit_time is not None else None
+
+    def refusal(self, now: float, most: float, *, forbids: bool) -> Refusal | None:
+        """Return why an allowed request is refused now, if it is.
+
+        ``most`` is the longest interval that is kept; ``forbids`` if a longer one is a refusal.
+        """
+        window = self.visit_time
+        if window is not None and not window.covers(now):
+            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
+            return Refusal(verdict, window.opening(now))
+        asked = self.asked(now)
+        if forbids and self.is_cut and asked > most:
+            reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
+            return Refusal(Verdict(allowed=False, reason=reason))
+        return None
 
     @property
     def longest(self) -> float:

@@ -1,16 +1,13 @@
-"""Appends lines to a file from a thread of its own, so that no disk holds up the event loop."""
+"""Appends lines to a file that several processes may share, from a thread."""
 
 from __future__ import annotations
 
 import os
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-_PAUSE = 0.2
-"""Seconds for which lines are collected before they are written together."""
+from scrapy_rep.recording.background import BackgroundWriter, Written
 
 _MOST_PENDING = 100_000
 """Lines that wait for a slow disk; what comes after that is lost, and counted."""
@@ -39,54 +36,25 @@ class LineFile:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
         self._file = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
         self._encode = encode
-        self._lost = lost
-        self._keeps = keeps
-        self._added = self._done = 0
-        self._pending: deque[Any] = deque()
-        self._waiting: list[Future[None]] = []
-        self._lock = threading.Lock()
-        self._awake = threading.Event()
-        self._hurry = threading.Event()
-        self._is_closed = False
         self._begins_anew = not self._ends_with_a_line()
-        self._thread: threading.Thread | None = None
-
-    def add(self, value: Any) -> None:
-        """Have a value written, in the order of these calls."""
-        if len(self._pending) >= _MOST_PENDING:
-            self._lost(1, BlockingIOError("the disk is too slow"))
-            return
-        self._pending.append(value)
-        self._added += 1
-        if not self._awake.is_set():
-            self._wake()
+        self._writer = BackgroundWriter(
+            "decision log", self._write, lost, most=_MOST_PENDING, keeps=keeps
+        )
+        self.add = self._writer.add
+        """Has a value written, in the order of these calls."""
 
     @property
     def is_written(self) -> bool:
         """Whether all that was added is written or lost."""
-        return self._added == self._done
+        return self._writer.is_written
 
     def confirmed(self) -> Future[None]:
         """Return a future that is done when all that was added is written, or has the error."""
-        future: Future[None] = Future()
-        if self._is_closed:
-            future.set_exception(ValueError("the file is closed"))
-            return future
-        with self._lock:
-            self._waiting.append(future)
-        self._hurry.set()
-        self._wake()
-        return future
+        return self._writer.confirmed()
 
     def close(self) -> None:
         """Write what is pending, and close the file."""
-        self._is_closed = True
-        self._hurry.set()
-        self._awake.set()
-        if self._thread is not None:
-            self._thread.join()
-        elif self._pending:
-            self._write()
+        self._writer.close()
         os.close(self._file)
 
     def _ends_with_a_line(self) -> bool:
@@ -97,55 +65,16 @@ class LineFile:
         except OSError:
             return True
 
-    def _wake(self) -> None:
-        self._awake.set()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="decision log", daemon=True)
-            self._thread.start()
-
-    def _run(self) -> None:
-        while not self._is_closed:
-            self._awake.wait()
-            self._hurry.wait(_PAUSE)
-            # In this order: what is added from now on wakes the thread up again.
-            self._awake.clear()
-            self._hurry.clear()
-            self._write()
-        self._write()
-
-    def _write(self) -> None:
-        with self._lock:
-            waiting, self._waiting = self._waiting, []
-        error = self._write_lines([self._pending.popleft() for _ in range(len(self._pending))])
-        for future in waiting:
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(error)
-
-    def _write_lines(self, values: Sequence[Any]) -> Exception | None:
-        """Write some lines at once; return what went wrong."""
-        if not values:
-            return None
-        whole = 0
-        error: Exception | None = None
-        try:
-            octets = b"".join([self._encode(value) + _END for value in values])
-            begun = _END if self._begins_anew else b""
-            written = os.write(self._file, begun + octets) - len(begun)
-            # A line of which only the end is missing is whole: the next batch begins with that.
-            whole = octets[: max(written + 1, 0)].count(_END)
-            # The rest of half a line would not join it: another process may have appended.
-            self._begins_anew = written != 0 and octets[written - 1 : written] != _END
-            if whole < len(values):
-                error = OSError(f"only {written:,} of {len(octets):,} octets could be written")
-        except Exception as caught:  # noqa: BLE001  # whatever it is, the lines are not there
-            error = caught
-        self._done += whole
-        if error is not None and self._keeps:
-            self._pending.extendleft(reversed(values[whole:]))
-            self._lost(0, error)
-        elif error is not None:
-            self._done += len(values) - whole
-            self._lost(len(values) - whole, error)
-        return error
+    def _write(self, values: Sequence[Any]) -> Written:
+        """Write some lines at once."""
+        octets = b"".join([self._encode(value) + _END for value in values])
+        begun = _END if self._begins_anew else b""
+        written = os.write(self._file, begun + octets) - len(begun)
+        # A line of which only the end is missing is whole: the next batch begins with that.
+        whole = octets[: max(written + 1, 0)].count(_END)
+        # The rest of half a line would not join it: another process may have appended.
+        self._begins_anew = written != 0 and octets[written - 1 : written] != _END
+        if whole == len(values):
+            return Written(whole)
+        error = OSError(f"only {written:,} of {len(octets):,} octets could be written")
+        return Written(whole, error)

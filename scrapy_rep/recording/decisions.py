@@ -25,35 +25,44 @@ _MOST_KEPT = 1_000
 
 
 class Basis(NamedTuple):
-    """What a decision rests on: what is known of an authority, since when, and its digest."""
+    """What a decision rests on: what is known of an authority, since when, and its digest.
+
+    ``record`` and ``failure_record`` are the IDs of the records of the answer that counts and of
+    the newest failed fetch in an archive, None if there is none.
+    """
 
     since: float | None = None
     outcome: str = "unknown"
     status: int | None = None
     cause: str | None = None
     digest: str | None = None
+    record: str | None = None
+    failure_record: str | None = None
 
     @classmethod
     def of(cls, cached: CachedRules) -> Basis:
         """Return the basis that rules in memory are; this takes a digest of the octets."""
         answer, failure = cached.answer, cached.failure
         cause = None if failure is None else str(getattr(failure.cause, "value", failure.cause))
-        if answer is None:
-            return cls(since_of(cached), "unreachable", None, cause)
+        failed = None if failure is None else failure.record or None
+        if answer is None or cached.unreachable:  # too old a copy is none
+            since = None if failure is None else failure.since
+            return cls(since, "unreachable", None, cause, None, None, failed)
         followed = answer.body is not None and cached.decision is Decision.FOLLOW
         if followed:
             outcome = "stale" if failure is not None else "rules"
         else:
             outcome = "unavailable" if cached.decision is Decision.ALLOW_ALL else "denied"
         digest = f"sha256:{sha256(answer.body or b'').hexdigest()}" if followed else None
-        return cls(answer.fetched_at, outcome, answer.status, cause, digest)
+        record = answer.record or None
+        return cls(answer.fetched_at, outcome, answer.status, cause, digest, record, failed)
 
 
-def since_of(cached: CachedRules) -> float | None:
-    """Return when what is followed was learnt; it tells one entry of an authority from the next."""
-    if cached.answer is not None:
-        return cached.answer.fetched_at
-    return None if cached.failure is None else cached.failure.since
+def version_of(cached: CachedRules) -> tuple[Decision, float | None, float | None]:
+    """Return what tells rules in memory from those of the same authority after the next fetch."""
+    answer, failure = cached.answer, cached.failure
+    fetched_at = None if answer is None else answer.fetched_at
+    return cached.decision, fetched_at, None if failure is None else failure.failed_at
 
 
 class Decided(NamedTuple):
@@ -118,13 +127,15 @@ class Encoder:
             "status": one.basis.status,
             "cause": one.cause or one.basis.cause,
             "digest": one.basis.digest,
+            "record": one.basis.record,
+            "failure_record": one.basis.failure_record,
         }
         return _json(said)[1:-1]
 
 
 def _verdict(verdict: Verdict) -> str:
-    without = None if verdict.without is None else _told(verdict.without)
-    return _json({**_told(verdict), "override": verdict.override, "without": without})[1:-1]
+    without = None if verdict.without is None else told(verdict.without)
+    return _json({**told(verdict), "override": verdict.override, "without": without})[1:-1]
 
 
 Key = TypeVar("Key")
@@ -152,7 +163,8 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _told(verdict: Verdict) -> dict[str, Any]:
+def told(verdict: Verdict) -> dict[str, Any]:
+    """Return what a line says of a verdict."""
     return {
         "allowed": verdict.allowed,
         "rule": None if verdict.rule is None else str(verdict.rule),

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import platform
+from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
-
-import scrapy
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import from_thread
@@ -19,12 +15,14 @@ from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.recording.appending import LineFile
-from scrapy_rep.recording.decisions import SCHEMA_VERSION, Basis, Decided, Encoder, since_of, utc
+from scrapy_rep.recording.decisions import SCHEMA_VERSION, Basis, Decided, Encoder, utc, version_of
+from scrapy_rep.recording.versions import versions
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.overrides.override import Override
     from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.settings import RepSettings
@@ -36,13 +34,21 @@ _MOST_KNOWN = 10_000
 _NOTHING = Basis()
 
 
+class Run(NamedTuple):
+    """A run of a crawler: its random name, its overrides, and the file of its archive."""
+
+    name: str
+    overrides: tuple[Override, ...] = ()
+    archive: str | None = None
+
+
 class DecisionRecorder:
     """Writes the decisions of a crawl to ``REP_DECISION_LOG``.
 
     With ``REP_DECISIONS = "refused"`` these are the refusals, the first decision by each entry of
     an authority, and each override; with ``"all"`` it is each decision. ``known(authority)``
-    returns what memory holds; ``clock()`` is in seconds since the epoch. Raises ``ValueError`` if
-    the file cannot be opened.
+    returns what memory holds, good or not; ``clock()`` is in seconds since the epoch. Raises
+    ``ValueError`` if the file cannot be opened.
     """
 
     def __init__(
@@ -51,6 +57,7 @@ class DecisionRecorder:
         stats: RepStats,
         known: Callable[[Authority], CachedRules | None],
         clock: Callable[[], float],
+        run: Run,
     ):
         self.is_required = settings.decision_log_required
         self._settings = settings
@@ -58,10 +65,11 @@ class DecisionRecorder:
         self._known = known
         self._clock = clock
         self._all = settings.decisions == "all"
-        self._bases: OrderedDict[Authority, Basis] = OrderedDict()
+        self._run = run
+        self._bases: OrderedDict[Authority, tuple[Any, Basis]] = OrderedDict()
         self._lost = 0
         self._is_said = False
-        encoder = Encoder(uuid4().hex, settings.profile, settings.log_urls)
+        encoder = Encoder(run.name, settings.profile, settings.log_urls)
         try:
             self._file = LineFile(
                 str(settings.decision_log), encoder, self._count_lost, keeps=self.is_required
@@ -79,37 +87,37 @@ class DecisionRecorder:
                 "type": "run",
                 "schema": SCHEMA_VERSION,
                 "time": utc(self._clock()),
-                "versions": {
-                    "scrapy_rep": _own_version(),
-                    "scrapy": scrapy.__version__,
-                    "python": platform.python_version(),
-                },
+                "versions": versions(),
                 "profile": settings.profile,
                 "agent": agent,
                 "policy": asdict(settings.policy),
                 "crawl_delay": settings.crawl_delay,
                 "max_crawl_delay": settings.max_crawl_delay,
+                "over_max_crawl_delay": settings.over_max_crawl_delay,
+                "visit_time": settings.visit_time,
                 "preferences": settings.preferences,
                 "purposes": settings.purposes,
+                "purpose_tokens": settings.purpose_tokens,
+                "tdmrep": settings.tdmrep,
+                "overrides": [_override(one) for one in self._run.overrides],
                 "decisions": settings.decisions,
                 "log_urls": settings.log_urls,
+                "archive": self._run.archive,
             }
         )
 
     def passed(self, asked: Asked, cached: CachedRules, verdict: Verdict | None) -> None:
         """Record a request that goes on; ``verdict`` is None if no override has a say in it."""
         request, url, authority, agent = asked
-        basis = self._bases.get(authority)
-        is_first = basis is None or basis.since != since_of(cached)
+        is_first = cached.basis is None and self._learn(authority, cached)
         if not (is_first or self._all or verdict is not None):
             return
         verdict = verdict or cached.verdict(authority, url, agent)
         if is_first or self._all or verdict.override is not None:
-            if is_first or basis is None:
-                basis = self._learn(authority, cached)
-            preferences = _preferences(cached, url, agent)
-            args = (self._clock(), request.method, url, authority, agent, verdict, basis)
-            self._file.add(Decided(*args, preferences, delay=_delay(cached, agent, args[0])))
+            preferences = preferences_of(cached, url, agent)
+            now = self._clock()
+            args = (now, request.method, url, authority, agent, verdict, cached.basis)
+            self._file.add(Decided(*args, preferences, delay=_delay(cached, agent, now)))
 
     def refused(self, request: Request, url: str, agent: tuple[str, ...], error: Exception) -> None:
         """Record a refusal; an error that is not one is ignored."""
@@ -118,9 +126,8 @@ class DecisionRecorder:
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
         if authority is not None and cached is not None:
-            basis = self._bases.get(authority, _NOTHING)
-            if basis.since != since_of(cached) or basis is _NOTHING:
-                basis = self._learn(authority, cached)
+            self._learn(authority, cached)
+            basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
         said = None if statement is None else {str(statement.category): str(statement.answer)}
         args = (self._clock(), request.method, url, authority, agent, error.verdict, basis)
@@ -147,12 +154,21 @@ class DecisionRecorder:
         if self._lost:
             self._stats.inc(names.DECISIONS_LOST, self._lost)
 
-    def _learn(self, authority: Authority, cached: CachedRules) -> Basis:
-        basis = self._bases[authority] = Basis.of(cached)._replace(since=since_of(cached))
-        self._bases.move_to_end(authority)
-        if len(self._bases) > _MOST_KNOWN:
-            self._bases.popitem(last=False)
-        return basis
+    def _learn(self, authority: Authority, cached: CachedRules) -> bool:
+        """Note what a decision by these rules rests on; return True if none was recorded yet."""
+        if cached.basis is not None:
+            return False
+        found = version_of(cached)
+        version, basis = self._bases.get(authority, (None, _NOTHING))
+        is_new: bool = version != found
+        if is_new:
+            basis = Basis.of(cached)
+            self._bases[authority] = found, basis
+            self._bases.move_to_end(authority)
+            if len(self._bases) > _MOST_KNOWN:
+                self._bases.popitem(last=False)
+        cached.basis = basis
+        return is_new
 
     def _count_lost(self, lines: int, error: Exception) -> None:
         """Say once that lines are lost; called in the thread of the file, too."""
@@ -162,11 +178,19 @@ class DecisionRecorder:
         self._lost += lines
 
 
-def _own_version() -> str | None:
-    try:
-        return version("scrapy_rep")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return None
+def _override(one: Override) -> dict[str, Any]:
+    """Return an override as plain values; octets, those of a local robots.txt, in Base64."""
+    value = b64encode(one.value).decode() if isinstance(one.value, bytes) else one.value
+    return {
+        "entry": one.entry,
+        "authority": str(one.authority),
+        "action": one.action,
+        "paths": one.paths,
+        "value": value,
+        "reason": one.reason,
+        "by": one.by,
+        "until": one.until.isoformat(),
+    }
 
 
 def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | None:
@@ -178,7 +202,7 @@ def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | N
     return (pace.asked(now) or None) if pace is not None and pace.agent == agent else None
 
 
-def _preferences(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:
+def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:
     """Return what the robots.txt says about the use of a page, by purpose; None if nothing."""
     robots = cached.robots
     if robots is None or not robots.speaks_of_use:

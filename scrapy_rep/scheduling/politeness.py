@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
-from scrapy_rep.protocol.requested_pace import RequestedPace
-from scrapy_rep.protocol.robotstxt import Verdict
+from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
 
 _MOST_SAID = 10_000
 """Authorities whose long delays are remembered as said; past that they may be said again."""
-
-
-class Refusal(NamedTuple):
-    """Why a request that the rules allow is not made now, and when it may be made."""
-
-    verdict: Verdict
-    retry_at: float | None = None
 
 
 _UPSTREAM = ("THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY")
@@ -59,25 +51,13 @@ class Politeness:
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         """Return the pace that is asked of an agent, ``None`` if there is none to keep here."""
         pace = RequestedPace.read(robots, agent)
-        asks = pace.longest > 0.0
-        if asks and (not self._settings.crawl_delay or self._stands_back()):
-            pace, asks = pace._replace(delay=0.0, rates=()), False
-        if self._settings.visit_time != "forbid":
-            pace = pace._replace(visit_time=None)
-        return pace if asks or pace.visit_time is not None else None
+        is_paced = bool(pace.longest) and self._settings.crawl_delay and not self._stands_back()
+        return pace.minded(is_paced, self._settings.visit_time == "forbid")
 
     def refusal(self, pace: RequestedPace) -> Refusal | None:
         """Return why that pace refuses an allowed request now; ``None`` if it does not."""
-        now = self._clock()
-        window = pace.visit_time
-        if window is not None and not window.covers(now):
-            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
-            return Refusal(verdict, window.opening(now))
-        asked, most = pace.asked(now), self._settings.max_crawl_delay
-        if pace.is_cut and asked > most and self._settings.over_max_crawl_delay == "forbid":
-            reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
-            return Refusal(Verdict(allowed=False, reason=reason))
-        return None
+        most, over = self._settings.max_crawl_delay, self._settings.over_max_crawl_delay
+        return pace.refusal(self._clock(), most, forbids=over == "forbid")
 
     def keep(
         self,

@@ -55,6 +55,7 @@ _NUMBERS_1 = Struct(">BiidddddI")
 _LENGTH = Struct(">I")
 
 _HAS_BODY, _HAS_ETAG, _HAS_MODIFIED, _HAS_LIFETIME, _WAS_CUT = 1, 2, 4, 8, 16
+_HAS_RECORD = 32
 _FAILING_1, _OWN_URI_1 = 8, 16
 _HAS_RETRY_AFTER = 1
 
@@ -104,19 +105,26 @@ def encode_answer(key: str, answer: Answer) -> bytes:
         | _HAS_MODIFIED * (answer.last_modified is not None)
         | _HAS_LIFETIME * (answer.lifetime is not None)
         | _WAS_CUT * (answer.cut_at is not None)
+        | _HAS_RECORD * bool(answer.record)
     )
     numbers = (answer.status, answer.lifetime or 0.0, answer.cut_at or 0, len(answer.redirects))
     texts = [text.encode("utf-8", "surrogatepass") for text in (answer.uri, *answer.redirects)]
     strings = [*texts, answer.body or b"", answer.etag or b"", answer.last_modified or b""]
+    strings += _record(answer)
     return _encode(key, answer.fetched_at, _ANSWER, (flags, *numbers), strings)
 
 
 def encode_failure(key: str, failure: Failure) -> bytes:
     """Return a failure as octets that only ``key`` reads. Raises :class:`StoreError`."""
     flags = _HAS_RETRY_AFTER * (failure.retry_after is not None)
+    flags |= _HAS_RECORD * bool(failure.record)
     numbers = (flags, failure.since, failure.failed_at, failure.count, failure.retry_after or 0.0)
     cause = failure.cause.encode("utf-8", "surrogatepass")
-    return _encode(key, failure.failed_at, _FAILURE, numbers, [cause])
+    return _encode(key, failure.failed_at, _FAILURE, numbers, [cause, *_record(failure)])
+
+
+def _record(part: Answer | Failure) -> list[bytes]:
+    return [part.record.encode("utf-8", "surrogatepass")] if part.record else []
 
 
 def decode_answer(key: str, octets: bytes) -> Answer | None:
@@ -236,6 +244,7 @@ def _digest(key: str, magic: bytes, date: float, size: int, packed: bytes) -> by
 def _answer(date: float, plain: bytes) -> Answer:
     flags, status, lifetime, cut_at, redirects = _ANSWER.unpack_from(plain)
     strings = _strings(plain, _ANSWER.size)
+    record = strings.pop() if flags & _HAS_RECORD and strings else b""
     if len(strings) != redirects + 4 or not math.isfinite(lifetime):
         raise ValueError("not an answer")
     uri, *hops = (part.decode("utf-8", "surrogatepass") for part in strings[:-3])
@@ -250,12 +259,14 @@ def _answer(date: float, plain: bytes) -> Answer:
         fetched_at=date,
         lifetime=lifetime if flags & _HAS_LIFETIME else None,
         cut_at=cut_at if flags & _WAS_CUT else None,
+        record=record.decode("utf-8", "surrogatepass"),
     )
 
 
 def _failure(date: float, plain: bytes) -> Failure:
     flags, since, failed_at, count, retry_after = _FAILURE.unpack_from(plain)
     strings = _strings(plain, _FAILURE.size)
+    record = strings.pop() if flags & _HAS_RECORD and strings else b""
     if len(strings) != 1 or failed_at != date or not all(map(math.isfinite, (since, retry_after))):
         raise ValueError("not a failure")
     return Failure(
@@ -264,6 +275,7 @@ def _failure(date: float, plain: bytes) -> Failure:
         count=count,
         retry_after=retry_after if flags & _HAS_RETRY_AFTER else None,
         cause=strings[0].decode("utf-8", "surrogatepass"),
+        record=record.decode("utf-8", "surrogatepass"),
     )
 
 

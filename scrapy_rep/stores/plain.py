@@ -18,9 +18,9 @@ from scrapy_rep.stores.stored import StoredEntry
 
 _OCTETS = ("body", "etag", "last_modified")
 _ENTRY = {"authority", "answer", "refusals", "failure"}
-_ANSWER = {"status", "uri", "redirects", "fetched_at", "lifetime", "cut_at", *_OCTETS}
+_ANSWER = {"status", "uri", "redirects", "fetched_at", "lifetime", "cut_at", "record", *_OCTETS}
 _ANSWER |= {f"{name}_base64" for name in _OCTETS}
-_FAILURE = {"since", "failed_at", "count", "retry_after", "cause"}
+_FAILURE = {"since", "failed_at", "count", "retry_after", "cause", "record"}
 _LARGEST = 2**31 - 1
 
 
@@ -41,6 +41,7 @@ def to_plain(stored: StoredEntry) -> dict[str, Any]:
             "count": failure.count,
             "retry_after": failure.retry_after,
             "cause": failure.cause,
+            **_plain_record(failure),
         }
     return plain
 
@@ -73,6 +74,7 @@ def _plain_answer(answer: Answer) -> dict[str, Any]:
         "fetched_at": answer.fetched_at,
         "lifetime": answer.lifetime,
         "cut_at": answer.cut_at,
+        **_plain_record(answer),
     }
     for name in _OCTETS:
         octets = getattr(answer, name)
@@ -82,6 +84,10 @@ def _plain_answer(answer: Answer) -> dict[str, Any]:
             except UnicodeDecodeError:
                 plain[f"{name}_base64"] = b64encode(octets).decode("ascii")
     return plain
+
+
+def _plain_record(part: Answer | Failure) -> dict[str, str]:
+    return {"record": part.record} if part.record else {}
 
 
 def _answer(plain: object, name: str) -> Answer:
@@ -100,6 +106,7 @@ def _answer(plain: object, name: str) -> Answer:
         fetched_at=_number(fields, "fetched_at"),
         lifetime=None if fields.get("lifetime") is None else _number(fields, "lifetime"),
         cut_at=None if cut_at is None else _integer(fields, "cut_at"),
+        record=_text(fields.get("record", ""), "record"),
     )
 
 
@@ -111,6 +118,7 @@ def _failure(plain: object) -> Failure:
         count=_integer(fields, "count"),
         retry_after=None if fields.get("retry_after") is None else _number(fields, "retry_after"),
         cause=_text(fields.get("cause", ""), "cause"),
+        record=_text(fields.get("record", ""), "record"),
     )
 
 

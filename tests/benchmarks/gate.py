@@ -40,9 +40,9 @@ FILES = {
 }
 
 
-async def _crawler(agent: str | None) -> Crawler:
+async def _crawler(agent: str | None, **more: Any) -> Crawler:
     """A crawler whose engine is Scrapy's own, and open."""
-    settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": agent}
+    settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": agent, **more}
     settings |= {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
     crawler = Crawler(Spider, settings)
     crawler.spider = Spider("bench")
@@ -65,8 +65,12 @@ def _run(make: Callable[[Request], Awaitable[Any]], requests: list[Request]) -> 
     return (time.perf_counter() - start) / len(requests) * 1e6
 
 
-def _ours(crawler: Crawler, body: bytes) -> RepDownloaderMiddleware:
-    gate = RepDownloaderMiddleware.from_crawler(crawler)
+def _ours(
+    crawler: Crawler,
+    body: bytes,
+    middleware: type[RepDownloaderMiddleware] = RepDownloaderMiddleware,
+) -> RepDownloaderMiddleware:
+    gate = middleware.from_crawler(crawler)
     authority = authority_of("https://example.org/")
     assert authority is not None
     cache = gate._cache

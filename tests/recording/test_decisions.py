@@ -22,7 +22,7 @@ from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.entry import Answer, Entry
 from scrapy_rep.protocol.policy import Policy, standing
 from scrapy_rep.recording.decisions import Basis, Decided, Encoder, utc
-from scrapy_rep.recording.recorder import DecisionRecorder
+from scrapy_rep.recording.recorder import DecisionRecorder, Run
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stats import RepStats
 from tests.timed import timed
@@ -112,13 +112,16 @@ def recorder_of(path: Path, **more: Any) -> tuple[DecisionRecorder, CachedRules]
     cached = CachedRules(entry, standing(entry, now, Policy()), RobotsTxt.parse(body), now)
     settings = replace(RepSettings(), decision_log=str(path), **more)
     stats = RepStats(get_crawler().stats)
-    return DecisionRecorder(settings, stats, lambda _: cached, time.time), cached
+    return DecisionRecorder(settings, stats, lambda _: cached, time.time, Run("0" * 32)), cached
 
 
 def test_memory_of_authorities_is_bounded(tmp_path: Path) -> None:
     """A crawl of very many sites: one that is forgotten is recorded as new, no more."""
-    recorder, cached = recorder_of(tmp_path / "log")
+    recorder, rules = recorder_of(tmp_path / "log")
+    assert rules.answer is not None
+    now = rules.answer.fetched_at
     for number in range(10_500):
+        cached = CachedRules(rules.entry, standing(rules.entry, now, Policy()), rules.robots, now)
         authority = authority_of(f"http://a{number}.example/")
         assert authority is not None
         request = Request(f"http://a{number}.example/")

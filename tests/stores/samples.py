@@ -64,13 +64,14 @@ def full_entry(number: int = 0, *, at: float = NOW) -> Entry:
         fetched_at=at - 90_000.5,
         lifetime=86_400.25,
         cut_at=512_000,
+        record="urn:uuid:12345678-1234-4234-8234-123456789012",
     )
     return Entry(answer, failure=failure(at=at).failure)
 
 
 def failure(*, at: float = NOW, count: int = 2_000_000_000) -> Entry:
     """An authority of which nothing is known but that fetches fail."""
-    return Entry(failure=Failure(at - 1_800.125, at, count, 3_600.0, "status 503"))
+    return Entry(failure=Failure(at - 1_800.125, at, count, 3_600.0, "status 503", "urn:uuid:1-é"))
 
 
 def gone(*, at: float = NOW) -> Entry:

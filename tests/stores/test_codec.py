@@ -42,6 +42,7 @@ answers = st.builds(
     fetched_at=times,
     lifetime=st.none() | times,
     cut_at=st.none() | st.integers(0, 2**60),
+    record=st.text(max_size=50),
 )
 failures = st.builds(
     Failure,
@@ -50,6 +51,7 @@ failures = st.builds(
     count=st.integers(0, 2**31 - 1),
     retry_after=st.none() | times,
     cause=st.text(max_size=20),
+    record=st.text(max_size=50),
 )
 entries = st.builds(Entry, st.none() | answers, st.none() | answers, st.none() | failures).filter(
     lambda kept: kept != Entry()
@@ -197,8 +199,10 @@ def test_what_version_1_wrote_is_read_as_facts() -> None:
     assert kept.answer is not None
     expected = full_entry().answer
     assert expected is not None
-    assert kept.answer == replace(expected, lifetime=86_400.25, cut_at=None)
-    assert kept.failure == failure().failure
+    assert kept.answer == replace(expected, lifetime=86_400.25, cut_at=None, record="")
+    failed = failure().failure
+    assert failed is not None
+    assert kept.failure == replace(failed, record="")
     assert decode_v1(authority(1), V1_FULL) is None
 
 

@@ -1,0 +1,170 @@
+"""``scrapy robots replay``: do recorded decisions follow from an archive?"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_rep.commands.endings import Status, usage, why
+from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.recording.log_reader import Line, LogError, read_log
+from scrapy_rep.recording.recorded_run import RecordedRun
+from scrapy_rep.recording.replay import Finding, Replay, Replayed
+from scrapy_rep.recording.warc_reader import ArchiveError, ArchiveIndex
+
+if TYPE_CHECKING:
+    from scrapy_rep.commands import RobotsCommand
+    from scrapy_rep.protocol.verdict import Verdict
+
+_COLOURS = {Finding.DIFFERS: "red", Finding.UNKNOWN: "yellow"}
+_NAMES = {
+    Finding.AGREES: "agree",
+    Finding.DIFFERS: "differ",
+    Finding.UNKNOWN: "cannot be decided",
+    Finding.ELSEWHERE: "do not follow from a robots.txt",
+}
+
+
+class _Runs(NamedTuple):
+    """A run as it was recorded, and as it is asked for; or what is wrong with its first line."""
+
+    recorded: RecordedRun | None
+    other: RecordedRun | None = None
+
+
+def needs_crawl(options: Namespace) -> bool:
+    """Return False: a replay asks no site."""
+    return False
+
+
+def run(command: RobotsCommand, options: Namespace) -> Status:
+    """Decide each decision of a log again, and print those that do not agree, or would change."""
+    with ArchiveIndex() as archives:
+        for file in options.warc:
+            _add(archives, file)
+        return _run(options, archives)
+
+
+def _run(options: Namespace, archives: ArchiveIndex) -> Status:
+    compares = not (options.agent or options.rep_profile)
+    found: Counter[Finding] = Counter()
+    changed = decisions = 0
+    lines = _replayed(options, archives)
+    for line, replayed, other in lines:
+        decisions += 1
+        found[replayed.finding] += 1
+        if replayed.finding in (Finding.DIFFERS, Finding.UNKNOWN):
+            _show(options, line, replayed.finding.value, replayed.why)
+        elif other is not None and _is_other(line, other):
+            changed += 1
+            _show(options, line, "would change", _change(line, other))
+    if not decisions:
+        raise usage(f"{options.decisions} has no decisions")
+    told = ", ".join(f"{found[one]:,} {name}" for one, name in _NAMES.items() if found[one])
+    if not compares:
+        told += f", {changed:,} would change"
+    note("replay", f"{decisions:,} decision{'s' * (decisions > 1)}: {told}")
+    if found[Finding.DIFFERS] or changed:
+        return Status.FOUND
+    return Status.UNKNOWN if found[Finding.UNKNOWN] else Status.CLEAN
+
+
+def _add(archives: ArchiveIndex, file: str) -> None:
+    """Read an archive; raise ``EndingError``."""
+    try:
+        if not archives.add(file):
+            note("replay", f"{file} ends within a record; what is before it is read")
+    except ImportError:
+        raise usage("reading archives needs warcio: pip install scrapy_rep[evidence]") from None
+    except ArchiveError as error:
+        raise usage(str(error)) from None
+    except OSError as error:
+        raise usage(f"cannot read {file}: {why(error)}") from None
+
+
+def _replayed(
+    options: Namespace, archives: ArchiveIndex
+) -> Iterator[tuple[Line, Replayed, Replayed | None]]:
+    """Yield each decision with what comes of it, and what would under the options.
+
+    Raises ``EndingError``.
+    """
+    replay = Replay(archives)
+    other = Replay(archives, tuple(options.agent or ()) or None)
+    compares = not (options.agent or options.rep_profile)
+    runs: dict[str, _Runs] = {}
+    broken = 0
+    for line in _lines(options.decisions):
+        if isinstance(line, int):
+            broken += 1
+            continue
+        if line.is_run:
+            runs[line.fields["crawl"]] = _runs(line, options)
+            continue
+        recorded, asked = runs.get(line.fields["crawl"], _Runs(None))
+        if recorded is None:
+            missing = "the first line of its run is not in the log"
+            yield line, Replayed(Finding.UNKNOWN, missing), None
+            continue
+        replayed = replay.decide(line.fields, recorded)
+        again = None
+        if not compares and asked is not None and replayed.finding is Finding.AGREES:
+            again = other.decide(line.fields, asked, compares=False)
+        yield line, replayed, again
+    if broken:
+        which = "line that is" if broken == 1 else "lines that are"
+        note("replay", f"{broken:,} {which} not JSON: passed over")
+
+
+def _runs(line: Line, options: Namespace) -> _Runs:
+    try:
+        recorded = RecordedRun(line.fields)
+        other = RecordedRun(line.fields, options.rep_profile) if options.rep_profile else recorded
+    except ValueError as error:
+        raise usage(f"{options.decisions}, line {line.number}: {error}") from None
+    return _Runs(recorded, other)
+
+
+def _lines(file: str) -> Iterator[Line | int]:
+    try:
+        yield from read_log(file)
+    except LogError as error:
+        raise usage(f"{file}: {error}") from None
+    except OSError as error:
+        raise usage(f"cannot read {file}: {why(error)}") from None
+
+
+def _is_other(line: Line, other: Replayed) -> bool:
+    verdict = other.verdict
+    return verdict is not None and verdict.allowed != line.fields["allowed"]
+
+
+def _change(line: Line, other: Replayed) -> str:
+    before = "allowed" if line.fields["allowed"] else "disallowed"
+    return f"{before}, then {_told(other.verdict)}" if other.verdict is not None else ""
+
+
+def _told(verdict: Verdict) -> str:
+    word = "allowed" if verdict.allowed else "disallowed"
+    if verdict.rule is None:
+        return f"{word} ({verdict.reason})"
+    return f"{word} by {verdict.rule} (line {verdict.line}, group {verdict.group})"
+
+
+def _show(options: Namespace, line: Line, finding: str, why: str) -> None:
+    """Print a decision that does not agree, or would change."""
+    fields: dict[str, Any] = {
+        "line": line.number,
+        "url": line.fields["url"],
+        "finding": finding,
+        "why": why,
+    }
+    if options.format == "jsonl":
+        say(json.dumps(fields))
+        return
+    colour = next((one for key, one in _COLOURS.items() if key.value == finding), "bold")
+    url = escaped(line.fields["url"])
+    say(f"line {line.number}: {painted(finding, colour)}: {url}: {escaped(why)}")

@@ -1,0 +1,197 @@
+"""The answers and failures that archives hold, as a crawler learnt them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from scrapy.http import Response
+
+from scrapy_rep.fetching.responses import decoded, lifetime_of, octets_of
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
+from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal
+from scrapy_rep.settings import RepSettings
+
+_MOST_READ = 256
+"""Responses that are kept decoded, and files that are kept parsed."""
+
+_ROUNDING = 0.002
+"""Seconds by which the time of an answer may seem too early: a log has milliseconds."""
+
+
+class UndecidableError(Exception):
+    """A decision cannot be made again; the message says why."""
+
+
+class MismatchError(Exception):
+    """The archive contradicts the log; the message says in what."""
+
+
+class _Body(NamedTuple):
+    """The octets of a body that are parsed, whether there were more, or why there are none."""
+
+    octets: bytes
+    cut: bool
+    error: str = ""
+
+
+class ArchivedAnswers:
+    """What the records of some archives come to."""
+
+    def __init__(self, archives: ArchiveIndex):
+        self._archives = archives
+        self._read: OrderedDict[tuple[str, int], _Body] = OrderedDict()
+
+    def answer(
+        self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, now: float
+    ) -> Answer:
+        """Return the answer that a decision followed."""
+        since = now - (line["age"] or 0.0)
+        record = line["record"]
+        if record is not None:
+            kept = self._archives.get(record)
+            if kept is None:
+                raise UndecidableError(f"the record {record} is in no archive")
+        else:
+            kept = self._found(line, settings, authority, since)
+        answer = self.answer_of(kept, settings, since)
+        first = self._archives.hops(kept)[0].uri
+        if normal(first) != authority.robots_uri:
+            raise MismatchError(f"the record {kept.id} is of {first}")
+        return answer
+
+    def _found(
+        self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, since: float
+    ) -> Kept:
+        """Return the record of an answer whose ID the log lacks."""
+        several = self._archives.of_file(authority.robots_uri)
+        before = [kept for kept in several if kept.time <= since + _ROUNDING]
+        for kept in reversed(before):
+            try:
+                answer = self.answer_of(kept, settings, since)
+            except (MismatchError, UndecidableError):
+                continue
+            if _digest(answer.body) == line["digest"] and answer.status == line["status"]:
+                return kept
+        raise UndecidableError(f"no archive has the answer of {authority} that was followed")
+
+    def answer_of(self, kept: Kept, settings: RepSettings, fetched_at: float) -> Answer:
+        """Return the answer that a record holds; raise if it is none."""
+        whole = self._payload_of(kept)
+        if not (kept.is_sound and whole.is_sound):
+            raise MismatchError(f"the record {kept.id} is damaged")
+        hops = tuple(hop.uri for hop in self._archives.hops(kept)[1:])
+        meaning = meaning_of(whole.status)
+        if meaning is Meaning.SUCCESS:
+            body = self._octets(whole, settings.max_size)
+            if body.error:
+                raise MismatchError(
+                    f"the body in the record {kept.id} cannot be read: {body.error}"
+                )
+            octets: bytes | None = body.octets
+            cut = settings.max_size if body.cut else None
+        elif meaning is Meaning.UNAVAILABLE or (
+            meaning is Meaning.REDIRECT and len(hops) >= settings.max_redirects
+        ):
+            octets = cut = None
+        else:
+            raise MismatchError(f"status {whole.status} in the record {kept.id} is no answer")
+        life = lifetime_of(_response(kept, b""), kept.time)
+        uri = self._archives.hops(kept)[-1].uri
+        return Answer(
+            whole.status, octets, uri, hops, fetched_at=fetched_at, lifetime=life, cut_at=cut
+        )
+
+    def _payload_of(self, kept: Kept) -> Kept:
+        """Return the response whose payload a record repeats; itself if it repeats none."""
+        seen: set[str] = set()
+        while kept.kind == "revisit":
+            seen.add(kept.id)
+            target = self._archives.get(kept.refers_to)
+            if target is None and kept.digest:
+                same = self._archives.of_uri(kept.uri)
+                target = next((one for one in same if one.digest == kept.digest), None)
+            if target is None or target.id in seen:
+                raise UndecidableError(f"what the record {kept.id} repeats is in no archive")
+            kept = target
+        if kept.kind == "failure":
+            raise MismatchError(f"the record {kept.id} is of a failure")
+        return kept
+
+    def _octets(self, kept: Kept, limit: int) -> _Body:
+        """Return the octets of a body that are parsed, as after a fetch."""
+
+        def read() -> _Body:
+            flags = ["download_stopped"] if kept.is_cut else []
+            response = _response(kept, self._archives.body(kept), flags)
+            try:
+                plain, cut = decoded(response, limit)
+                return _Body(*octets_of(plain, limit, cut))
+            except ValueError as error:
+                return _Body(b"", False, str(error))
+
+        body: _Body = remembered(self._read, (kept.id, limit), read)
+        return body
+
+    def failure(self, line: Mapping[str, Any], authority: Authority, now: float) -> Failure:
+        """Return the failure that a decision rests on."""
+        record = line["failure_record"]
+        if record is not None:
+            kept = self._archives.get(record)
+        else:
+            several = self._archives.of_file(authority.robots_uri)
+            kept = next((one for one in reversed(several) if one.time <= now + _ROUNDING), None)
+        if kept is None:
+            raise UndecidableError(f"the failure of {authority} is in no archive")
+        first = self._archives.hops(kept)[0].uri
+        if normal(first) != authority.robots_uri:
+            raise MismatchError(f"the record {kept.id} is of {first}")
+        return Failure(since=now, failed_at=now, cause=cause_of(kept))
+
+    def entry_at(self, uri: str, settings: RepSettings, now: float) -> Entry | None:
+        """Return what was known at a time of the file at a URI, by the newest fetch before it."""
+        several = self._archives.of_file(uri)
+        kept = next((one for one in reversed(several) if one.time <= now + _ROUNDING), None)
+        if kept is None:
+            return None
+        try:
+            return Entry(self.answer_of(kept, settings, kept.time))
+        except MismatchError:
+            return Entry(failure=Failure(since=now, failed_at=now, cause=cause_of(kept)))
+
+
+def cause_of(kept: Kept) -> str:
+    """Return why a fetch failed, as an entry has it; raise if it did not fail."""
+    if kept.kind == "failure":
+        said = dict(kept.fields)
+        status = said.get("status")
+        return f"{said.get('cause', '')} {status}" if status else said.get("cause", "")
+    meaning = meaning_of(kept.status)
+    # A 407 comes from the crawler's proxy.
+    if meaning in (Meaning.UNREACHABLE, Meaning.NOT_MODIFIED) or kept.status == 407:
+        return f"{Cause.STATUS} {kept.status}"
+    raise MismatchError(f"the record {kept.id} is not of a failure")
+
+
+def _response(kept: Kept, body: bytes, flags: list[str] | None = None) -> Response:
+    headers: dict[str, list[str]] = {}
+    for name, value in kept.fields:
+        headers.setdefault(name, []).append(value)
+    return Response(kept.uri, kept.status, headers, body, flags)
+
+
+def _digest(body: bytes | None) -> str | None:
+    return None if body is None else f"sha256:{sha256(body).hexdigest()}"
+
+
+def remembered(kept: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+    """Return what is kept under a key, made now if need be; the oldest go first."""
+    if key not in kept:
+        kept[key] = make()
+        if len(kept) > _MOST_READ:
+            kept.popitem(last=False)
+    return kept[key]

@@ -1,0 +1,196 @@
+"""A recorded run: its settings and its overrides, from the first line that it wrote."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import date
+from typing import Any, NamedTuple
+
+from scrapy import Request
+
+from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.exceptions import RobotsForbidden
+from scrapy_rep.overrides.application import AppliedOverrides
+from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, FILE, PROFILE, Override, Overrides
+from scrapy_rep.page_url import Asked
+from scrapy_rep.preferences.vocabulary import CATEGORIES
+from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.recording.recorder import preferences_of
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.stats import RepStats
+from scrapy_rep.usage.admission import UseOfPages
+
+_NUMBER = (int, float)
+_POLICY: dict[str, tuple[type, ...]] = {
+    "max_ttl": _NUMBER,
+    "unreachable_ttl": (list,),
+    "stale_if_unreachable": _NUMBER,
+    "access_denied": (str,),
+    "max_size": (int,),
+    "max_redirects": (int,),
+}
+
+
+class Judged(NamedTuple):
+    """A verdict, and what was said about the use of the page."""
+
+    verdict: Verdict
+    preferences: Mapping[str, Any] | None
+
+
+class RecordedRun:
+    """What the decisions of a run depend on besides the sites; ``profile`` replaces the recorded.
+
+    Raises ``ValueError``, in one line, if the line of the run cannot be used.
+    """
+
+    def __init__(self, said: Mapping[str, Any], profile: str | None = None):
+        self.name = said["crawl"]
+        settings = _settings_of(said)
+        self.settings: RepSettings = (
+            settings if profile is None else replace(settings, profile=profile)
+        )
+        self.now = 0.0
+        self._stats = RepStats(_NoCollector())
+        overrides = _overrides_of(said, self.settings)
+        self.overrides = AppliedOverrides(overrides, self._stats, self._pace, lambda: self.now)
+
+    def judged(
+        self,
+        url: str,
+        authority: Authority,
+        cached: CachedRules,
+        agent: tuple[str, ...],
+        tdmrep: Any,
+    ) -> Judged:
+        """Return what a request is told at :attr:`now`, by the steps of the gate."""
+        asked = Asked(Request(authority.robots_uri), url, authority, agent)
+        is_overridden = authority in self.overrides
+        if is_overridden:
+            verdict, by = self.overrides.verdict(asked, cached)
+            if not verdict.allowed and by is None and cached.unreachable and verdict.rule is None:
+                verdict = cached.verdict(authority, url, agent)
+        else:
+            verdict = cached.verdict(authority, url, agent)
+        if not verdict.allowed:
+            return Judged(verdict, None)
+        refused = self._refused_for_use(asked, cached, tdmrep)
+        if refused is not None:
+            statement = refused.statement
+            said = None
+            if statement is not None:
+                said = {str(statement.category): str(statement.answer)}
+            return Judged(refused.verdict, said)
+        if is_overridden:
+            pace = self.overrides.pace(asked, cached).pace
+        else:
+            pace = None if cached.robots is None else self._pace(cached.robots, agent)
+        if pace is not None:
+            forbids = self.settings.over_max_crawl_delay == "forbid"
+            refusal = pace.refusal(self.now, self.settings.max_crawl_delay, forbids=forbids)
+            if refusal is not None:
+                return Judged(refusal.verdict, None)
+        return Judged(verdict, preferences_of(cached, url, agent))
+
+    def _pace(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
+        visits = self.settings.visit_time == "forbid"
+        return RequestedPace.read(robots, agent).minded(self.settings.crawl_delay, visits)
+
+    def _refused_for_use(
+        self, asked: Asked, cached: CachedRules, tdmrep: Any
+    ) -> RobotsForbidden | None:
+        settings = self.settings
+        if settings.preferences == "off":
+            return None
+        use = UseOfPages(settings, tdmrep if settings.fetches_tdmrep else None)
+        if not use.refuses or not use.concerns(cached):
+            return None
+        return use.refusal(asked, use.said(asked, cached))
+
+
+class _NoCollector:
+    """A stats collector that collects nothing."""
+
+    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
+        """Do nothing."""
+
+    def max_value(self, key: str, value: Any) -> None:
+        """Do nothing."""
+
+
+def _settings_of(said: Mapping[str, Any]) -> RepSettings:
+    """Return the settings that a checked line names; raise ``ValueError``, in one line."""
+    policy = said["policy"]
+    for name, kinds in _POLICY.items():
+        value = policy.get(name)
+        is_one = isinstance(value, kinds) and not isinstance(value, bool)
+        if not is_one or (isinstance(value, _NUMBER) and value < 0):
+            raise ValueError(f"its policy has no usable {name}")
+    if not {*said["purposes"], *said["purpose_tokens"]} <= {*CATEGORIES}:
+        raise ValueError("it names a purpose that is not known")
+    pair = policy["unreachable_ttl"]
+    if len(pair) != 2 or not all(isinstance(one, _NUMBER) for one in pair):
+        raise ValueError("its policy has no usable unreachable_ttl")
+    known = {one.name for one in fields(Policy)}
+    return replace(
+        RepSettings(),
+        **{name: value for name, value in policy.items() if name in known and value is not pair},
+        unreachable_ttl=tuple(pair),
+        profile=_profile(said["profile"]),
+        crawl_delay=said["crawl_delay"],
+        max_crawl_delay=said["max_crawl_delay"],
+        over_max_crawl_delay=said["over_max_crawl_delay"],
+        visit_time=said["visit_time"],
+        preferences=said["preferences"],
+        purposes=tuple(said["purposes"]),
+        purpose_tokens={name: tuple(tokens) for name, tokens in said["purpose_tokens"].items()},
+        tdmrep=said["tdmrep"],
+        log_urls=said["log_urls"],
+    )
+
+
+def _overrides_of(said: Mapping[str, Any], settings: RepSettings) -> Overrides:
+    """Return the overrides that a checked line names; raise ``ValueError``, in one line."""
+    found = [_override(one) for one in said["overrides"]]
+    return Overrides(found, settings.profile, settings.max_size)
+
+
+def _profile(name: Any) -> str:
+    if name not in PROFILES:
+        raise ValueError(f"there is no profile {name}")
+    return str(name)
+
+
+def _override(one: Mapping[str, Any]) -> Override:
+    try:
+        return _checked_override(one)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"its override {one['entry']} is not one: {error}") from None
+
+
+def _checked_override(one: Mapping[str, Any]) -> Override:
+    authority, action, value = authority_of(one["authority"]), one["action"], one["value"]
+    if authority is None or action not in ACTIONS:
+        raise ValueError("no authority, or no action")
+    if action == PROFILE:
+        _profile(value)
+    elif action == AGENT:
+        value = tuple(value)
+    elif action == DELAY:
+        value = float(value)
+    elif action == FILE:
+        try:
+            value = b64decode(value, validate=True)
+        except binascii.Error:
+            raise ValueError("the local robots.txt is not Base64") from None
+    until = date.fromisoformat(one["until"])
+    paths = tuple(one["paths"])
+    return Override(one["entry"], authority, action, one["reason"], one["by"], until, paths, value)

@@ -1,0 +1,219 @@
+"""Decides recorded decisions again, from the archive of what each site answered: offline.
+
+A line of a decision log names the records of the responses that the decision rests on. From these
+the entry of the authority is made anew, by the same steps as after a fetch: the status decides the
+outcome, the body is decoded and cut at the limit, policy says what the entry means at the time of
+the decision, and the rules, the overrides, the purposes and the pace are asked in the order of the
+gate. All that the line says must come out again.
+
+A copy from a store may have been archived by another run. If its record is not known, it is looked
+for by the site, the digest and the time.
+
+Four things may come of it (:class:`Finding`). What does not follow from a robots.txt is not decided
+again: a page that asks not to follow its links, a request that does not obey, and a failure of the
+crawler itself. It is counted apart, and only checked to be a refusal, or not to be one.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from functools import partial
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.caching.context import Miss
+from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.policy import REFUSALS, Decision, Standing, standing
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.recording.archived_answers import (
+    ArchivedAnswers,
+    MismatchError,
+    UndecidableError,
+    remembered,
+)
+from scrapy_rep.recording.decisions import Basis, told
+from scrapy_rep.recording.recorded_run import Judged, RecordedRun
+from scrapy_rep.recording.warc_reader import ArchiveIndex
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.usage import tdmrep_files
+
+_OURS = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
+
+
+class Finding(Enum):
+    """What came of a decision."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    UNKNOWN = "cannot be decided"
+    ELSEWHERE = "does not follow from a robots.txt"
+
+
+class Replayed(NamedTuple):
+    """What came of a decision, and why; ``verdict`` is that of the replay, if there is one."""
+
+    finding: Finding
+    why: str = ""
+    verdict: Verdict | None = None
+
+
+class Replay:
+    """Decides again from archives; ``agent`` replaces that of the log."""
+
+    def __init__(self, archives: ArchiveIndex, agent: tuple[str, ...] | None = None):
+        self._answers = ArchivedAnswers(archives)
+        self._agent = agent
+        self._parsed: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+
+    def decide(
+        self, line: Mapping[str, Any], run: RecordedRun, *, compares: bool = True
+    ) -> Replayed:
+        """Return what comes of a decision; without ``compares`` the verdict alone counts."""
+        elsewhere = _elsewhere(line)
+        if elsewhere is not None:
+            return elsewhere
+        try:
+            return self._decide(line, run, compares)
+        except UndecidableError as error:
+            return Replayed(Finding.UNKNOWN, str(error))
+        except MismatchError as error:
+            return Replayed(Finding.DIFFERS, str(error))
+
+    def _decide(self, line: Mapping[str, Any], run: RecordedRun, compares: bool) -> Replayed:
+        url, authority = _asked(line)
+        run.now = now = _seconds(line["time"])
+        cached = self._cached(line, run.settings, authority, now)
+        agent = self._agent or tuple(line["agent"])
+        tdmrep = _ArchivedTdmrep(self._answers, run.settings, now)
+        if url is None and cached.robots is not None:
+            raise UndecidableError("its URL is not in the log")
+        judged = run.judged(url or f"{authority}/", authority, cached, agent, tdmrep)
+        if not compares:
+            return Replayed(Finding.AGREES, "", judged.verdict)
+        differences = _differences(line, judged, Basis.of(cached), run.settings.profile)
+        if not differences:
+            return Replayed(Finding.AGREES, "", judged.verdict)
+        if run.settings.log_urls == "path" and not {"digest", "outcome", "status"} & {*differences}:
+            raise UndecidableError("the query of its URL is not in the log")
+        return Replayed(Finding.DIFFERS, "; ".join(differences.values()), judged.verdict)
+
+    def _cached(
+        self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, now: float
+    ) -> CachedRules:
+        """Return the rules as they were in memory when a decision was made."""
+        answer = failure = None
+        outcome = line["outcome"]
+        if outcome == "unknown":
+            entry = self._answers.entry_at(authority.robots_uri, settings, now)
+            if entry is None:
+                raise UndecidableError("what was known of the site is not in the log")
+        else:
+            if outcome != "unreachable":
+                answer = self._answers.answer(line, settings, authority, now)
+            if outcome in ("stale", "unreachable"):
+                failure = self._answers.failure(line, authority, now)
+            is_refusal = answer is not None and answer.status in REFUSALS
+            entry = Entry(None if is_refusal else answer, answer if is_refusal else None, failure)
+        current = standing(entry, now, settings.policy)
+        if current.decision is Decision.WAIT:
+            said = "what was followed was no longer in force"
+            raise UndecidableError(said) if outcome == "unknown" else MismatchError(said)
+        return CachedRules(entry, current, self._rules(current, settings), now)
+
+    def _rules(self, current: Standing, settings: RepSettings) -> RobotsTxt | None:
+        """Return the rules in force, parsed once."""
+        body = None if current.answer is None else current.answer.body
+        if body is None or current.decision is not Decision.FOLLOW:
+            return None
+        profile, most = settings.profile, settings.max_size
+        key = sha256(body).digest(), profile, most
+        parse = partial(RobotsTxt.parse, body, profile=profile, max_size=most)
+        robots: RobotsTxt = remembered(self._parsed, key, parse)
+        return robots
+
+
+class _ArchivedTdmrep:
+    """The tdmrep.json files as they were at a time; it stands in for the cache of a crawl."""
+
+    def __init__(self, answers: ArchivedAnswers, settings: RepSettings, now: float):
+        self._answers = answers
+        self._settings = settings
+        self._now = now
+
+    def consult(self, key: Any, page: Any) -> CachedRules | Miss:
+        """Return what was known of a file."""
+        entry = self._answers.entry_at(key.robots_uri, self._settings, self._now)
+        if entry is None:
+            raise UndecidableError(f"{key.robots_uri} is in no archive")
+        current = standing(entry, self._now, self._settings.policy)
+        answer, robots = current.answer, None
+        if current.decision is Decision.WAIT:
+            return Miss(entry)
+        if current.decision is Decision.FOLLOW and answer is not None and answer.body is not None:
+            robots = tdmrep_files.READER.parse(answer.body)
+        return CachedRules(entry, current, robots, self._now)
+
+
+def _elsewhere(line: Mapping[str, Any]) -> Replayed | None:
+    """Return what comes of a decision that follows from something other than a robots.txt."""
+    reason, allowed = line["reason"], line["allowed"]
+    if reason == "dont_obey_robotstxt":
+        found, why = allowed, "the request did not obey"
+    elif reason.startswith("nofollow"):
+        found, why = not allowed, "a page asked not to follow its links"
+    elif reason == "unreachable" and (
+        line["outcome"] not in ("unreachable", "stale")
+        or (line["cause"] in _OURS and line["failure_record"] is None)
+    ):
+        found, why = not allowed, f"the crawler failed: {line['cause']}"
+    elif line["authority"] is None:
+        found, why = not allowed, "its URL names no authority"
+    else:
+        return None
+    return Replayed(Finding.ELSEWHERE if found else Finding.DIFFERS, why)
+
+
+def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
+    """Return the URL, None if the log has only its digest, and the authority."""
+    url: str = line["url"]
+    try:
+        authority = authority_of(f"{line['authority']}/")
+        own = authority if url.startswith("sha256:") else authority_of(url)
+    except ValueError as error:
+        raise MismatchError(f"its URL or its authority is not one: {error}") from None
+    if authority is None or own != authority:
+        raise MismatchError(f"its URL is not of {line['authority']}")
+    return None if url.startswith("sha256:") else url, authority
+
+
+def _differences(
+    line: Mapping[str, Any], judged: Judged, basis: Basis, profile: str
+) -> dict[str, str]:
+    """Return what a line says otherwise than the replay, by the names of the fields."""
+    verdict = judged.verdict
+    found = {
+        **told(verdict),
+        "override": verdict.override,
+        "without": None if verdict.without is None else told(verdict.without),
+        "preferences": judged.preferences,
+        "profile": profile,
+    }
+    if line["outcome"] != "unknown":
+        found.update({"outcome": basis.outcome, "status": basis.status, "digest": basis.digest})
+        found["cause"] = basis.cause
+    return {
+        name: f"{name} is {value!r}, in the log {line[name]!r}"
+        for name, value in found.items()
+        if value != line[name]
+    }
+
+
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()

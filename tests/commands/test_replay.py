@@ -1,0 +1,242 @@
+"""`scrapy robots replay`: its exit statuses, its output, and whatever it may be given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.commands.running import Ended, robots
+from tests.crawl.harness import crawl_in_child
+from tests.crawl.plugin import by_hand
+from tests.replies import Reply
+from tests.site import Site
+
+TEXT = "User-agent: *\nDisallow: /private\n\nUser-agent: other\nDisallow: /\n"
+
+
+class Records(NamedTuple):
+    """A log and the archive of its crawl."""
+
+    log: Path
+    archive: Path
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines of the log."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def write(self, lines: list[Any]) -> None:
+        """Other lines are put in their place."""
+        self.log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def replay(self, *more: str) -> Ended:
+        """The command."""
+        return robots("replay", self.log, "--warc", self.archive, *more)
+
+
+@pytest.fixture
+def records(site: Site, tmp_path: Path) -> Records:
+    """Of three decisions: allowed, disallowed, unreachable."""
+    shop, down = site.authority(TEXT), site.authority(Reply(503))
+    settings = by_hand(
+        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
+        REP_DECISIONS="all",
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        ROBOTSTXT_USER_AGENT="mybot",
+    )
+    plans = [shop.url("/a"), shop.url("/private/%1B[31m"), down.url("/a")]
+    crawl_in_child(settings=settings, plans=plans).check(["is unreachable"])
+    (archive,) = tmp_path.glob("robots-*")
+    return Records(tmp_path / "decisions.jsonl", archive)
+
+
+def test_all_agree(records: Records) -> None:
+    """Status 0, and one line that says so."""
+    done = records.replay()
+    assert done == (0, "", "scrapy robots replay: 3 decisions: 3 agree\n")
+
+
+def test_a_decision_that_differs_is_named(records: Records) -> None:
+    """Status 1; which line, what the archive says, what the log says."""
+    lines = records.lines
+    number = next(n for n, line in enumerate(lines) if line.get("line") == 2)
+    records.write([*lines[:number], {**lines[number], "line": 7}, *lines[number + 1 :]])
+    done = records.replay()
+    assert done.status == 1
+    assert done.out.startswith(f"line {number + 1}: differs: http://127.")
+    assert done.out.endswith(": line is 2, in the log 7\n")
+    assert done.err == "scrapy robots replay: 3 decisions: 2 agree, 1 differ\n"
+
+
+def test_a_record_that_is_in_no_archive_is_status_3(records: Records) -> None:
+    """What cannot be decided is not said to agree."""
+    lines = records.lines
+    for line in lines:
+        if line.get("record"):
+            line["record"] = "urn:uuid:00000000-0000-4000-8000-000000000000"
+    records.write(lines)
+    done = records.replay("--format", "jsonl")
+    assert done.status == 3
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert {one["finding"] for one in found} == {"cannot be decided"}
+    assert len(found) == 2
+    assert "is in no archive" in found[0]["why"]
+    records.write(lines[1:])
+    done = records.replay()
+    assert done.status == 3
+    assert done.out.count("the first line of its run is not in the log") == 3
+
+
+def test_what_would_change_is_listed(records: Records) -> None:
+    """For another agent: status 1. By another document that says the same: 0."""
+    done = records.replay("--agent", "other")
+    assert done.status == 1
+    (line,) = done.out.splitlines()
+    assert "would change: http" in line
+    assert line.endswith("allowed, then disallowed by Disallow: / (line 5, group other)")
+    assert done.err == "scrapy robots replay: 3 decisions: 3 agree, 1 would change\n"
+    done = records.replay("--rep-profile", "google")
+    assert (done.status, done.out) == (0, "")
+
+
+def test_the_archive_of_a_crawl_that_was_killed_is_read(records: Records, tmp_path: Path) -> None:
+    """Up to its last whole record; the log, without its last, half line."""
+    with records.log.open("a") as log:
+        log.write('{"crawl":"half')
+    octets = records.archive.read_bytes()
+    (tmp_path / "cut").write_bytes(octets[:-20])
+    done = robots("replay", records.log, "--warc", records.archive, "--warc", tmp_path / "cut")
+    assert done.status == 0
+    assert "cut ends within a record; what is before it is read\n" in done.err
+    assert "1 line that is not JSON: passed over\n" in done.err
+
+
+def test_hostile_text_never_reaches_the_terminal(records: Records) -> None:
+    """Of a log that was changed: whatever is printed of it is escaped."""
+    evil = "\x1b[2J\x07\u202e\r\n"
+    lines = records.lines
+    hostile: list[dict[str, Any]] = []
+    for line in lines[1:]:
+        hostile += [
+            {**line, "url": line["url"] + evil},
+            {**line, "url": f"http://{evil}/"},
+            {**line, "rule": evil, "group": evil, "reason": evil, "override": evil},
+            {**line, "without": {**dict.fromkeys(["rule", "group", "line"]), "allowed": True}},
+            {**line, "authority": evil},
+        ]
+    for bad in hostile:
+        bad["without"] = None if bad["without"] is None else {**bad["without"], "reason": evil}
+    for form in ("text", "jsonl"):
+        records.write([lines[0], *hostile])
+        done = records.replay("--format", form)
+        assert done.status == 1
+        assert all(c.isprintable() or c == "\n" for c in done.out + done.err)
+        assert len(done.out.splitlines()) >= 12
+
+
+BAD_LINES: list[tuple[Any, str]] = [
+    ([], "its type is neither run nor decision"),
+    ({"type": "decision"}, "it has no crawl"),
+    ({"time": "2026-13-99T99:99:99.000Z"}, "time is not a time"),
+    ({"allowed": "yes"}, "allowed is not boolean"),
+    ({"line": 0}, "line is less than 1"),
+    ({"line": True}, "line is not integer or null"),
+    ({"digest": "md5:0"}, "digest is not of the form"),
+    ({"more\x1b": 1}, r"it has an unknown field more\x1b"),
+    ({"outcome": "good"}, "outcome is not one of"),
+    ({"without": {}}, "without has no allowed"),
+]
+BAD_RUNS: list[tuple[dict[str, Any], str]] = [
+    ({"schema": 2}, "its schema is version 2"),
+    ({"profile": "rfc1"}, "there is no profile rfc1"),
+    ({"policy": {}}, "its policy has no usable max_ttl"),
+    ({"purposes": ["fun"]}, "it names a purpose that is not known"),
+    ({"preferences": "maybe"}, "preferences is not one of"),
+]
+OVERRIDE = {
+    "entry": 1,
+    "authority": "http://a.example",
+    "action": "file",
+    "paths": [],
+    "value": "?",
+    "reason": "a",
+    "by": "b",
+    "until": "2026-12-01",
+}
+BAD_RUNS += [
+    ({"overrides": [{**OVERRIDE, **bad}]}, "its override 1 is not one")
+    for bad in (
+        {},
+        {"value": None},
+        {"action": "delay", "value": "x"},
+        {"action": "profile", "value": 3},
+        {"action": "agent", "value": 3},
+        {"action": "none"},
+        {"until": "tomorrow"},
+        {"authority": "http://["},
+        {"authority": "ftp://a"},
+    )
+]
+
+
+def test_a_log_that_is_not_right_is_status_2(records: Records) -> None:
+    """With the number of the line, and what is wrong: one line, no traceback."""
+    run, *decisions = records.lines
+    cases = [
+        (
+            [run, {**decisions[0], **bad} if isinstance(bad, dict) and "type" not in bad else bad],
+            2,
+            said,
+        )
+        for bad, said in BAD_LINES
+    ]
+    cases += [([{**run, **bad}, *decisions], 1, said) for bad, said in BAD_RUNS]
+    for lines, number, said in cases:
+        records.write(lines)
+        done = records.replay()
+        assert done.status == 2, lines
+        assert f"line {number}" in done.err
+        assert said in done.err
+        assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("octets", "said"),
+    [
+        (b"", "has no decisions"),
+        (b"\x00\xff\x1b[2J", "has no decisions"),
+        (b"[" * 100_000, "has no decisions"),
+        (b"1" * 10_000, "has no decisions"),
+        (b"{}\n", "neither run nor decision"),
+    ],
+)
+def test_a_file_that_is_not_a_log_is_status_2(records: Records, octets: bytes, said: str) -> None:
+    """Whatever is in it."""
+    records.log.write_bytes(octets)
+    done = records.replay()
+    assert (done.status, done.out) == (2, "")
+    assert said in done.err
+
+
+@pytest.mark.parametrize("octets", [b"", b"no archive", b"\x1f\x8b\x08\x00", b"WARC/1.1\r\n", None])
+def test_a_file_that_is_not_an_archive_is_status_2(
+    records: Records, tmp_path: Path, octets: bytes | None
+) -> None:
+    """Or that is not there."""
+    bad = tmp_path / "bad"
+    if octets is not None:
+        bad.write_bytes(octets)
+    done = records._replace(archive=bad).replay()
+    assert (done.status, done.out) == (2, "")
+    assert "is not a WARC file" in done.err or "cannot read" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_an_archive_is_needed(records: Records) -> None:
+    """Without one nothing can be decided."""
+    done = robots("replay", records.log)
+    assert done.status == 2
+    assert "--warc" in done.err

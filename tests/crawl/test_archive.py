@@ -1,0 +1,386 @@
+"""The archive of real crawls: each exchange is in it, octet by octet, and two readers read it."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastwarc.warc import ArchiveIterator as FastIterator
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from warcio.archiveiterator import ArchiveIterator
+
+from scrapy_rep import RepDownloaderMiddleware
+from tests.crawl.clock import take_over
+from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_in_child, settings_of
+from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.crawl.spiders import RequestsSpider
+from tests.crawl.test_flights import OneByOneSpider
+from tests.recording.archives import Read, archives, records
+from tests.replies import Endless, Hang, Reply, Reset, ShortBody, redirect
+from tests.site import Authority, Site
+
+LIMIT = 512_000
+ODD_BODIES = {
+    "a NUL": b"User-agent: *\nDisallow: /\x00a\n",
+    "CRLF": b"User-agent: *\r\nDisallow: /a\r\n\r\n\r\n",
+    "a BOM": b"\xef\xbb\xbfUser-agent: *\nDisallow: /a\n",
+    "every octet": bytes(range(256)) * 3,
+    "a head in the body": b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nWARC/1.1\r\n\r\n",
+    "no last line end": b"User-agent: *\nDisallow: /a",
+}
+
+
+def archived(folder: Path, **more: Any) -> dict[str, Any]:
+    """The settings of a crawl that keeps an archive."""
+    return obey(REP_WARC=str(folder / "robots.warc.gz"), ROBOTSTXT_USER_AGENT="mybot", **more)
+
+
+def read(folder: Path) -> list[Read]:
+    """The records of the one archive there is, after its `warcinfo`."""
+    (path,) = archives(folder)
+    first, *rest = records(path)
+    assert (first.kind, first.fields["WARC-Filename"]) == ("warcinfo", path.name)
+    assert "not what was on the wire" in first.said["description"]
+    return rest
+
+
+def of_kind(found: list[Read], kind: str) -> list[Read]:
+    """The records of one type."""
+    return [one for one in found if one.kind == kind]
+
+
+@ensureDeferred
+async def test_a_fetch_is_a_request_and_a_response(site: Site, tmp_path: Path) -> None:
+    """They name each other; the head is in the record, with the fields of both sides."""
+    shop = site.authority(Reply(200, RULES, {"ETag": '"a"', "X-Odd": "\xe9"}))
+    (await crawl(settings=archived(tmp_path), plans=[shop.url("/a"), shop.url("/b")])).check()
+    response, request = read(tmp_path)
+    assert (response.kind, request.kind) == ("response", "request")
+    assert response.uri == request.uri == shop.url("/robots.txt")
+    assert request.fields["WARC-Concurrent-To"] == response.fields["WARC-Record-ID"]
+    assert (response.status, response.body) == (200, RULES.encode())
+    assert ("X-Odd", "\xe9") in response.http
+    assert response.fields["WARC-IP-Address"] == shop.host
+    names = {name for name, _ in request.http}
+    assert {"Host", "User-Agent", "Accept-Encoding"} <= names
+    assert abs(time.time() - _time(response.fields["WARC-Date"])) < 60
+
+
+def _time(date: str) -> float:
+    return datetime.fromisoformat(date.replace("Z", "+00:00")).timestamp()
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+def test_bodies_are_kept_octet_by_octet(site: Site, tmp_path: Path, mode: str) -> None:
+    """Whatever is in them, and however they are framed; an encoded one stays encoded."""
+    sent: dict[Authority, bytes] = {}
+    for body in ODD_BODIES.values():
+        for framing in ("length", "chunked", "close"):
+            sent[site.authority(Reply(200, body, framing=framing))] = body
+    packed = Reply(200, RULES, gzip=True)
+    sent[site.authority(packed)] = gzip.compress(RULES.encode())
+    whole = site.authority(Reply(200, gzip.compress(b"Disallow: /\n", mtime=0)))
+    sent[whole] = gzip.compress(b"Disallow: /\n", mtime=0)
+    sent[site.authority(Reply(200, b""))] = b""
+    sent[site.authority(Reply(404, b"<p>none\x00</p>"))] = b"<p>none\x00</p>"
+    settings = by_hand(REP_WARC=str(tmp_path / "robots.warc.gz"))
+    plans = [one.url("/x") for one in sent]
+    crawl_in_child(settings=settings, mode=mode, plans=plans).check()
+    found = {one.uri: one for one in of_kind(read(tmp_path), "response")}
+    for authority, body in sent.items():
+        kept = found[authority.url("/robots.txt")]
+        if ("Content-Encoding", "gzip") in kept.http:
+            assert gzip.decompress(kept.body) == RULES.encode()
+        else:
+            assert kept.body == body
+        fields = {name.lower(): value for name, value in kept.http}
+        assert "transfer-encoding" not in fields
+        assert fields.get("content-length", str(len(body))) == str(len(kept.body))
+
+
+@ensureDeferred
+async def test_a_body_that_was_cut_says_so(site: Site, tmp_path: Path) -> None:
+    """At the limit; and one that is as long as the limit is whole."""
+    line = b"Disallow: /abcdef\n"
+    full = (line * (LIMIT // len(line) + 1))[:LIMIT]
+    endless, long, exact = (
+        site.authority(reply)
+        for reply in (Endless(body=line), Reply(200, full + b"x"), Reply(200, full))
+    )
+    plans = [one.url("/x") for one in (endless, long, exact)]
+    (await crawl(settings=archived(tmp_path), plans=plans)).check()
+    found = {one.uri: one for one in of_kind(read(tmp_path), "response")}
+    for one in (endless, long):
+        kept = found[one.url("/robots.txt")]
+        assert kept.fields["WARC-Truncated"] == "length"
+        assert len(kept.body) > LIMIT
+    kept = found[exact.url("/robots.txt")]
+    assert "WARC-Truncated" not in kept.fields
+    assert kept.body == full
+
+
+@ensureDeferred
+async def test_five_hops_are_six_exchanges_in_order(site: Site, tmp_path: Path) -> None:
+    """Each hop says where it comes from (RFC 9309 section 2.3.1.2)."""
+    hops: list[Authority] = [site.authority(RULES)]
+    for _ in range(5):
+        hops.insert(0, site.authority(redirect(hops[0].url("/robots.txt"), body=b"moved")))
+    (await crawl(settings=archived(tmp_path), plans=[hops[0].url("/x")])).check()
+    found = read(tmp_path)
+    responses = of_kind(found, "response")
+    assert [one.uri for one in responses] == [one.url("/robots.txt") for one in hops]
+    assert [one.status for one in responses] == [302] * 5 + [200]
+    assert len(of_kind(found, "request")) == 6
+    said = of_kind(found, "metadata")
+    assert [one.said["hopsFromSeed"] for one in said] == ["R" * n for n in range(1, 6)]
+    assert [one.said["viaRecord"] for one in said] == [one.id for one in responses[:-1]]
+    assert [one.uri for one in said] == [one.uri for one in responses[1:]]
+
+
+@ensureDeferred
+async def test_each_failure_leaves_a_record(site: Site, tmp_path: Path) -> None:
+    """With its cause; a response that came before it is kept too."""
+    replies = [Reset(), Hang(), ShortBody(body=RULES), Reply(503, "busy"), redirect("ftp://a/b")]
+    sites = [*(site.authority(reply) for reply in replies), site.refusing()]
+    settings = archived(tmp_path, REP_TIMEOUT=1)
+    result = await crawl(settings=settings, plans=[one.url("/x") for one in sites])
+    result.check(["is unreachable"])
+    found = read(tmp_path)
+    causes = {one.uri: one.said["cause"] for one in of_kind(found, "metadata")}
+    uris = [one.url("/robots.txt") for one in sites]
+    assert [causes.get(uri) for uri in uris] == [
+        "connection",
+        "timeout",
+        "connection",
+        None,
+        "redirect refused",
+        "connection",
+    ]
+    statuses = {one.uri: one.status for one in of_kind(found, "response")}
+    assert (statuses[uris[3]], statuses[uris[4]]) == (503, 302)
+
+
+@ensureDeferred
+async def test_what_is_the_same_again_is_a_revisit(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a 304 and by an equal digest; both refer to the response that has the octets."""
+    clock = take_over(monkeypatch)
+    copy = Reply(200, RULES, {"ETag": '"a"'})
+    replies = [copy, Reply(304), copy, Reply(304), Reply(200, RULES + "#"), Reply(404, RULES + "#")]
+    shop = site.authority(replies)
+
+    def tick(ended: int) -> None:
+        clock.seconds = ended * 1.1 * 86_400
+
+    plans = [shop.url("/x")] * len(replies)
+    result = await crawl(OneByOneSpider, archived(tmp_path), plans=plans, tick=tick)
+    result.check()
+    assert len(shop.robots_hits) == len(replies)
+    first, *again, fifth, gone = [one for one in read(tmp_path) if one.kind != "request"]
+    assert [one.kind for one in (first, fifth, gone)] == ["response"] * 3
+    for one, profile in zip(
+        again, ("server-not-modified", SAME, "server-not-modified"), strict=True
+    ):
+        assert one.kind == "revisit"
+        assert one.fields["WARC-Profile"].endswith(profile)
+        assert one.fields["WARC-Refers-To"] == first.fields["WARC-Record-ID"]
+        assert one.fields["WARC-Refers-To-Date"] == first.fields["WARC-Date"]
+        assert one.fields["WARC-Payload-Digest"] == first.fields["WARC-Payload-Digest"]
+        assert one.body == b""
+    assert [one.status for one in again] == [304, 200, 304]
+
+
+SAME = "identical-payload-digest"
+
+
+class Canned:
+    """A downloader middleware that answers for every server."""
+
+    def process_request(self, request: Request) -> Response | None:
+        """The rules."""
+        if request.url.endswith("/robots.txt"):
+            return Response(request.url, body=RULES.encode())
+        return None
+
+
+@ensureDeferred
+async def test_a_response_of_a_component_says_so(site: Site, tmp_path: Path) -> None:
+    """It did not come from the server."""
+    shop = site.authority(NOTHING)
+    settings = archived(tmp_path, DOWNLOADER_MIDDLEWARES={Canned: 500})
+    (await crawl(settings=settings, plans=[shop.url("/x")])).check()
+    response, _, note = read(tmp_path)
+    assert response.body == RULES.encode()
+    assert "made or changed by a component" in note.said["note"]
+
+
+@ensureDeferred
+async def test_tdmrep_json_is_archived_too(site: Site, tmp_path: Path) -> None:
+    """It decides about requests as well."""
+    shop = site.authority(RULES, pages={"/.well-known/tdmrep.json": Reply(200, "[]")})
+    settings = archived(tmp_path, REP_TDMREP=True)
+    (await crawl(settings=settings, plans=[shop.url("/x")])).check()
+    found = of_kind(read(tmp_path), "response")
+    assert [one.body for one in found] == [RULES.encode(), b"[]"]
+
+
+def test_two_processes_make_two_files(site: Site, tmp_path: Path) -> None:
+    """At the same time, under one name; so do two runs."""
+    shop = site.authority(RULES)
+    settings = by_hand(REP_WARC=str(tmp_path / "robots.warc.gz"))
+    with ThreadPoolExecutor() as pool:
+        ends = [
+            pool.submit(crawl_in_child, settings=settings, plans=[shop.url("/x")]) for _ in "ab"
+        ]
+        for end in ends:
+            end.result(60).check()
+    found = archives(tmp_path)
+    assert len(found) == 2
+    assert [len(records(one)) for one in found] == [3, 3]
+
+
+class FullDisk(RequestsSpider):
+    """In a process whose files may hold 40,000 octets."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+
+
+def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
+    """What was written before can be read; what is lost is counted."""
+    rng = random.Random(7)
+    small = site.authority(RULES)
+    large = [site.authority(Reply(200, rng.randbytes(60_000))) for _ in range(3)]
+    last = site.authority(RULES)
+    sites = [small, *large, last]
+    settings = by_hand(REP_WARC=str(tmp_path / "robots.warc.gz"), CONCURRENT_REQUESTS=1)
+    name = f"{FullDisk.__module__}.{FullDisk.__qualname__}"
+    result = crawl_in_child(name, settings, plans=[one.url("/x") for one in sites])
+    result.check(["The archive cannot be written"])
+    assert len(result.downloaded) == 5
+    assert len(result.lines("The archive cannot be written", "ERROR")) == 1
+    kept = {one.uri for one in of_kind(read(tmp_path), "response")}
+    assert result.stats["robotstxt/archive/lost"] == 5 - len(kept)
+    assert kept <= {small.url("/robots.txt"), last.url("/robots.txt")}
+
+
+WRITER = """
+import random, sys, time
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+from scrapy_rep.recording.archive import Archive
+from scrapy_rep.stats import RepStats
+
+archive = Archive(sys.argv[1], "0" * 32, RepStats(get_crawler().stats), time.time)
+rng = random.Random(int(sys.argv[2]))
+for number in range(1_000_000):
+    uri = f"http://a{number}.example/robots.txt"
+    body = rng.randbytes(rng.choice((0, 10, 1_000, 100_000)))
+    archive.fetch(None).received(Request(uri), Response(uri, body=body), cut=False)
+    if number == 20:
+        print("go", flush=True)
+    time.sleep(rng.choice((0, 0, 0.002)))
+"""
+
+
+@pytest.mark.parametrize(
+    "moment", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 50))]
+)
+def test_a_process_that_is_killed_leaves_whole_records(tmp_path: Path, moment: int) -> None:
+    """At a random moment: both readers get every record but the one that is cut."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "robots.warc.gz"), str(moment)]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"go\n"
+        time.sleep(random.Random(moment).uniform(0.0, 0.6))
+        child.send_signal(signal.SIGKILL)
+    (path,) = tmp_path.iterdir()
+    assert path.name.endswith(".warc.gz.open")
+    whole = whole_members(path.read_bytes())
+    assert len(read_up_to_a_cut(path)) == whole
+    assert fast_up_to_a_cut(path) >= whole
+
+
+def whole_members(octets: bytes) -> int:
+    """How many members of a gzip file are whole."""
+    count = 0
+    while octets:
+        member = zlib.decompressobj(zlib.MAX_WBITS + 16)
+        member.decompress(octets)
+        if not member.eof:
+            break
+        octets = member.unused_data
+        count += 1
+    return count
+
+
+def read_up_to_a_cut(path: Path) -> list[str]:
+    """The types of the records that warcio reads, the digests verified."""
+    found = []
+    whole = BytesIO(path.read_bytes())
+    try:
+        for record in ArchiveIterator(whole, check_digests="raise"):
+            record.raw_stream.read()
+            found.append(record.rec_type)
+    except Exception:  # noqa: BLE001  # of the record that is cut
+        pass
+    return found
+
+
+def fast_up_to_a_cut(path: Path) -> int:
+    """How many records FastWARC reads."""
+    count = 0
+    try:
+        with path.open("rb") as stream:
+            for record in FastIterator(stream, parse_http=False):
+                record.reader.read()
+                count += 1
+    except (OSError, ValueError):
+        pass
+    return count
+
+
+@pytest.mark.parametrize(
+    ("path", "missing", "said"),
+    [
+        ("none/robots.warc.gz", "", "cannot be opened: No such file"),
+        (
+            "robots.warc.gz",
+            "warcio.statusandheaders",
+            r"needs warcio: pip install scrapy_rep\[evid",
+        ),
+        ("robots.warc", "", r"must be the path of a file that ends with \.warc\.gz"),
+    ],
+)
+def test_an_archive_that_cannot_be_made_ends_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, missing: str, said: str
+) -> None:
+    """At its start, in one line."""
+    if missing:
+        monkeypatch.setitem(sys.modules, missing, None)
+    settings = {"ROBOTSTXT_OBEY": True, "REP_WARC": str(tmp_path / path)}
+    crawler = Crawler(RequestsSpider, settings_of(settings))
+    crawler._apply_settings()
+    with pytest.raises(ValueError, match=f"^REP_WARC = [^\n]*{said}[^\n]*$"):
+        RepDownloaderMiddleware.from_crawler(crawler)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,284 @@
+"""Recorded crawls are decided again from their archives: all agree, and each change is found."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from scrapy_rep.recording.log_reader import Line, read_log
+from scrapy_rep.recording.recorded_run import RecordedRun
+from scrapy_rep.recording.replay import Finding, Replay
+from scrapy_rep.recording.warc_reader import ArchiveIndex
+from tests.crawl.clock import Ahead, take_over
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.recorded_crawl import RecordedCrawl
+from tests.replies import Reply
+from tests.site import Site
+
+
+def index_of(paths: list[Path]) -> ArchiveIndex:
+    """The records of some archives."""
+    archives = ArchiveIndex()
+    for path in paths:
+        assert archives.add(str(path))
+    return archives
+
+
+def archives_in(folder: Path) -> list[Path]:
+    """The archives in a folder."""
+    return sorted(folder.glob("robots-*.warc.gz"))
+
+
+def lines_of(log: Path) -> list[dict[str, Any]]:
+    """The lines of a log, checked against the schema."""
+    found = list(read_log(str(log)))
+    assert all(isinstance(line, Line) for line in found)
+    return [line.fields for line in found if isinstance(line, Line)]
+
+
+def findings(log: Path, archives: list[Path]) -> list[tuple[Finding, str, dict[str, Any]]]:
+    """What comes of each decision."""
+    with index_of(archives) as index:
+        replay, runs, found = Replay(index), {}, []
+        for line in lines_of(log):
+            if line["type"] == "run":
+                runs[line["crawl"]] = RecordedRun(line)
+            else:
+                one = replay.decide(line, runs[line["crawl"]])
+                found.append((one.finding, one.why, line))
+        return found
+
+
+def disagreeing(found: list[tuple[Finding, str, dict[str, Any]]]) -> list[Any]:
+    """Those that neither agree nor follow from something else."""
+    return [one for one in found if one[0] in (Finding.DIFFERS, Finding.UNKNOWN)]
+
+
+def overrides_for(recorded: RecordedCrawl) -> list[dict[str, Any]]:
+    """One of each kind, for sites that come first."""
+    until = (datetime.now(timezone.utc).date() + timedelta(days=3)).isoformat()
+    local = recorded.folder / "local-robots.txt"
+    local.write_bytes(b"User-agent: *\nDisallow: /a\n")
+    kinds = [
+        {"action": "allow", "paths": ["/a", "/*.gif"]},
+        {"action": "forbid", "paths": ["/b"]},
+        {"action": "unreachable-is-allowed"},
+        {"action": "profile", "profile": "google"},
+        {"action": "agent", "agent": ["otherbot"]},
+        {"action": "delay", "delay": 0},
+        {"action": "file", "file": str(local)},
+    ]
+    about = {"reason": "ours", "by": "ops", "until": until}
+    return [
+        {"authority": site.url("/"), **kinds[number % len(kinds)], **about}
+        for number, site in enumerate(recorded.sites[:42])
+    ]
+
+
+async def crawled(site: Site, folder: Path, clock: Ahead, seed: int, count: int) -> RecordedCrawl:
+    """Four runs with one store: two with overrides, one days later, one by another document."""
+    recorded = RecordedCrawl(site, folder, seed, count)
+    overrides = overrides_for(recorded)
+    await recorded.run(REP_OVERRIDES=overrides)
+    clock.seconds = 3_000
+    await recorded.run(REP_OVERRIDES=overrides)
+    clock.seconds = 1.5 * 86_400
+    await recorded.run(REP_OVERRIDES=overrides)
+    clock.seconds = 9 * 86_400
+    await recorded.run(REP_PROFILE="1996", REP_PREFERENCES="report")
+    return recorded
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@ensureDeferred
+async def test_a_random_crawl_agrees_with_its_archive(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """100 authorities of all outcomes, four runs with one store: every decision."""
+    recorded = await crawled(site, tmp_path, take_over(monkeypatch), seed, 100)
+    found = findings(recorded.log, recorded.archives)
+    assert disagreeing(found) == []
+    outcomes = {line["outcome"] for _, _, line in found}
+    assert {"rules", "stale", "unavailable", "denied", "unreachable"} <= outcomes
+    reasons = " ".join({line["reason"] for _, _, line in found})
+    for word in ("rule", "no group", "override", "visit time", "asks for", "disallows train-ai"):
+        assert word in reasons
+    apart = [one for one in found if one[0] is Finding.ELSEWHERE]
+    assert len(apart) < len(found) / 10
+    assert {line["reason"] for _, _, line in apart} == {"dont_obey_robotstxt"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@ensureDeferred
+async def test_a_large_random_crawl_agrees_with_its_archive(site: Site, tmp_path: Path) -> None:
+    """1,000 authorities, by the clock of the machine, with a restart."""
+    recorded = RecordedCrawl(site, tmp_path, 3, 1_000)
+    for _ in range(2):
+        await recorded.run(timeout=300, CONCURRENT_REQUESTS=64)
+    found = findings(recorded.log, recorded.archives)
+    assert len(found) >= 6_000  # a request that does not obey may be tried again
+    assert disagreeing(found) == []
+
+
+def tampered(
+    line: dict[str, Any], others: list[dict[str, Any]]
+) -> list[tuple[str, dict[str, Any]]]:
+    """A line with each of its fields changed that the replay can tell, one at a time."""
+    digest = line["digest"] or "sha256:" + "0" * 64
+    changed = "sha256:" + digest[7:][::-1]
+    fields: dict[str, Any] = {
+        "allowed": not line["allowed"],
+        "line": 999,
+        "digest": changed,
+        "status": 299,
+        "rule": "Disallow: /other",
+        "group": "other",
+        "outcome": "unavailable" if line["outcome"] == "rules" else "rules",
+        "preferences": {"tdm": "disallowed"},
+        "override": "forged",
+        "profile": "kollar",
+        "authority": "http://127.0.0.9",
+        "record": "urn:uuid:" + "0" * 8 + "-0000-4000-8000-" + "0" * 12,
+    }
+    records = [one["record"] for one in others if one["digest"] != line["digest"]]
+    made = [(name, {**line, name: value}) for name, value in fields.items()]
+    made.append(("record", {**line, "record": next(filter(None, records))}))
+    return [one for one in made if line["outcome"] != "unreachable" or "record" not in one[0]]
+
+
+@ensureDeferred
+async def test_each_change_of_a_log_is_found(site: Site, tmp_path: Path) -> None:
+    """A verdict, a line, a digest, a record: of each decision, one change at a time."""
+    recorded = RecordedCrawl(site, tmp_path, 4, 40)
+    await recorded.run(each=2, REP_OVERRIDES=overrides_for(recorded))
+    run, *decisions = lines_of(recorded.log)
+    with index_of(recorded.archives) as index:
+        replay, of_run = Replay(index), RecordedRun(run)
+        count = 0
+        for line in decisions:
+            before = replay.decide(line, of_run)
+            if before.finding is Finding.ELSEWHERE:
+                flipped = replay.decide({**line, "allowed": not line["allowed"]}, of_run)
+                assert flipped.finding is Finding.DIFFERS
+                continue
+            assert before.finding is Finding.AGREES
+            for name, other in tampered(line, decisions):
+                after = replay.decide(other, of_run)
+                # Another record, or that of another outcome, may be missing.
+                may_lack = name in ("record", "outcome")
+                expected = {Finding.DIFFERS, *([Finding.UNKNOWN] if may_lack else [])}
+                assert after.finding in expected, (name, line, after)
+                count += 1
+        assert count > 500
+
+
+@ensureDeferred
+async def test_what_is_in_no_archive_is_not_decided(site: Site, tmp_path: Path) -> None:
+    """Nothing agrees for want of a record: 3 is the status of the command."""
+    recorded = RecordedCrawl(site, tmp_path, 5, 20)
+    await recorded.run(each=1)
+    (recorded.folder / "robots.db").unlink()
+    first = recorded.archives
+    await recorded.run(each=1)
+    (second,) = set(recorded.archives) - set(first)
+    found = findings(recorded.log, [second])
+    runs = [line["crawl"] for line in lines_of(recorded.log) if line["type"] == "run"]
+    for finding, why, line in found:
+        if finding is Finding.ELSEWHERE:
+            continue
+        if line["crawl"] == runs[0]:
+            assert finding is Finding.UNKNOWN
+            assert "is in no archive" in why
+        else:
+            assert finding is Finding.AGREES
+
+
+@ensureDeferred
+async def test_a_copy_of_a_store_is_found_in_the_archive_of_another_run(
+    site: Site, tmp_path: Path
+) -> None:
+    """Its record is stored with it; where it is not, the digest and the time find it."""
+    shops = site.authorities(3, RULES)
+    gone = site.authority(Reply(404))
+    urls = [one.url(path) for one in (*shops, gone) for path in ("/a", "/private")]
+    log = tmp_path / "decisions.jsonl"
+    settings = obey(
+        REP_DECISION_LOG=str(log),
+        REP_DECISIONS="all",
+        REP_STORE=f"sqlite://{tmp_path}/robots.db",
+    )
+    archive = {"REP_WARC": str(tmp_path / "robots.warc.gz")}
+    (await crawl(settings={**settings, **archive}, plans=urls)).check()
+    (await crawl(settings=settings, plans=urls)).check()
+    (only,) = archives_in(tmp_path)
+    lines = lines_of(log)
+    of_store = [line for line in lines[9:] if line["type"] == "decision"]
+    assert len(of_store) == 8
+    assert all(line["record"] for line in of_store)
+    forgotten = [{**line, "record": None} if "record" in line else line for line in lines]
+    log.write_text("".join(json.dumps(line) + "\n" for line in forgotten))
+    found = findings(log, [only])
+    assert {finding for finding, _, _ in found} == {Finding.AGREES}
+    assert len(found) == 16
+
+
+@ensureDeferred
+async def test_urls_that_are_not_in_the_log_are_not_decided(site: Site, tmp_path: Path) -> None:
+    """REP_LOG_URLS: a digest is no URL; without its query, one that disagrees may have had one."""
+    shop = site.authority("User-agent: *\nDisallow: /*?\n")
+    gone = site.authority(Reply(404))
+    urls = [shop.url("/a"), shop.url("/a?b"), gone.url("/a")]
+    expected = {
+        "hash": [Finding.UNKNOWN, Finding.UNKNOWN, Finding.AGREES],
+        "path": [Finding.AGREES, Finding.UNKNOWN, Finding.AGREES],
+    }
+    for mode, findings_ in expected.items():
+        folder = tmp_path / mode
+        folder.mkdir()
+        log = folder / "decisions.jsonl"
+        settings = obey(
+            REP_DECISION_LOG=str(log),
+            REP_DECISIONS="all",
+            REP_LOG_URLS=mode,
+            REP_WARC=str(folder / "robots.warc.gz"),
+            CONCURRENT_REQUESTS=1,
+        )
+        (await crawl(settings=settings, plans=urls)).check()
+        found = findings(log, archives_in(folder))
+        of_site = {(line["authority"], line["allowed"]): one for one, _, line in found}
+        assert [
+            of_site[f"http://{shop.host}:{shop.port}", True],
+            of_site[f"http://{shop.host}:{shop.port}", False],
+            of_site[f"http://{gone.host}:{gone.port}", True],
+        ] == findings_
+
+
+@ensureDeferred
+async def test_refusals_of_a_tdmrep_json_are_replayed(site: Site, tmp_path: Path) -> None:
+    """What reserves the rights is archived as well; so is its absence, and a failure."""
+    reserved = Reply(200, '[{"location": "/a", "tdm-reservation": 1}]')
+    tellers = [reserved, Reply(404), Reply(503), Reply(200, "not JSON")]
+    sites = [site.authority(RULES, pages={"/.well-known/tdmrep.json": one}) for one in tellers]
+    log = tmp_path / "decisions.jsonl"
+    settings = obey(
+        REP_DECISION_LOG=str(log),
+        REP_DECISIONS="all",
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        REP_PREFERENCES="skip",
+        REP_PURPOSES=["tdm"],
+        REP_TDMREP=True,
+    )
+    urls = [one.url(path) for one in sites for path in ("/a", "/b", "/private")]
+    await crawl(settings=settings, plans=urls)
+    found = findings(log, archives_in(tmp_path))
+    assert disagreeing(found) == []
+    reasons = {line["reason"] for _, _, line in found}
+    assert "tdmrep.json disallows tdm" in reasons
+    assert "tdmrep.json could not be fetched, and may reserve the rights of tdm" in reasons

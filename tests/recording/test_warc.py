@@ -1,0 +1,40 @@
+"""What an archive holds of a request and a response."""
+
+from __future__ import annotations
+
+import zlib
+
+from scrapy import Request
+from scrapy.http import Response
+
+from scrapy_rep.recording.warc import Failed, RecordMaker, head_of_request, head_of_response
+
+
+def test_credentials_are_not_archived() -> None:
+    """Of the site, of the proxy, of a session."""
+    secrets = dict.fromkeys(("Authorization", "Proxy-Authorization", "cookie"), "s3cret")
+    request = Request("https://a.example:8443/robots.txt?a", headers={**secrets, "Accept": "*/*"})
+    assert head_of_request(request) == (
+        b"GET /robots.txt?a HTTP/1.1\r\nHost: a.example:8443\r\nAccept: */*\r\n\r\n"
+    )
+
+
+def test_a_line_end_in_a_value_starts_no_field() -> None:
+    """Whatever a component has put there."""
+    headers = {"X": "a\r\nContent-Length: 3\r\n\r\nb", "Transfer-Encoding": "chunked"}
+    head = head_of_response(Response("http://a/robots.txt", 599, headers, b"body"))
+    assert head.split(b"\r\n") == [
+        b"HTTP/1.1 599 Unknown",
+        b"X: a  Content-Length: 3    b",
+        b"X-Archive-Orig-Transfer-Encoding: chunked",
+        b"",
+        b"",
+    ]
+
+
+def test_a_detail_is_one_line() -> None:
+    """The text of an exception may be anything."""
+    detail = "first\r\nviaRecord: urn:uuid:0\r\n\r\n\ud800"
+    failed = Failed("urn:uuid:1", 0.0, "http://a/robots.txt", "error", detail=detail)
+    text = zlib.decompress(RecordMaker()(failed), zlib.MAX_WBITS + 16)
+    assert b"detail: first viaRecord: urn:uuid:0 \\ud800\r\n" in text
