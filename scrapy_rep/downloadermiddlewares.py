@@ -82,13 +82,7 @@ class RepDownloaderMiddleware:
         hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
         limit = settings.park_limit
         self._room = WaitingRoom(
-            crawler,
-            inside,
-            hosts,
-            self._semaphore,
-            limit,
-            self._stats,
-            resumed=resumed,
+            crawler, inside, hosts, self._semaphore, limit, self._stats, resumed=resumed
         )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
