@@ -16,10 +16,12 @@ from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
 from scrapy_rep.caching.refresh import Attempts, Refresher
 from scrapy_rep.caching.store_adapter import open_store_adapter
+from scrapy_rep.explaining import Explainer
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
 from scrapy_rep.identity import Identity
+from scrapy_rep.judgement import Judge
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.page_url import page_of
@@ -35,7 +37,7 @@ from scrapy_rep.scheduling.room import WaitingRoom
 from scrapy_rep.scheduling.shared_pace import SharedPace
 from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
 from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
-from scrapy_rep.settings import RepSettings, obeys, product_tokens, unknown_settings
+from scrapy_rep.settings import RepSettings, failing_at_start, obeys, unknown_settings
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.caching.cached_rules import LookUp
+    from scrapy_rep.explaining import LookUp
     from scrapy_rep.overrides.override import Overrides
     from scrapy_rep.protocol.robotstxt import Verdict
 
@@ -61,7 +63,8 @@ class RepDownloaderMiddleware:
     """Lets through what robots.txt allows, and drops the rest with a reason.
 
     A dropped request raises :class:`RobotsForbidden` or :class:`RobotsUnreachable`. The instance of
-    a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``.
+    a crawl is ``crawler.get_downloader_middleware(RepDownloaderMiddleware)``; its ``explainer``
+    answers for URLs that are not requested.
     """
 
     def __init__(self, crawler: Crawler):
@@ -94,16 +97,20 @@ class RepDownloaderMiddleware:
         self._identity = Identity(crawler, settings, self._stats)
         self._overrides = self._applied(overrides)
         self._recorder = self._make_recorder(settings, run, overrides)
+        use = self._make_use(settings)
+        judge = Judge(self._cache, self._politeness, use, self._overrides)
+        self.explainer = Explainer(self._identity, self._cache, judge, use)
         self._gate = Gate(
             identity=self._identity,
             cache=self._cache,
+            judge=judge,
             politeness=self._politeness,
             room=self._room,
             shutdown=self._shutdown,
             stats=self._stats,
             clock=time.time,
             fetch_key=DOWNLOAD,
-            use=self._make_use(settings),
+            use=use,
             overrides=self._overrides,
             recorder=self._recorder,
         )
@@ -116,12 +123,8 @@ class RepDownloaderMiddleware:
 
         Raises ``ValueError`` for a bad setting.
         """
-        try:
+        with failing_at_start(crawler):
             return cls(crawler)
-        except ValueError:
-            # Scrapy 2.14 ends with status 0 after any error if the crawler has a spider.
-            crawler.spider = None
-            raise
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
@@ -133,8 +136,6 @@ class RepDownloaderMiddleware:
             if not self._is_prepared:
                 self._prepare()
             again = await self._gate.check(request)
-            if again is None and self._recorder is not None:
-                await self._recorded(self._recorder, request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error)
         if again is None:
@@ -145,27 +146,11 @@ class RepDownloaderMiddleware:
         """Let ``request`` be sent, at the last step; hold it up if it has lost its turn."""
         nested.leave()
         try:
-            if self._gate.may_be_sent(request):
+            if self._room.arrive(request):
                 return None
         except Exception as error:  # noqa: BLE001
             self._end(request, error)
         return self._hold_up(request)
-
-    async def _recorded(self, recorder: DecisionRecorder, request: Request) -> None:
-        """Record a request that does not obey; where records are required, wait for them.
-
-        A request that passes is refused if its decision cannot be recorded.
-        """
-        if DOWNLOAD in request.meta:
-            return
-        if request.meta.get("dont_obey_robotstxt"):
-            recorder.bypassed(request, self.agents(request))
-        if recorder.is_required:
-            try:
-                await recorder.confirm()
-            except Exception as error:
-                why = f"its decision cannot be recorded: {error}"
-                raise self._gate.refuse(request, Cause.ERROR, why) from error
 
     def _record(self, request: Request, refusal: Exception) -> None:
         """Record a refusal."""
@@ -216,19 +201,7 @@ class RepDownloaderMiddleware:
 
         Fetches and raises as :meth:`explain` does.
         """
-        return await self._gate.look_up(url, None if agent is None else product_tokens(agent))
-
-    @property
-    def refuses_for_use(self) -> bool:
-        """Whether requests may be refused for what their pages would be used for."""
-        return self._gate.refuses_for_use
-
-    def refused_for_use(self, url: str, one: LookUp) -> str:
-        """Return why the purposes of the crawl keep it from ``url``, or "".
-
-        ``one`` is what was looked up for another URL of that site.
-        """
-        return self._gate.refused_for_use(url, one)
+        return await self.explainer.look_up(url, agent)
 
     def agents(self, request: Request | None) -> tuple[str, ...]:
         """Return the product tokens that ``request`` goes by, in order of preference.
@@ -236,10 +209,7 @@ class RepDownloaderMiddleware:
         Without a request, or if the request names something that is not a token, these are the
         tokens of the crawl.
         """
-        try:
-            return self._identity.default if request is None else self._identity.of(request)
-        except ValueError:
-            return self._identity.default
+        return self._identity.default if request is None else self._identity.usable(request)
 
     def cache_info(self) -> dict[str, int]:
         """Return how many authorities, octets, fetches and waiting requests there are now."""
@@ -329,7 +299,7 @@ class RepDownloaderMiddleware:
             return None
         if settings.preferences != "report" and not settings.purposes:
             self._stats.without_purpose(settings.preferences)
-        return UseOfPages(settings, self._stats, self._tdmrep)
+        return UseOfPages(settings, self._tdmrep)
 
     def _caches(self) -> list[RobotsCache]:
         return [self._cache] if self._tdmrep is None else [self._cache, self._tdmrep]

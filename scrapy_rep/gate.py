@@ -1,4 +1,4 @@
-"""The way of one request: which site's rules govern it, for which agent, and may it pass.
+"""The way of one request: which rules govern it, for which agent, and whether it may pass.
 
 RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden` or
 :class:`RobotsUnreachable`; a request whose rules are unknown never passes.
@@ -10,26 +10,29 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
-from scrapy_rep.caching.cached_rules import CachedRules, LookUp
+from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import NOFOLLOW, reason_of
 from scrapy_rep.page_url import Asked, page_of
-from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
+from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import Verdict
 from scrapy_rep.scheduling.shutdown import TOO_LATE
+from scrapy_rep.usage.noted import note
 
 if TYPE_CHECKING:
+    from scrapy import Request
+
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.identity import Identity
+    from scrapy_rep.judgement import Judge, Judgement
     from scrapy_rep.overrides.application import AppliedOverrides
-    from scrapy_rep.protocol.requested_pace import RequestedPace
+    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.recording.recorder import DecisionRecorder
     from scrapy_rep.scheduling.politeness import Politeness
     from scrapy_rep.scheduling.queues import Waiting
@@ -51,6 +54,7 @@ class Gate:
         *,
         identity: Identity,
         cache: RobotsCache,
+        judge: Judge,
         politeness: Politeness,
         room: WaitingRoom,
         shutdown: Shutdown,
@@ -63,6 +67,7 @@ class Gate:
     ):
         self._identity = identity
         self._cache = cache
+        self._judge = judge
         self._politeness = politeness
         self._room = room
         self._shutdown = shutdown
@@ -75,26 +80,27 @@ class Gate:
         self._is_watched = overrides is not None or recorder is not None
 
     async def check(self, request: Request) -> Request | None:
-        """Let ``request`` pass; return it if it is to be scheduled again, as the crawl closes.
+        """Let ``request`` pass; return it if it has to be scheduled again, as the crawl closes.
 
-        With fresh rules in memory, and no pace asked for, this awaits nothing. Raises
-        ``RobotsForbidden`` or ``RobotsUnreachable`` if it may not pass.
+        This awaits nothing if fresh rules are in memory and the host asks for no pace. Raises
+        ``RobotsForbidden`` or ``RobotsUnreachable`` if the request may not pass.
         """
         if request.meta.get("dont_obey_robotstxt"):
             if self._fetch_key not in request.meta:
-                self._stats.inc(names.BYPASSED)
-                self._stats.inc(names.OVERRIDES_USED)
+                await self._bypass(request)
             return None
         if self._shutdown.keeps:
             self._shutdown.take_up(request)
         url, authority = self._page(request)
         if authority is None:  # neither http nor https: no robots.txt governs it
+            await self._recorded(request)
             return None
         agent = self._identity.of(request)
         cached = self._cache.resident(authority, self._clock())
         if cached is None:
             if url.endswith("/robots.txt") and url == authority.robots_uri:
-                # Allowed by definition (RFC 9309 section 2.2.2), so it waits for nothing.
+                # Allowed by definition (RFC 9309 section 2.2.2), so it waits for no rules.
+                await self._recorded(request)
                 self._stats.inc(names.ALLOWED)
                 return None
             found = self._cache.consult(authority, request)
@@ -111,30 +117,23 @@ class Gate:
             or not cached.allows(authority, url, agent)
         ):
             return await self._go_on(Asked(request, url, authority, agent), cached)
-        self._count(cached)  # as most requests: nothing but the rules has a say in them
+        self._count(cached)  # the way of most requests: only the rules concern them
         return None
 
     async def _go_on(self, asked: Asked, cached: CachedRules) -> Request | None:
         """Let a request pass whose rules are known, at once if nothing holds it up."""
         if self._lacks_a_file(asked, cached):
             return await self._wait(asked, cached)
-        self._admit(asked, cached)
+        judgement = self._admit(asked, cached)
         if self._room.must_wait(asked.request):
             return await self._wait(asked, cached)
-        self._pass(asked, cached)
+        await self._pass(asked, cached, judgement)
         return None
 
-    def may_be_sent(self, request: Request) -> bool:
-        """Note that a request that has passed the gate is about to be sent.
-
-        Returns ``False`` if it has lost its turn meanwhile, and first has to be held up.
-        """
-        return self._room.arrive(request)
-
     async def hold_up(self, request: Request) -> Request | None:
-        """Let a request pass when it has another turn; return what :meth:`check` does.
+        """Let a request that has lost its turn pass when it has another one.
 
-        The rules may have changed meanwhile, so it is checked again.
+        The rules may have changed meanwhile, so it is judged again. Returns as :meth:`check` does.
         """
         url, authority = self._page(request)
         agent = self._identity.of(request)
@@ -163,9 +162,9 @@ class Gate:
     async def _wait(
         self, asked: Asked, found: CachedRules | Miss, *, late: bool = False
     ) -> Request | None:
-        """Let a request pass that has to wait: for rules after a miss, else for its turn alone.
+        """Let a request pass that has to wait, for its rules after a miss, otherwise for its turn.
 
-        A ``late`` one was counted when it passed the gate.
+        A ``late`` request has passed the gate before, and was counted then.
         """
         self._shutdown.watch()
         request, authority = asked.request, asked.authority
@@ -182,7 +181,11 @@ class Gate:
                         return self._give_back(request, fetched)
                     cached = fetched
                     del fetched
-                    self._admit(asked, cached)
+                    # Most requests have to wait for nothing else, and are judged only once.
+                    judgement = self._admit(asked, cached)
+                    if cached.holds(self._clock()) and self._room.goes_at_once(place):
+                        break
+                    del judgement
                 # A thousand requests may wait for their turns. None of them keeps rules in memory,
                 # unless rules that come back would have to be announced once more.
                 kept = cached if self._cache.is_heard else None
@@ -194,40 +197,37 @@ class Gate:
             if kept is None or not kept.holds(now):
                 kept = self._cache.resident(authority, now)
             found = kept or self._cache.consult(authority, request)
-            if isinstance(found, Miss) or self._lacks_a_file(asked, found):
-                continue
-            self._admit(asked, found)
-            if not late:
-                self._pass(asked, found)
-            return None
+            if not (isinstance(found, Miss) or self._lacks_a_file(asked, found)):
+                cached = found
+                judgement = self._admit(asked, cached)
+                break
+        if not late:
+            await self._pass(asked, cached, judgement)
+        return None
 
     async def _fetch(
         self, asked: Asked, found: CachedRules | Miss
     ) -> CachedRules | Callable[[], Exception]:
         """Return the rules after all that was missing is fetched.
 
-        If that was cut short because the crawl closes, return what makes the exception to raise.
+        If the closing crawl cuts that short, return a function that makes the exception to raise.
         """
-        request, url, authority, agent = asked
+        request, url, authority, _ = asked
         if isinstance(found, Miss):
             try:
                 found = await self._cache.fetch(authority, request, found)
             except DeadlineError as error:
-                raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url=url) from None
+                raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url) from None
             if found.interrupted:
-                return partial(self.refuse, request, Cause.CLOSING, "", authority, url=url)
+                return partial(self.refuse, request, Cause.CLOSING, "", authority, url)
         use = self._use
-        if use is None or not use.concerns(found):
+        if use is None or not use.concerns(found) or not self._judge.verdict(asked, found).allowed:
             return found
-        if not self._verdict(url, authority, found, agent).allowed:
-            return found
-        known = await use.wait(request, authority, found, agent)
-        return found if known else partial(IgnoreRequest, TOO_LATE)
+        return found if await use.wait(asked, found) else partial(IgnoreRequest, TOO_LATE)
 
     def _lacks_a_file(self, asked: Asked, cached: CachedRules) -> bool:
         """Return whether a file about use must be fetched before a request may go on."""
-        use, (request, _, authority, agent) = self._use, asked
-        return use is not None and not use.is_ready(request, authority, cached, agent)
+        return self._use is not None and not self._use.is_ready(asked, cached)
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
         """Return the request to schedule again; raise ``too_late()`` if nothing would keep it."""
@@ -236,63 +236,80 @@ class Gate:
             raise too_late()
         return again
 
-    async def explain(self, url: str, agent: tuple[str, ...] | None = None) -> Verdict:
-        """Return the verdict on a URL, after a fetch of its robots.txt if that is not known.
+    def _admit(self, asked: Asked, cached: CachedRules) -> Judgement:
+        """Raise why a request may not pass; have the host of an allowed one keep its pace."""
+        judgement = self._judge.judge(asked, cached)
+        if judgement.refusal is not None:
+            self._count_refusal(asked, cached, judgement, judgement.refusal)
+            raise judgement.refusal
+        if judgement.pace is not None:
+            pace, asker, _ = judgement.pace
+            self._politeness.keep(asked.request, asked.authority, pace, asker)
+        return judgement
 
-        Raises ``ValueError`` for text that is not an absolute URL, and for an http or https URL
-        without a usable host.
+    def _count_refusal(
+        self,
+        asked: Asked,
+        cached: CachedRules,
+        judgement: Judgement,
+        refusal: RobotsForbidden | RobotsUnreachable,
+    ) -> None:
+        request, url, *_ = asked
+        if isinstance(refusal, RobotsUnreachable):
+            self._stats.unreachable(request.method, url, refusal.cause)
+            return
+        if cached.stale:
+            self._stats.inc(names.STALE)
+        if judgement.is_for_use:
+            self._stats.inc(names.PREFERENCES_SKIPPED)
+        if self._overrides is not None:
+            self._overrides.use(judgement.override)
+        self._stats.forbidden(request.method, url, refusal.verdict)
+
+    async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
+        """Record and count a request that goes on, and note what is said about its use."""
+        if self._recorder is not None:
+            self._recorder.passed(asked, cached, judgement.verdict)
+            await self._recorded(asked.request)
+        if judgement.noted is not None:
+            note(asked.request, judgement.noted)
+        if self._overrides is not None and judgement.verdict is not None:
+            self._overrides.note(
+                asked, cached, judgement.verdict, judgement.override, judgement.pace
+            )
+        self._count(cached)
+
+    def _count(self, cached: CachedRules) -> None:
+        if cached.stale:
+            self._stats.inc(names.STALE)
+        self._stats.inc(names.ALLOWED)
+
+    async def _bypass(self, request: Request) -> None:
+        """Record and count a request that does not obey robots.txt."""
+        if self._recorder is not None:
+            self._recorder.bypassed(request, self._identity.usable(request))
+            await self._recorded(request)
+        self._stats.inc(names.BYPASSED)
+        self._stats.inc(names.OVERRIDES_USED)
+
+    async def _recorded(self, request: Request) -> None:
+        """Return when all decisions are written, if that is required.
+
+        Raises ``RobotsUnreachable`` if they cannot be: then no request passes.
         """
-        return (await self.look_up(url, agent)).verdict
-
-    async def look_up(self, url: str, agent: tuple[str, ...] | None = None) -> LookUp:
-        """Return the verdict on a URL, and what it rests on; raises what :meth:`explain` does."""
-        authority = authority_of(url)
-        agent = agent or self._identity.default
-        if authority is None:
-            if not has_scheme(url):
-                raise ValueError("not an absolute URL: it has no scheme")
-            verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
-            return LookUp(verdict, agent, None, None)
-        try:
-            cached = await self._cache.lookup(authority, None)
-        except DeadlineError:
-            return LookUp(Verdict(allowed=False, reason="unreachable"), agent, authority, None)
-        verdict = self._verdict(url, authority, cached, agent)
-        if verdict.allowed:
-            pace = self._cache.pace(authority, cached, agent)
-            if self._overrides is not None and authority in self._overrides:
-                pace = self._overrides.pace(url, authority, cached, agent).pace
-            refusal = self._politeness.refusal(pace)
-            verdict = verdict if refusal is None else refusal.verdict
-        if verdict.allowed and self._use is not None and self._use.refuses:
-            request = Request(url)
-            await self._use.wait(request, authority, cached, agent)
-            refused = self._use.refusal(request, url, authority, cached, agent)
-            verdict = verdict if refused is None else refused.verdict
-        return LookUp(verdict, agent, authority, cached)
-
-    @property
-    def refuses_for_use(self) -> bool:
-        """Whether requests may be refused for what their pages would be used for."""
-        return self._use is not None and self._use.refuses
-
-    def refused_for_use(self, url: str, one: LookUp) -> str:
-        """Return why the purposes of the crawl keep it from a URL of a site, or "".
-
-        ``one`` is what was looked up for another URL of that site.
-        """
-        if self._use is None or one.authority is None or one.known is None:
-            return ""
-        refused = self._use.refusal(Request(url), url, one.authority, one.known, one.agent)
-        return "" if refused is None else refused.verdict.reason
+        if self._recorder is not None and self._recorder.is_required:
+            try:
+                await self._recorder.confirm()
+            except Exception as error:
+                why = f"its decision cannot be recorded: {error}"
+                raise self.refuse(request, Cause.ERROR, why) from error
 
     def refuse(
         self,
         request: Request,
-        cause: Cause | str,
+        cause: Cause,
         detail: str = "",
         authority: Authority | None = None,
-        retry_at: float | None = None,
         url: str = "",
     ) -> RobotsUnreachable:
         """Count a request whose rules are undefined, and return what it ends in.
@@ -301,97 +318,11 @@ class Gate:
         """
         said = f"{cause}: {detail}" if detail else str(cause)
         self._stats.unreachable(request.method, url or request.url, said)
-        verdict = Verdict(allowed=False, reason="unreachable")
-        return RobotsUnreachable(verdict, authority, cause, retry_at)
-
-    def _admit(self, asked: Asked, cached: CachedRules) -> None:
-        """Raise why a request may not pass; have the host of an allowed one keep its pace."""
-        request, url, authority, agent = asked
-        if self._overrides is not None and authority in self._overrides:
-            self._admit_by_override(self._overrides, asked, cached)
-            return
-        if not cached.allows(authority, url, agent):
-            self._stop(asked, cached)
-        if self._use is not None and self._use.concerns(cached):
-            self._use.admit(request, url, authority, cached, agent)
-        if cached.unpaced_agent != agent:
-            pace = self._cache.pace(authority, cached, agent)
-            self._have_pace_kept(asked, pace)
-
-    def _admit_by_override(
-        self, overrides: AppliedOverrides, asked: Asked, cached: CachedRules
-    ) -> None:
-        """Do what :meth:`_admit` does, at an authority that has overrides."""
-        request, url, authority, agent = asked
-        verdict, by = overrides.verdict(url, authority, cached, agent)
-        self._cache.weigh(authority, cached)
-        if not verdict.allowed:
-            if by is None and cached.unreachable and verdict.rule is None:
-                self._stop(asked, cached)
-            overrides.use(by)
-            self._stats.forbidden(request.method, url, verdict)
-            raise RobotsForbidden(verdict, authority)
-        if self._use is not None and self._use.concerns(cached):
-            self._use.admit(request, url, authority, cached, agent)
-        pace = overrides.pace(url, authority, cached, agent)
-        self._have_pace_kept(asked._replace(agent=pace.asker), pace.pace)
-
-    def _verdict(
-        self, url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> Verdict:
-        """Return the verdict of the rules or of an override."""
-        if self._overrides is not None and authority in self._overrides:
-            return self._overrides.verdict(url, authority, cached, agent)[0]
-        return cached.verdict(authority, url, agent)
-
-    def _have_pace_kept(self, asked: Asked, pace: RequestedPace | None) -> None:
-        """Have the host of an allowed request keep a pace; raise if it is out of bounds."""
-        request, url, authority, agent = asked
-        refusal = self._politeness.admit(request, authority, agent, pace)
-        if refusal is not None:
-            self._stats.forbidden(request.method, url, refusal.verdict)
-            raise RobotsForbidden(refusal.verdict, authority, refusal.retry_at)
-
-    def _pass(self, asked: Asked, cached: CachedRules) -> None:
-        """Count a request that goes on, and note what is said about the use of its page."""
-        if self._use is not None and self._use.concerns(cached):
-            request, url, authority, agent = asked
-            self._use.note(request, url, authority, cached, agent)
-        if self._is_watched:
-            self._report(asked, cached)
-        self._count(cached)
-
-    def _report(self, asked: Asked, cached: CachedRules) -> None:
-        """Note which override a request that passes owes that to, and record the decision."""
-        request, url, authority, agent = asked
-        judge = None
-        if self._overrides is not None and authority in self._overrides:
-            self._overrides.note(request.method, url, authority, cached, agent)
-            judge = self._verdict
-        if self._recorder is not None:
-            self._recorder.passed(request, url, authority, cached, agent, judge)
-
-    def _count(self, cached: CachedRules) -> None:
-        if cached.stale:
-            self._stats.inc(names.STALE)
-        self._stats.inc(names.ALLOWED)
+        return RobotsUnreachable(Verdict(allowed=False, reason="unreachable"), authority, cause)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Raise that a page asks not to follow its links; no rules are needed for that."""
         verdict = Verdict(allowed=False, reason=reason_of(request))
         self._stats.inc(names.PAGE_REQUESTS_REFUSED)
-        self._stats.forbidden(request.method, url, verdict)
-        raise RobotsForbidden(verdict, authority)
-
-    def _stop(self, asked: Asked, cached: CachedRules) -> NoReturn:
-        """Raise why a request may not pass."""
-        request, url, authority, agent = asked
-        if cached.unreachable:
-            cause = cached.failure.cause if cached.failure is not None else Cause.ERROR
-            raise self.refuse(request, cause, "", authority, cached.until, url)
-        if cached.stale:
-            self._stats.inc(names.STALE)
-        verdict = cached.verdict(authority, url, agent)
-        self._cache.weigh(authority, cached)
         self._stats.forbidden(request.method, url, verdict)
         raise RobotsForbidden(verdict, authority)

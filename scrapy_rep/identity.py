@@ -49,6 +49,13 @@ class Identity:
         sent = request.headers.get("User-Agent") if request.headers else None
         return self._remembered_or(sent, self._derived) if sent else self._of_settings()
 
+    def usable(self, request: Request) -> tuple[str, ...]:
+        """Return the tokens of ``request``, or of the crawl if it names no product token."""
+        try:
+            return self.of(request)
+        except ValueError:
+            return self.default
+
     @property
     def default(self) -> tuple[str, ...]:
         """The tokens of a request that names none itself."""

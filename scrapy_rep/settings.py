@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from scrapy_rep.protocol.profiles import PROFILES, Profile
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 DAY = 86_400.0
@@ -143,6 +145,19 @@ def _in_a_line(value: object) -> str:
     except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+@contextmanager
+def failing_at_start(crawler: Crawler) -> Iterator[None]:
+    """Have a ``ValueError`` end the process with a status other than 0.
+
+    Scrapy 2.14 ends with 0 after any error at the start if the crawler has a spider.
+    """
+    try:
+        yield
+    except ValueError:
+        crawler.spider = None
+        raise
 
 
 def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from scrapy_rep.page_responses import keep_unread, kept, page_source, read_and_k
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
 from scrapy_rep.pages.statements import NOFOLLOW, NOINDEX, PageDirectives
 from scrapy_rep.pages.terms import NONE
-from scrapy_rep.settings import RepSettings, obeys
+from scrapy_rep.settings import RepSettings, failing_at_start, obeys
 from scrapy_rep.stats import PageStats, RepStats
 from scrapy_rep.usage.responses import UseOfResponses
 
@@ -77,12 +77,8 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
         Raises ``ValueError`` for a bad setting, and if ``RepDownloaderMiddleware`` is missing.
         """
-        try:
+        with failing_at_start(crawler):
             return cls(crawler)
-        except ValueError:
-            # Scrapy 2.14 ends with status 0 after any error if the crawler has a spider.
-            crawler.spider = None
-            raise
 
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
 import scrapy
 
 from tests.site import Site
+from tests.stores.servers import RedisServer, running_server
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -16,6 +18,22 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", ignored)
     if scrapy.version_info < (2, 15):  # the files of its disk queues
         config.addinivalue_line("filterwarnings", "ignore:unclosed file:ResourceWarning")
+
+
+def pytest_collection_finish() -> None:
+    """No later collection of garbage looks at the tests themselves, of which there are thousands.
+
+    Each crawl of the tests collects garbage at its end: this makes a collection ten times quicker.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def server() -> Iterator[RedisServer]:
+    """A redis-server of the test's own, which it may stop."""
+    with running_server() as server:
+        yield server
 
 
 @pytest.fixture

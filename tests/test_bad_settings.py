@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.harness import ROOT
+from tests.processes import ROOT, run_python
 
 SELECT = "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"
 SOON = "REP_TIMEOUT = 'soon': must be a number of seconds, at least 0.1"
@@ -93,15 +93,7 @@ def project(tmp_path: Path) -> Path:
 def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project."""
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=project,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_python(*arguments, cwd=project, env={**os.environ, "PYTHONPATH": path})
 
 
 @pytest.mark.parametrize(

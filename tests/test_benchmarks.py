@@ -61,14 +61,21 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "first", "following"),
     [
-        ("the gate alone", Way(360, 185, 55), Way(24, 20, 14)),
-        ("by default", Way(420, 222, 66), Way(70, 46, 27)),
+        ("the gate alone", Way(350, 178, 55), Way(22, 18, 14)),
+        ("by default", Way(406, 208, 66), Way(69, 44, 27)),
     ],
 )
 def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Way) -> None:
     """Calls, crossings from module to module, and modules: what was reached, with a little air."""
     for way, most in zip(measure(kind), (first, following), strict=True):
         assert all(is_ <= bound for is_, bound in zip(way, most, strict=True)), (way, most)
+
+
+def test_waiting_is_measured() -> None:
+    """Each way to wait has a figure for each number of requests."""
+    done = python("-m", "tests.benchmarks.waiting", "10", "20")
+    assert done.returncode == 0, done.stderr
+    assert [line.count(" us") for line in done.stdout.splitlines()] == [0, 2, 2, 2]
 
 
 def test_the_gate_is_measured() -> None:

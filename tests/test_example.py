@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from functools import cache
 from itertools import pairwise, takewhile
 
 import pytest
 
-from tests.crawl.harness import ROOT, WARNINGS
+from tests.crawl.harness import WARNINGS
+from tests.processes import ROOT, run_python
 from tests.replies import Reply, html
 from tests.site import Site
 
@@ -27,15 +27,8 @@ def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project's folder."""
-    return subprocess.run(
-        [sys.executable, *WARNINGS, *arguments],
-        cwd=FOLDER,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return run_python(*arguments, options=WARNINGS, cwd=FOLDER, env=environment, timeout=90)
 
 
 def table_of(output: str) -> dict[str, list[tuple[str, ...]]]:

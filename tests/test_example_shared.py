@@ -10,30 +10,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
+from tests.crawl.harness import WARNINGS
+from tests.processes import ROOT, Forked, start_python
 from tests.stores.servers import RedisServer
-from tests.test_example import FOLDER, ROOT, WARNINGS, table_of
+from tests.test_example import FOLDER, table_of
 
 WORKERS = 4
-
-
-def python(*arguments: str, **environment: str) -> subprocess.Popen[str]:
-    """A Python process in the project's folder."""
-    return subprocess.Popen(
-        [sys.executable, *WARNINGS, *arguments],
-        cwd=FOLDER,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 @contextmanager
 def served_sites() -> Iterator[list[str]]:
     """The origins of the demo web, while it is served."""
-    server = python("-m", "example.serve")
+    server = subprocess.Popen(
+        [sys.executable, *WARNINGS, "-m", "example.serve"],
+        cwd=FOLDER,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     assert server.stdout
     try:
         yield [server.stdout.readline().strip() for _ in range(8)]
@@ -43,35 +38,39 @@ def served_sites() -> Iterator[list[str]]:
     assert server.returncode == 0, said
 
 
-@pytest.fixture(scope="module")
-def tables() -> list[dict[str, list[tuple[str, ...]]]]:
+def crawled() -> list[dict[str, list[tuple[str, ...]]]]:
     """What each of the workers says of the sites that it saw."""
     with tempfile.TemporaryDirectory() as name, served_sites() as sites:
         file = Path(name, "sites.txt")
         file.write_text("\n".join(sites))
         server = RedisServer(Path(name)).start()
+        workers: list[Forked] = []
         try:
             crawl = ("-m", "scrapy", "crawl", "shared", "-a", f"sites={file}")
-            workers = [python(*crawl, REDIS_URL=server.uri) for _ in range(WORKERS)]
+            environment = {**os.environ, "PYTHONPATH": str(ROOT), "REDIS_URL": server.uri}
+            workers += [
+                start_python(*crawl, options=WARNINGS, cwd=FOLDER, env=environment)
+                for _ in range(WORKERS)
+            ]
             told = [worker.communicate(timeout=60) for worker in workers]
         finally:
+            for worker in workers:
+                worker.close()
             server.stop()
     assert [worker.returncode for worker in workers] == [0] * WORKERS, told
     return [table_of(out) for out, _ in told]
 
 
-def test_workers_fetch_each_robots_txt_once(tables: list[dict[str, list[tuple[str, ...]]]]) -> None:
-    """RFC 9309 section 2.4: of each site one worker has the status, the others have the entry."""
+def test_workers_fetch_each_robots_txt_and_each_page_once() -> None:
+    """RFC 9309 section 2.4: of each site one worker has the status, the others have the entry.
+
+    The pages of all workers together are those of the demo crawl.
+    """
+    tables = crawled()
     seen = [(site, rows[0][0]) for table in tables for site, rows in table.items() if rows]
     fetched = [site for site, status in seen if status != "stored"]
     assert len(fetched) == len(set(fetched)) == 8
     assert {site for site, _ in seen} == set(fetched)
-
-
-def test_workers_fetch_each_page_once_and_drop_what_is_forbidden(
-    tables: list[dict[str, list[tuple[str, ...]]]],
-) -> None:
-    """The pages of all workers together are those of the demo crawl, each once."""
     pages = [(s, *row[1:3]) for table in tables for s, rows in table.items() for row in rows]
     assert len(pages) == len({page[:2] for page in pages}) == 4 * 5 + 4 * 3
     by_result = {result: sum(page[2] == result for page in pages) for _, _, result in pages}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
 from scrapy_rep.protocol.outcome import Cause
@@ -75,6 +75,11 @@ class CachedRules:
         return self.robots is None and self.failure is not None
 
     @property
+    def cause(self) -> str:
+        """Why the authority is unreachable, if it is."""
+        return self.failure.cause if self.failure is not None else Cause.ERROR.value
+
+    @property
     def interrupted(self) -> bool:
         """Whether nothing was learnt because the crawl is closing."""
         return self.failure is not None and self.failure.cause == Cause.CLOSING
@@ -105,15 +110,6 @@ class CachedRules:
         if self.unreachable or self.answer is None:
             return Verdict(allowed=False, reason="unreachable")
         return Verdict(allowed=False, reason=f"access denied ({self.answer.status})")
-
-
-class LookUp(NamedTuple):
-    """A verdict, the agent it is for, and what is known of the authority that governs the URL."""
-
-    verdict: Verdict
-    agent: tuple[str, ...]
-    authority: Authority | None
-    known: CachedRules | None
 
 
 def _size_of(entry: Entry, parsed: Answer | None) -> int:

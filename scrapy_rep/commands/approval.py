@@ -73,7 +73,7 @@ class Approval:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise usage(f"cannot read {self._name}: {_reason(error)}") from None
+            raise usage(f"cannot read {self._name}: {why(error)}") from None
         try:
             held = json.loads(text)
             if held["version"] != _VERSION:
@@ -90,11 +90,7 @@ class Approval:
         try:
             self._path.write_text(json.dumps(held, indent=2) + "\n", "ascii")
         except (OSError, ValueError) as error:
-            raise usage(f"cannot write {self._name}: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    return why(error) if isinstance(error, OSError) else "not a file name"
+            raise usage(f"cannot write {self._name}: {why(error)}") from None
 
 
 def _entry(one: Effective) -> dict[str, Any]:

@@ -22,9 +22,10 @@ from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import CachedRules, LookUp
+    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.explaining import LookUp
     from scrapy_rep.settings import RepSettings
 
 _COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
@@ -131,8 +132,8 @@ def _looked_up(url: str, one: LookUp, profile: str, started: float) -> Row:
     robots = known.robots if known is not None else None
     verdict = one.verdict
     overridden = verdict.override is not None
-    if known is not None and known.unreachable and known.failure is not None and not overridden:
-        verdict = replace(verdict, reason=f"unreachable: {known.failure.cause}")
+    if known is not None and known.unreachable and not overridden:
+        verdict = replace(verdict, reason=f"unreachable: {known.cause}")
     return _row(url, verdict, one.agent, profile, robots, *_origin(one.authority, known, started))
 
 

@@ -36,6 +36,11 @@ def usage(reason: str) -> EndingError:
     return EndingError(Status.USAGE, reason)
 
 
-def why(error: OSError) -> str:
-    """Return what went wrong with a file, without its name and the number of the error."""
-    return error.strerror or type(error).__name__
+def why(error: OSError | ValueError) -> str:
+    """Return what went wrong with a file, without its name and the number of the error.
+
+    ``ValueError`` is what Python raises for a name that no file can have.
+    """
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return "not a file name"

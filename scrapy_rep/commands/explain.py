@@ -18,9 +18,9 @@ from scrapy_rep.commands.terminal import escaped, note, painted, say
 from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import LookUp
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.explaining import LookUp
     from scrapy_rep.protocol.verdict import Verdict
 
 _AROUND = 3

@@ -114,8 +114,7 @@ def _input(source: str) -> Iterator[tuple[int, int | None]]:
         file = Path(source).open("rb", buffering=0)  # noqa: SIM115
         file.read(0)
     except (OSError, ValueError) as error:
-        reason = why(error) if isinstance(error, OSError) else "not a file name"
-        raise usage(f"cannot read {source}: {reason}") from None
+        raise usage(f"cannot read {source}: {why(error)}") from None
     with file:
         yield file.fileno(), os.fstat(file.fileno()).st_size or None
 
@@ -129,8 +128,7 @@ def _rejections(options: Namespace) -> Iterator[BinaryIO | None]:
     try:
         file = Path(options.rejected).open("wb")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        reason = why(error) if isinstance(error, OSError) else "not a file name"
-        raise usage(f"cannot write {options.rejected}: {reason}") from None
+        raise usage(f"cannot write {options.rejected}: {why(error)}") from None
     with file:
         yield file
 

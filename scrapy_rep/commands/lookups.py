@@ -15,9 +15,10 @@ from scrapy_rep.commands.sources import authority_named
 from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import CachedRules, LookUp
+    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.explaining import LookUp
 
 
 async def look_up_all(
@@ -48,7 +49,7 @@ def fetched(command: RobotsCommand, options: Namespace, urls: Sequence[str]) -> 
 def body_of(url: str, known: CachedRules | None) -> bytes:
     """Return the octets that are followed; raise ``EndingError`` if the rules are not to be had."""
     if known is None or known.unreachable:
-        cause = known.failure.cause if known is not None and known.failure is not None else "error"
+        cause = "error" if known is None else known.cause
         raise EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")
     answer = known.answer
     if known.decision is Decision.FOLLOW and answer is not None and answer.body is not None:

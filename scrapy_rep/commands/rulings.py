@@ -193,18 +193,17 @@ def fetched_ruling(
         known = one.known
         if known is None:  # which it is for other schemes than http and https alone
             return Ruling(none_allowed, one.verdict.reason)
-        used = middleware.refused_for_use(authority.robots_uri, one)
+        used = middleware.explainer.refused_for_use(authority.robots_uri, one)
         if not (one.verdict.allowed or used or known.unreachable) and one.verdict.rule is None:
             return Ruling(none_allowed, one.verdict.reason)  # its pace keeps the crawler out
         if known.robots is not None:
             size = len(known.answer.body or b"") if known.answer is not None else 0
-            if not middleware.refuses_for_use:
+            if not middleware.explainer.refuses_for_use:
                 return by_rules(known.robots, one.agent, size)
-            refused = partial(middleware.refused_for_use, one=one)
+            refused = partial(middleware.explainer.refused_for_use, one=one)
             return UseRuling(known.robots, one.agent, size, refused)
         if known.unreachable:
-            cause = known.failure.cause if known.failure is not None else "error"
-            return Ruling(none_allowed, escaped(f"unreachable: {cause}"))
+            return Ruling(none_allowed, escaped(f"unreachable: {known.cause}"))
         allows = partial(known.allows, authority, agent=one.agent)
         if allows(f"{authority}/"):
             return Ruling(all_allowed)

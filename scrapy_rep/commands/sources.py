@@ -34,8 +34,7 @@ def read(source: str) -> bytes:
         with Path(source).open("rb") as file:
             return file.read(_MOST_OCTETS)
     except (OSError, ValueError) as error:
-        reason = why(error) if isinstance(error, OSError) else "not a file name"
-        raise usage(f"cannot read {source}: {reason}") from None
+        raise usage(f"cannot read {source}: {why(error)}") from None
 
 
 def authority_named(url: str) -> Authority:

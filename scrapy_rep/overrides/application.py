@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
+from scrapy_rep.overrides.asked_pace import AskedPace
 from scrapy_rep.overrides.override import UNREACHABLE, Override, Overrides, SiteOverrides
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.requested_pace import RequestedPace
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
     from scrapy_rep.stats import RepStats
@@ -21,14 +23,6 @@ _OURS = frozenset({Cause.ERROR, Cause.DROPPED, Cause.CLOSING})
 """Why a robots.txt may be unreachable although nothing is wrong with its site."""
 
 ReadPace = Callable[["RobotsTxt", tuple[str, ...]], "RequestedPace | None"]
-
-
-class AskedPace(NamedTuple):
-    """The pace of a URL, on whose behalf it is kept, and the override that it follows from."""
-
-    pace: RequestedPace | None
-    asker: tuple[str, ...]
-    by: Override | None = None
 
 
 class AppliedOverrides:
@@ -70,27 +64,24 @@ class AppliedOverrides:
             if override.entry not in self._used | self._expired:
                 self._stats.override_unused(override.name)
 
-    def verdict(
-        self, url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> tuple[Verdict, Override | None]:
-        """Return the verdict on a URL, and the override that changed it, if one did.
+    def verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, Override | None]:
+        """Return the verdict on a request, and the override that changed it, if one did.
 
         A failure on this side is not one of the site: ``unreachable-is-allowed`` is not for it.
         """
+        _, url, authority, agent = asked
         without = cached.verdict(authority, url, agent)
-        failure = cached.failure
-        if without.reason == UNREACHABLE and (failure is None or failure.cause in _OURS):
+        if without.reason == UNREACHABLE and cached.cause in _OURS:
             without = replace(without, reason=f"{UNREACHABLE}, by a failure of the crawler")
         return self._site(authority).verdict(url, agent, cached.robots, without, self._clock())
 
-    def pace(
-        self, url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> AskedPace:
-        """Return the pace of a URL; each override asks on its own behalf.
+    def pace(self, asked: Asked, cached: CachedRules) -> AskedPace:
+        """Return the pace of a request; each override asks on its own behalf.
 
         The pace is kept by host, and where several are asked for, the politest. So an override for
         some paths slows down the others of the host as well, for as long as it is asked for.
         """
+        _, url, authority, agent = asked
         site, now = self._site(authority), self._clock()
         if (delay := site.delay(url, now)) is not None:
             asker = (f"override {delay.entry}",)
@@ -102,21 +93,22 @@ class AppliedOverrides:
 
     def note(
         self,
-        method: str,
-        url: str,
-        authority: Authority,
+        asked: Asked,
         cached: CachedRules,
-        agent: tuple[str, ...],
+        verdict: Verdict,
+        by: Override | None,
+        pace: AskedPace | None,
     ) -> None:
-        """Count the overrides that an allowed request owes something to."""
-        verdict, by = self.verdict(url, authority, cached, agent)
+        """Count the overrides that an allowed request owes something to.
+
+        ``verdict``, ``by`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned for it.
+        """
         if by is not None:
-            self._stats.allowed_by_override(method, url, verdict)
-        asked = self.pace(url, authority, cached, agent)
-        paced_by = asked.by
-        if paced_by is not None and paced_by is not by:
-            own = None if cached.robots is None else self._read_pace(cached.robots, agent)
-            if _is_same(asked.pace, own):
+            self._stats.allowed_by_override(asked.request.method, asked.url, verdict)
+        paced_by = None if pace is None else pace.by
+        if pace is not None and paced_by is not None and paced_by is not by:
+            own = None if cached.robots is None else self._read_pace(cached.robots, asked.agent)
+            if _is_same(pace.pace, own):
                 paced_by = None
         self.use(by, paced_by)
 

@@ -90,8 +90,10 @@ class Markup:
         metas = self._metas
         if not metas:
             return False
-        found = any(word.encode("utf-8") in metas for word in words)
-        return found or _NAME_WITH_REFERENCE.search(metas) is not None
+        for word in words:
+            if word.encode("utf-8") in metas:
+                return True
+        return self._has_references
 
     def metas(self, names: Collection[str], *, everywhere: bool = False) -> Iterator[Meta]:
         """Yield the metas whose ``name`` or ``http-equiv`` is among ``names``, in order.
@@ -155,6 +157,10 @@ class Markup:
             return b""
         end = self._lowered.find(b">", last)
         return self._lowered[first : max(end, last + _LEAST_READ) if end >= 0 else None]
+
+    @cached_property
+    def _has_references(self) -> bool:
+        return _NAME_WITH_REFERENCE.search(self._metas) is not None
 
     @cached_property
     def _text(self) -> str:

@@ -55,8 +55,10 @@ def read(
     restricts nothing may be missing: ``document_state``, ``url`` and ``data-nosnippet``.
     """
     reading = _Reading(tokens, profile)
-    reading.header("X-Robots-Tag", x_robots_tag(source.lines("X-Robots-Tag")))
-    reading.header("Robots-Tag", robots_tag(source.lines("Robots-Tag")))
+    if lines := source.lines("X-Robots-Tag"):
+        reading.header("X-Robots-Tag", x_robots_tag(lines))
+    if lines := source.lines("Robots-Tag"):
+        reading.header("Robots-Tag", robots_tag(lines))
     markup = source.markup
     if markup is not None and (whole or markup.may_name(_ROBOTS, *tokens)):
         reading.page(markup)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.overrides.override import Override
+    from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
@@ -31,8 +32,6 @@ _MOST_KNOWN = 10_000
 """Authorities whose entries are known as recorded; past that one may be recorded as first again."""
 
 _NOTHING = Basis()
-
-Judge = Callable[[str, "Authority", "CachedRules", tuple[str, ...]], Verdict]
 
 
 class Run(NamedTuple):
@@ -107,23 +106,13 @@ class DecisionRecorder:
             }
         )
 
-    def passed(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-        judge: Judge | None,
-    ) -> None:
-        """Record a request that goes on; ``judge`` says which verdict, if an override may have.
-
-        Without ``judge`` the rules alone decide.
-        """
+    def passed(self, asked: Asked, cached: CachedRules, verdict: Verdict | None) -> None:
+        """Record a request that goes on; ``verdict`` is None if no override has a say in it."""
+        request, url, authority, agent = asked
         is_first = cached.basis is None and self._learn(authority, cached)
-        if not (is_first or self._all or judge is not None):
+        if not (is_first or self._all or verdict is not None):
             return
-        verdict = (judge or _by_rules)(url, authority, cached, agent)
+        verdict = verdict or cached.verdict(authority, url, agent)
         if is_first or self._all or verdict.override is not None:
             preferences = preferences_of(cached, url, agent)
             args = (self._clock(), request.method, url, authority, agent, verdict, cached.basis)
@@ -135,6 +124,8 @@ class DecisionRecorder:
             return
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
+        if isinstance(error, RobotsUnreachable) and cached is not None and not cached.unreachable:
+            cached = None  # it is the crawler that failed, whatever is known of the site
         if authority is not None and cached is not None:
             self._learn(authority, cached)
             basis = cached.basis
@@ -201,12 +192,6 @@ def _override(one: Override) -> dict[str, Any]:
         "by": one.by,
         "until": one.until.isoformat(),
     }
-
-
-def _by_rules(
-    url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-) -> Verdict:
-    return cached.verdict(authority, url, agent)
 
 
 def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""One call in the future, at the earliest of the times that were asked for."""
+"""One call in the future, at the earliest of several times."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from scrapy.utils.asyncio import CallLaterResult, call_later
 
 
 class Alarm:
-    """Calls ``ring()`` when the first of the times given is there.
+    """Calls ``ring()`` at the earliest time that was set.
 
-    ``ring`` sets ``is_set`` to ``False``, so that nothing stands between the timer and the call.
+    ``ring`` has to set ``is_set`` to ``False`` itself: the timer calls it directly.
     """
 
     def __init__(self, ring: Callable[[], None]):
@@ -21,7 +21,7 @@ class Alarm:
         self.is_set = False
 
     def set(self, seconds: float) -> None:
-        """Ring in so many seconds, unless it rings before that."""
+        """Ring in so many seconds, unless it is set to ring earlier."""
         when = monotonic() + seconds
         if self.is_set and self._when <= when:
             return
@@ -31,7 +31,7 @@ class Alarm:
         self.is_set = True
 
     def cancel(self) -> None:
-        """Ring no more."""
+        """Cancel the call."""
         if self.is_set and self._call is not None:
             self._call.cancel()
         self.is_set = False

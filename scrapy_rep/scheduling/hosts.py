@@ -31,10 +31,10 @@ _DAY = 86_400.0
 """Seconds that a pace is kept after the last request it was read for (RFC 9309 section 2.4)."""
 
 _MOST_ASKERS = 100
-"""Authorities and agents that one host heeds; past that the least polite is forgotten."""
+"""Authorities and agents that one host heeds; beyond that, the shortest pace is forgotten."""
 
 _MOST_HOSTS = 10_000
-"""Hosts whose pace is remembered; past that the one that was longest without a request goes."""
+"""Hosts whose pace is remembered; beyond that, the least recently used one is forgotten."""
 
 _MOST_LOOKED_AT = 100
 """Hosts that are looked at for one that can be forgotten."""
@@ -90,7 +90,7 @@ class PacedHost:
         self._askers: dict[Asker, tuple[RequestedPace, float]] = {}
 
     def ask(self, asker: Asker, pace: RequestedPace, idle: bool) -> None:
-        """Heed a pace, from now on for a day, in the place of what ``asker`` asked for before.
+        """Heed a pace for a day from now; it replaces what ``asker`` asked for before.
 
         ``idle`` says that no request waits for the host.
         """

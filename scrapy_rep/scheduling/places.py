@@ -2,6 +2,11 @@
 
 A request that waits, and a fetch of a robots.txt, stay among the downloader's requests, so that the
 spider is not taken for idle. For as long as they do, the downloader may have one more of them.
+
+A request that begins to wait for rules or for pace is lent a place, up to ``REP_PARK_LIMIT``, so
+that the engine goes on with others as if nothing waited. It gives that back when it is let go, or
+ends. No place is lent to requests that wait for rules while fetches queue for their semaphore, or
+while ready requests lack a place: what the engine pulled then would only wait.
 """
 
 from __future__ import annotations
@@ -9,31 +14,85 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from scrapy_rep import stats as names
+
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_rep.awaiting import FetchSemaphore
+    from scrapy_rep.scheduling.queues import ReadyQueues, Waiting
     from scrapy_rep.scrapy_internals import ScrapyInternals
+    from scrapy_rep.stats import RepStats
 
 
 class Places:
     """How many requests the downloader may have. Only this class changes it.
 
-    ``waiting`` is how many of the downloader's requests wait at the gate, and ``lent`` how many
-    places are lent to them.
+    ``limit`` is how many places are lent at most, and ``waiting`` how many of the downloader's
+    requests wait at the gate.
     """
 
-    def __init__(self, inside: ScrapyInternals):
+    def __init__(
+        self,
+        inside: ScrapyInternals,
+        ready: ReadyQueues,
+        semaphore: FetchSemaphore,
+        limit: int,
+        stats: RepStats,
+    ):
         self._inside = inside
-        self.lent = 0
+        self._ready = ready
+        self._semaphore = semaphore
+        self._limit = limit
+        self._stats = stats
+        self._unlent: dict[Waiting, None] = {}
+        self._lent = 0
         self._beyond = 0
         self.fetches: set[Request] = set()
         self._ending: set[Request] = set()
         self.waiting = 0
 
-    def lend(self, places: int) -> None:
-        """Lend so many more places, or take them back."""
-        self.lent += places
-        self._settle()
+    @property
+    def are_wanted(self) -> bool:
+        """Whether requests that wait for rules have yet to be lent a place."""
+        return bool(self._unlent)
+
+    def want(self, waiting: Waiting) -> bool:
+        """Lend a place to a request that waits for rules, now or when :meth:`lend` can."""
+        self._unlent[waiting] = None
+        return self.lend()
+
+    def lend(self) -> bool:
+        """Lend places to requests that wait for rules.
+
+        Returns ``True`` if this has to be tried again: no signal says that fetches queue no longer.
+        """
+        idle = self._ready.first_open() is None and not self._semaphore.crowded
+        while self._unlent and idle and self._lent < self._limit:
+            self.lend_to(next(iter(self._unlent)))
+            self._stats.inc(names.PARKED)
+            self._stats.max(names.PARKED_MAX, self._lent)
+        return bool(self._unlent) and self._lent < self._limit
+
+    def lend_to(self, waiting: Waiting) -> None:
+        """Lend a place to a request that has none, if the limit lets it."""
+        self._unlent.pop(waiting, None)
+        if not waiting.lent and self._lent < self._limit:
+            waiting.lent = True
+            self._lent += 1
+            self._settle()
+
+    def has_rules(self, waiting: Waiting) -> None:
+        """Note that a request no longer waits for its rules: it needs no place for that."""
+        self._unlent.pop(waiting, None)
+
+    def take_back(self, waiting: Waiting) -> None:
+        """Take a place back from a request that waits no longer."""
+        self._unlent.pop(waiting, None)
+        if waiting.lent:
+            waiting.lent = False
+            self._lent -= 1
+            self._settle()
 
     def begin(self, fetch: Request) -> None:
         """Give a fetch a place."""
@@ -70,7 +129,7 @@ class Places:
         return ordinary - self.busy if ordinary > 0 else math.inf
 
     def _settle(self) -> None:
-        beyond = self.lent + len(self.fetches) - len(self._ending)
+        beyond = self._lent + len(self.fetches) - len(self._ending)
         if beyond == self._beyond:
             return
         self._beyond = beyond

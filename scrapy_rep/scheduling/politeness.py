@@ -1,4 +1,4 @@
-"""What each authority asks for is read once; what is out of bounds is refused, the rest kept."""
+"""Which pace each authority asks for, which one is refused, and which one is kept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UPSTREAM = ("THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY")
 
 
 class Politeness:
-    """Reads what each robots.txt asks for, refuses what is out of bounds, has the rest kept."""
+    """Reads the pace that each robots.txt asks for, and refuses it or has it kept."""
 
     def __init__(
         self,
@@ -49,29 +49,30 @@ class Politeness:
         self._upstream: bool | None = None
 
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
-        """Return what is asked of an agent and not left to others, ``None`` if that is nothing."""
+        """Return the pace that is asked of an agent, ``None`` if there is none to keep here."""
         pace = RequestedPace.read(robots, agent)
         is_paced = bool(pace.longest) and self._settings.crawl_delay and not self._stands_back()
         return pace.minded(is_paced, self._settings.visit_time == "forbid")
 
-    def admit(
+    def refusal(self, pace: RequestedPace) -> Refusal | None:
+        """Return why that pace refuses an allowed request now; ``None`` if it does not."""
+        most, over = self._settings.max_crawl_delay, self._settings.over_max_crawl_delay
+        return pace.refusal(self._clock(), most, forbids=over == "forbid")
+
+    def keep(
         self,
         request: Request,
         authority: Authority,
-        agent: tuple[str, ...],
         pace: RequestedPace | None,
-    ) -> Refusal | None:
-        """Hold the host of an allowed request to its pace, or return why the request is refused."""
+        asker: tuple[str, ...],
+    ) -> None:
+        """Have the host of an allowed request keep a pace, on behalf of ``asker``."""
         if pace is None:
-            self._room.withdraw(authority.host, (authority, agent))
-            return None
-        refusal = self.refusal(pace)
-        if refusal is None and pace.longest:
-            least = self._least(request, authority)
-            before = self._room.ask(request, (authority, agent), pace, least)
+            self._room.withdraw(authority.host, (authority, asker))
+        elif pace.longest:
+            before = self._room.ask(request, (authority, asker), pace, self._least)
             if pace.longest != before:
                 self._count(authority, pace)
-        return refusal
 
     def _stands_back(self) -> bool:
         """Return whether a throttler of Scrapy's own keeps the pace; it is said once."""
@@ -99,10 +100,3 @@ class Politeness:
                 self._said.clear()
             self._stats.capped(authority, pace.longest, most, said=authority in self._said)
             self._said.add(authority)
-
-    def refusal(self, pace: RequestedPace | None) -> Refusal | None:
-        """Return why an allowed request would be refused now at that pace, if it would."""
-        if pace is None:
-            return None
-        most, over = self._settings.max_crawl_delay, self._settings.over_max_crawl_delay
-        return pace.refusal(self._clock(), most, forbids=over == "forbid")

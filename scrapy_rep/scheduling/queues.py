@@ -42,9 +42,9 @@ class Slot:
 
     @property
     def room(self) -> float:
-        """How many more requests can go to the slot: one more may queue there than it sends.
+        """How many more requests can go to the slot.
 
-        So it is not idle until the next pass.
+        One more than it sends may queue there, so that it is not idle until the next pass.
         """
         return self._download_slot.free + 1 + self.waiting
 
@@ -54,7 +54,7 @@ class Slot:
         self.waiting += 1
 
     def leave(self, request: Request) -> None:
-        """A request that was let go is not in the slot, or another one."""
+        """Enter a request no longer: it was let go, and is not in this slot."""
         self._download_slot.leave(request)
 
 
@@ -210,16 +210,16 @@ class ReadyQueues:
         self._blocked_hosts.setdefault(queue.host, []).append(queue)
 
     def open_slot(self, key: str) -> None:
-        """Look at the requests again that lacked room in a slot."""
+        """Look again at the requests that lacked room in a slot."""
         self._reopen(self._blocked_slots.pop(key, ()))
 
     def open_slots(self) -> None:
-        """Look at all requests again that lacked room in a slot."""
+        """Look again at all requests that lacked room in their slots."""
         for key in list(self._blocked_slots):
             self.open_slot(key)
 
     def open_host(self, name: str) -> None:
-        """Look at the requests again that were too early for their host."""
+        """Look again at the requests that were too early for their host."""
         self._reopen(self._blocked_hosts.pop(name, ()))
 
     def first_blocked_by_slots(self) -> Queue | None:

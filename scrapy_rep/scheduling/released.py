@@ -53,7 +53,7 @@ class _Transit(NamedTuple):
 
 
 class Released:
-    """Follows the requests of a crawl that were let go, and what hosts are busy with.
+    """Follows the requests that were let go, and knows which of them each host is busy with.
 
     ``look()`` has the next pass run at once; ``fail(error)`` is told of a fault, after which no
     pace could be kept. If the crawl is ``resumed``, an earlier run may have made requests up to its
@@ -134,11 +134,9 @@ class Released:
 
         Its rules have expired on the way, or it has to wait for another turn before it is sent.
         """
-        transit = self._transit.pop(request, None)
+        transit = self._transit.get(request)
         if transit is not None:
-            transit.slot.leave(request)
-            self._not_busy(transit.host, request)
-            self._ready.open_slot(transit.slot.key)
+            self._end_transit(request, transit)
             if self._ready:
                 self._look()  # no signal says that its place and its room are free
 
@@ -180,18 +178,14 @@ class Released:
             self._look()
 
     def settle(self, now: float) -> None:
-        """Find out what has ended without a signal, and what has left since its signal."""
+        """Find out what has ended without a signal, and what has left the downloader since."""
         self._turn += 1
         requests = self._inside.capacity.requests
         for request, transit in list(self._transit.items()):
-            if request not in requests:  # answered from a cache, or dropped
-                del self._transit[request]
-                transit.slot.leave(request)
-                self._not_busy(transit.host, request)
-                self._ready.open_slot(transit.slot.key)
-            elif self._is_long_ago(transit, now):
-                del self._transit[request]
-                self._hold_no_others_up(transit, request)
+            # What the downloader no longer has was answered from a cache, or dropped. What is late
+            # is held up by a middleware, which may wait for another request of the host or slot.
+            if request not in requests or self._is_late(transit, now):
+                self._end_transit(request, transit)
         in_slots = self._inside.download_slots.requests if self._doubtful else ()
         for request, doubt in list(self._doubtful.items()):
             if request not in in_slots:
@@ -242,27 +236,25 @@ class Released:
             self._hosts.shared.close()
         self.rest()
 
-    def _is_long_ago(self, transit: _Transit, now: float) -> bool:
+    def _is_late(self, transit: _Transit, now: float) -> bool:
         return now - transit.since > _MOMENT and self._turn - transit.turn >= _TURNS
 
     def _not_busy(self, name: str, request: Request) -> None:
-        """A request has not begun, and keeps no other of its host from beginning."""
+        """Note that a request has not begun: another one of its host may go."""
         host = self._hosts.get(name)
         if host is not None and request in host.busy:
             host.busy.discard(request)
             self.open_host(name)
 
-    def _hold_no_others_up(self, transit: _Transit, request: Request) -> None:
-        """A middleware holds a request up: others of its host and of its slot may go before it.
-
-        It may wait for one of them, so that both would wait for ever.
-        """
+    def _end_transit(self, request: Request, transit: _Transit) -> None:
+        """Follow a request no longer: others may have its room in the slot, and its host's turn."""
+        del self._transit[request]
         transit.slot.leave(request)
         self._ready.open_slot(transit.slot.key)
         self._not_busy(transit.host, request)
 
     def _end_at(self, name: str, request: Request) -> None:
-        """A request to a host has ended: the interval begins."""
+        """Note that a request to a host has ended: the interval begins."""
         self._doubtful.pop(request, None)
         host = self._hosts.get(name)
         if host is not None:

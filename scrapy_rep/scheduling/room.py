@@ -25,11 +25,10 @@ are. Free places are the operator's less the busy ones. A pass runs
 - at the next time that is known: when an interval is over, or soon again while something is in
   transit or leaving, as no signal says that a request was answered from a cache or is gone.
 
-**Places.** A request that begins to wait for rules or for pace is lent a place, up to
-``REP_PARK_LIMIT``, so that the engine goes on with others as if nothing waited. It gives that back
-when it is let go, or ends. A request that comes only to queue behind others is lent none: it has
-the place that it came with, which the pass gives to the most urgent. That is why priorities hold
-although requests leave the scheduler before they can be made.
+**Places.** A request that waits for rules or for pace is lent a place (:mod:`.places`). A request
+that comes only to queue behind others is lent none: it has the place that it came with, which the
+pass gives to the most urgent. That is why priorities hold although requests leave the scheduler
+before they can be made.
 
 **The scheduler.** What waits is entered in its slot, which is all that Scrapy's
 ``DownloaderAwarePriorityQueue`` looks at. Without that it would go on feeding a slow host: 4,000
@@ -43,14 +42,13 @@ goes without a place, or without room. None goes before its host's interval is o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import maybe_deferred_to_future
 
-from scrapy_rep import stats as names
 from scrapy_rep.scheduling.alarm import Alarm
 from scrapy_rep.scheduling.assignment import Assignment
 from scrapy_rep.scheduling.hosts import host_of
@@ -66,10 +64,13 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from scrapy_rep.awaiting import FetchSemaphore
+    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.scheduling.hosts import Asker, Hosts, PacedHost
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.stats import RepStats
+
+    Least = Callable[[Request, Authority], float]
 
 _SOON = (0.0, 0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 """Seconds between passes while something is in transit or leaving: it takes a turn or two."""
@@ -86,8 +87,7 @@ _NO_PASSAGE = "this downloader has no middleware.methods, so no request can be h
 class WaitingRoom:
     """Holds the requests of a crawl until they may go on.
 
-    ``limit`` is how many places are lent at most. No place is lent while fetches queue for their
-    ``turns``, or while ready requests lack a place: what the engine pulled then would only wait.
+    ``limit`` is how many places are lent at most, and ``semaphore`` the one that fetches queue for.
     If the crawl is ``resumed``, the first request to a paced host is an interval after its start.
     """
 
@@ -96,7 +96,7 @@ class WaitingRoom:
         crawler: Crawler,
         inside: ScrapyInternals,
         hosts: Hosts,
-        turns: FetchSemaphore,
+        semaphore: FetchSemaphore,
         limit: int,
         stats: RepStats,
         *,
@@ -104,13 +104,10 @@ class WaitingRoom:
     ):
         self._inside = inside
         self._hosts = hosts
-        self._turns = turns
-        self._limit = limit
         self._stats = stats
-        self._places = Places(inside)
         self._slots: dict[str, Slot] = {}
-        self._unlent: dict[Waiting, None] = {}
         self._ready = ReadyQueues()
+        self._places = Places(inside, self._ready, semaphore, limit, stats)
         self._awaiting: dict[Waiting, None] = {}
         self._released = Released(
             crawler,
@@ -172,9 +169,8 @@ class WaitingRoom:
         elif late:
             waiting.hurry()
         try:
-            if for_rules:
-                self._unlent[waiting] = None
-                self._lend()
+            if for_rules and self._places.want(waiting):
+                self._next_pass.set(_AT_LEAST)
             yield waiting
         finally:
             if not waiting.is_over:
@@ -184,17 +180,23 @@ class WaitingRoom:
                     self._look()
             self._rest()
 
+    def goes_at_once(self, waiting: Waiting) -> bool:
+        """Let a request that has its rules go on, if nothing else is in its way."""
+        host = self._hosts.get(waiting.host)
+        if host is None:
+            self._places.has_rules(waiting)
+        elif self._fault is not None:
+            raise self._fault
+        else:
+            self._places.lend_to(waiting)
+        if not self._can_go_at_once(waiting, host):
+            return False
+        self._let_go(waiting, host)
+        return True
+
     async def turn(self, waiting: Waiting) -> bool:
         """Return when a request may go on; ``False`` if the crawl closes before that."""
-        self._unlent.pop(waiting, None)
-        host = self._hosts.get(waiting.host)
-        if host is not None:
-            if self._fault is not None:
-                raise self._fault
-            if not waiting.lent and self._places.lent < self._limit:
-                self._lend_to(waiting)
-        if self._can_go_at_once(waiting, host):
-            self._let_go(waiting, host)
+        if self.goes_at_once(waiting):
             return True
         self._awaiting[waiting] = None
         try:
@@ -221,19 +223,22 @@ class WaitingRoom:
             yield
         finally:
             self._places.end(request)
-            if self._unlent or self._ready:
+            if self._ready or self._places.are_wanted:
                 self._look()
 
     def fetched(self, request: Request) -> None:
         """Note that the download of ``request`` has ended, if it is a fetch."""
         self._places.leave(request)
 
-    def ask(self, request: Request, asker: Asker, pace: RequestedPace, least: float) -> float:
-        """Have the host of a request keep a pace; return what ``asker`` asked for before."""
+    def ask(self, request: Request, asker: Asker, pace: RequestedPace, least: Least) -> float:
+        """Have the host of a request keep a pace; return what ``asker`` asked for before.
+
+        ``least(request, authority)`` is the operator's own delay.
+        """
         name = asker[0].host
         host = self._hosts.get(name)
         if host is None:
-            host = self._released.begin_pace(name, least, self._held | {request})
+            host = self._released.begin_pace(name, least(request, asker[0]), self._held | {request})
             if self._fault is not None or not self._inside.passage.exists:
                 self._distrust(self._fault or UnknownScrapyError(_NO_PASSAGE))
         before = host.asked_by(asker)
@@ -264,29 +269,28 @@ class WaitingRoom:
         self._released.close()
         self._next_pass.cancel()
 
-    # --- a request begins to wait, is let go, ends
+    # --- how a request begins to wait, is let go, and ends
 
     def _begin(self, request: Request, host: str) -> Waiting:
         self._released.take_back(request)
         download_slot = self._inside.download_slots.of(request)
-        slot = self._slots.setdefault(download_slot.key, Slot(download_slot))
+        slot = self._slots.get(download_slot.key)
+        if slot is None:
+            slot = self._slots[download_slot.key] = Slot(download_slot)
         slot.enter(request)
         self._held.add(request)
         self._places.waiting += 1
         return Waiting(request, slot, host, is_nested=is_nested(request, self._inside))
 
     def _end(self, waiting: Waiting) -> None:
-        """A request waits no longer, for whatever reason."""
+        """Note that a request no longer waits, for whatever reason."""
         waiting.is_over = True
         waiting.slot.waiting -= 1
         if not waiting.slot.waiting:
             self._slots.pop(waiting.slot.key, None)
         self._held.discard(waiting.request)
-        self._unlent.pop(waiting, None)
         self._places.waiting -= 1
-        if waiting.lent:
-            waiting.lent = False
-            self._places.lend(-1)
+        self._places.take_back(waiting)
 
     def _can_go_at_once(self, waiting: Waiting, host: PacedHost | None) -> bool:
         """Return whether a request need not wait for others of its slot to be ready, too."""
@@ -310,25 +314,10 @@ class WaitingRoom:
             self._released.add(waiting, host)
             self._look()
 
-    def _lend(self) -> None:
-        """Lend places to those that wait for rules, as far as the limit reaches."""
-        idle = self._ready.first_open() is None and not self._turns.crowded
-        while self._unlent and idle and self._places.lent < self._limit:
-            self._lend_to(next(iter(self._unlent)))
-            self._stats.inc(names.PARKED)
-            self._stats.max(names.PARKED_MAX, self._places.lent)
-        if self._unlent and self._places.lent < self._limit:
-            self._next_pass.set(_AT_LEAST)  # no signal says that fetches queue no longer
-
-    def _lend_to(self, waiting: Waiting) -> None:
-        self._unlent.pop(waiting, None)
-        waiting.lent = True
-        self._places.lend(+1)
-
     # --- the pass
 
     def _assign(self) -> None:
-        """Let go all that can go now."""
+        """Let all requests go that can go now."""
         going: list[Deferred[bool]] = []
 
         def send(waiting: Waiting, host: PacedHost | None) -> None:
@@ -347,7 +336,8 @@ class WaitingRoom:
             self._assignment.run(now, send)
             if self._hosts.shared is not None:
                 self._hosts.shared.settle(now)
-            self._lend()
+            if self._places.lend():
+                self._next_pass.set(_AT_LEAST)
             self._plan(now)
             self._rest()
         except Exception as error:  # noqa: BLE001  # a fault of ours keeps no request for ever
@@ -360,7 +350,7 @@ class WaitingRoom:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        """End all ready requests with an error, and begin anew: the queues may be damaged."""
+        """End all ready requests with an error and clear the queues, which may be damaged."""
         self._ready.clear()
         for waiting in list(self._awaiting):
             if not waiting.going.called:

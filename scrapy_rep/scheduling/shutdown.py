@@ -27,13 +27,13 @@ _INTERVAL = 0.1
 """Seconds between two looks at the engine: no signal says that a stop begins."""
 
 TOO_LATE = "The crawl closes before it was its turn"
-"""What a request is told that waits for a place when the crawl stops."""
+"""The reason for a request that still waits for its turn when the crawl stops."""
 
 _GIVEN_BACK = "scrapy_rep_given_back"
 
 
 def may_resume(settings: BaseSettings) -> bool:
-    """Return whether a crawl may go on with what an earlier run of it has left."""
+    """Return whether a crawl may continue with the requests that an earlier run has left."""
     job = settings["JOBDIR"]
     if job and Path(job).is_dir() and any(Path(job).iterdir()):
         return True
@@ -96,7 +96,7 @@ class Shutdown:
         return again
 
     def take_up(self, request: Request) -> None:
-        """Make a request that an earlier run gave back what it was before."""
+        """Undo what :meth:`give_back` changed in a request of an earlier run."""
         run, dont_filter = request.meta.get(_GIVEN_BACK, (self._run, False))
         if run != self._run:
             del request.meta[_GIVEN_BACK]

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden
@@ -21,7 +20,7 @@ from scrapy_rep.preferences.tdmrep import SILENT, Said
 from scrapy_rep.preferences.vocabulary import DISALLOWED, PRODUCT_TOKEN, TDM
 from scrapy_rep.protocol.policy import Decision
 from scrapy_rep.protocol.verdict import Verdict
-from scrapy_rep.usage.noted import Noted, note
+from scrapy_rep.usage.noted import Noted
 from scrapy_rep.usage.tdmrep_files import TdmrepKey
 
 if TYPE_CHECKING:
@@ -29,10 +28,9 @@ if TYPE_CHECKING:
 
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.caching.cached_rules import CachedRules
-    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.robotstxt import RobotsTxt
     from scrapy_rep.settings import RepSettings
-    from scrapy_rep.stats import RepStats
 
 _NAMES = {
     "content-usage": "Content-Usage",
@@ -48,8 +46,7 @@ class UseOfPages:
     ``tdmrep`` holds the tdmrep.json files, or is None if they are not fetched.
     """
 
-    def __init__(self, settings: RepSettings, stats: RepStats, tdmrep: RobotsCache | None):
-        self._stats = stats
+    def __init__(self, settings: RepSettings, tdmrep: RobotsCache | None):
         self._tdmrep = tdmrep
         self._purposes = settings.purposes if settings.preferences in ("skip", "drop") else ()
         self._tokens = settings.purpose_tokens
@@ -72,103 +69,49 @@ class UseOfPages:
         """Whether requests may be refused for what their pages would be used for."""
         return bool(self._purposes)
 
-    def is_ready(
-        self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> bool:
-        """Return whether no tdmrep.json has to be fetched before a request; awaits nothing.
-
-        A tdmrep.json that robots.txt disallows is not fetched.
-        """
-        if self._tdmrep is None or request in self._unanswered:
+    def is_ready(self, asked: Asked, cached: CachedRules) -> bool:
+        """Return whether no tdmrep.json has to be fetched before a request; awaits nothing."""
+        if self._tdmrep is None or asked.request in self._unanswered:
             return True
-        key = TdmrepKey.of(authority)
-        if not cached.allows(authority, key.robots_uri, agent):
-            return True
-        return not isinstance(self._tdmrep.consult(key, request), Miss)
+        return not isinstance(self._consult(self._tdmrep, asked, cached), Miss)
 
-    async def wait(
-        self, request: Request, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> bool:
+    async def wait(self, asked: Asked, cached: CachedRules) -> bool:
         """Fetch the tdmrep.json; return False if the closing crawl interrupted that."""
-        if self._tdmrep is None or self.is_ready(request, authority, cached, agent):
+        if self._tdmrep is None or self.is_ready(asked, cached):
             return True
         try:
-            found = await self._tdmrep.lookup(TdmrepKey.of(authority), request)
+            found = await self._tdmrep.lookup(TdmrepKey.of(asked.authority), asked.request)
         except DeadlineError:  # it counts as one that cannot be fetched
-            self._unanswered.add(request)
+            self._unanswered.add(asked.request)
             return True
         return not found.interrupted
 
-    def admit(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-    ) -> None:
-        """Raise ``RobotsForbidden`` if a purpose of the crawl is disallowed for a page."""
-        refused = self.refusal(request, url, authority, cached, agent)
-        if refused is not None:
-            self._stats.inc(names.PREFERENCES_SKIPPED)
-            self._stats.forbidden(request.method, url, refused.verdict)
-            raise refused
-
-    def refusal(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-    ) -> RobotsForbidden | None:
-        """Return what :meth:`admit` would raise, and count nothing."""
-        if not self._purposes:
+    def said(self, asked: Asked, cached: CachedRules) -> Noted | None:
+        """Return what a site says about a page before it is fetched; None if it says nothing."""
+        url, robots = asked.url, cached.robots
+        speaks = robots is not None and robots.speaks_of_use
+        tokens = tuple(self._of_tokens(robots, url)) if robots is not None else ()
+        file = SILENT if self._tdmrep is None else self._file(self._tdmrep, asked, cached)
+        if not speaks and not tokens and file == SILENT:
             return None
-        noted = self._said(request, url, authority, cached, agent)
-        if noted is None:
+        return Noted(url, asked.agent, robots if speaks else None, tokens, file)
+
+    def refusal(self, asked: Asked, noted: Noted | None) -> RobotsForbidden | None:
+        """Return what a request ends in if a purpose of the crawl is disallowed for its page.
+
+        ``noted`` is what the site says about the page.
+        """
+        if noted is None or not self._purposes:
             return None
         everything = noted.before_the_page
         for purpose in self._purposes:
             statement = everything.against(purpose)
             if statement is not None and (statement.source != FILE or self._file_refuses):
                 verdict = Verdict(False, line=statement.line, reason=_reason(statement, purpose))
-                return RobotsForbidden(verdict, authority, None, statement)
+                return RobotsForbidden(verdict, asked.authority, None, statement)
         if self._file_refuses and noted.file is None:
-            return RobotsForbidden(Verdict(allowed=False, reason=_UNKNOWN), authority, None, None)
+            return RobotsForbidden(Verdict(allowed=False, reason=_UNKNOWN), asked.authority)
         return None
-
-    def note(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-    ) -> None:
-        """Note what governs a request that goes on, if its site says anything."""
-        noted = self._said(request, url, authority, cached, agent)
-        if noted is not None:
-            note(request, noted)
-
-    def _said(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-    ) -> Noted | None:
-        """Return what a site says about a page before it is fetched; None if it says nothing."""
-        robots = cached.robots
-        speaks = robots is not None and robots.speaks_of_use
-        tokens = tuple(self._of_tokens(robots, url)) if robots is not None else ()
-        file = (
-            SILENT if self._tdmrep is None else self._file(request, url, authority, cached, agent)
-        )
-        if not speaks and not tokens and file == SILENT:
-            return None
-        return Noted(url, agent, robots if speaks else None, tokens, file)
 
     def _of_tokens(self, robots: RobotsTxt, url: str) -> Iterator[Statement]:
         """Yield what the groups of other product tokens say about the purposes they stand for."""
@@ -180,26 +123,25 @@ class UseOfPages:
                     vocabulary, source = PRODUCT_TOKEN, ROBOTS_TXT
                     yield Statement(vocabulary, purpose, token, DISALLOWED, source, line, rule)
 
-    def _file(
-        self,
-        request: Request,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-    ) -> Said | None:
+    def _file(self, tdmrep: RobotsCache, asked: Asked, cached: CachedRules) -> Said | None:
         """Return what the tdmrep.json says about a URL; None if that is not known."""
-        key = TdmrepKey.of(authority)
-        if self._tdmrep is None or not cached.allows(authority, key.robots_uri, agent):
-            return None
-        found = self._tdmrep.consult(key, request)
-        if isinstance(found, Miss):
+        found = self._consult(tdmrep, asked, cached)
+        if found is None or isinstance(found, Miss):
             return None
         rules: Any = found.robots
         if rules is not None:
-            said: Said | None = rules.about(url)
+            said: Said | None = rules.about(asked.url)
             return said
         return SILENT if found.decision is Decision.ALLOW_ALL else None
+
+    def _consult(
+        self, tdmrep: RobotsCache, asked: Asked, cached: CachedRules
+    ) -> CachedRules | Miss | None:
+        """Return what is at hand of a tdmrep.json; None if robots.txt disallows fetching it."""
+        key = TdmrepKey.of(asked.authority)
+        if not cached.allows(asked.authority, key.robots_uri, asked.agent):
+            return None
+        return tdmrep.consult(key, asked.request)
 
 
 def _reason(statement: Statement, purpose: str) -> str:

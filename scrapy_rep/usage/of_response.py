@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy_rep.pages.source import PageSource
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 
-_DEFAULT_PROFILE = "rfc9309"
 _FIELDS = frozenset(Headers.fromkeys((*FIELDS, "X-Robots-Tag", "Robots-Tag")))
 """The fields that are read, as Scrapy keeps their names: one look at all is 1 us, not 40."""
 _SILENT = Page()
@@ -57,7 +56,7 @@ def usage_preferences(
     tokens = () if noted is None else noted.agent
     if agent is not None:
         tokens = product_tokens(agent)
-    page = page_of(response, tokens, _DEFAULT_PROFILE)
+    page = page_of(response, tokens, RFC9309.name)
     rules = noted.robots if robots is None and noted is not None else robots
     said = None if rules is None else rules.preferences(url, tokens)
     if tdmrep is not None:

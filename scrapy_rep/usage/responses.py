@@ -45,7 +45,7 @@ class UseOfResponses:
         self._pages = 0
 
     def see(self, response: Response) -> None:
-        """Read a response before its callback does; a fault here is not permission."""
+        """Read a response before its callback does. A fault here is not permission to use it."""
         self._seen.add(response)
         self._pages += 1
         try:

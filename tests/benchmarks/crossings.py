@@ -128,10 +128,13 @@ def crawl(kind: str) -> list[Way]:
 
 
 def measure(kind: str) -> list[Way]:
-    """The same in a process of its own."""
+    """The shorter of two such crawls, each in its own process: a timer may go off in one."""
     command = [sys.executable, "-m", "tests.benchmarks.crossings", kind]
-    child = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
-    return [Way(*way) for way in json.loads(child.stdout)]
+    crawls = []
+    for _ in range(2):
+        child = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+        crawls.append([Way(*way) for way in json.loads(child.stdout)])
+    return [min(ways) for ways in zip(*crawls, strict=True)]
 
 
 def main(arguments: list[str]) -> None:

@@ -10,14 +10,14 @@ import atexit
 import configparser
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.processes import ROOT, run_python
+
 SCRAPY = [sys.executable, "-c", "from scrapy.cmdline import execute; execute()"]
 
 
@@ -62,15 +62,15 @@ def robots(
     **variables: str,
 ) -> Ended:
     """`scrapy robots` with some arguments, in a folder without a project unless one is named."""
-    done = subprocess.run(
-        [*SCRAPY, "robots", *map(str, arguments)],
+    done = run_python(
+        *SCRAPY[1:],
+        "robots",
+        *map(str, arguments),
         cwd=cwd or tempfile.gettempdir(),
         env=environment(**variables),
-        input=given.encode() if isinstance(given, str) else given,
-        capture_output=True,
+        given=given.encode() if isinstance(given, str) else given,
         timeout=timeout,
-        check=False,
     )
-    ended = Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+    ended = Ended(done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in ended.err, ended.err
     return ended

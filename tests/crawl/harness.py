@@ -5,12 +5,11 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import scrapy
@@ -24,8 +23,7 @@ from tests.crawl.leftovers import Leftovers
 from tests.crawl.logtap import LogTap
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.processes import ROOT, SCRAPY, run_python
 
 MODES: dict[str, dict[str, Any]] = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
@@ -96,10 +94,14 @@ def result_of(crawler: Crawler, tap: LogTap, *, keep: bool = False) -> Result:
 
 
 async def within(timeout: float, deferred: Deferred[None]) -> None:
-    """Await a Deferred for at most this many seconds."""
+    """Await a Deferred for at most this many seconds; raise TimeoutError after that."""
     from twisted.internet import reactor
 
-    await deferred.addTimeout(timeout, reactor)
+    def late(_: object, seconds: float) -> NoReturn:
+        # By itself this would be the CancelledError of asyncio, which may also be an injected one.
+        raise TimeoutError(f"not over after {seconds:g} s")
+
+    await deferred.addTimeout(timeout, reactor, late)
 
 
 def crawl_in_child(
@@ -122,14 +124,12 @@ def crawl_in_child(
     with tempfile.TemporaryDirectory() as directory:
         order, answer = Path(directory, "job.json"), Path(directory, "result.json")
         order.write_text(json.dumps(job))
-        child = subprocess.run(
-            [sys.executable, *WARNINGS, "-m", "tests.crawl.child", str(order), str(answer)],
-            cwd=ROOT,
+        child = run_python(
+            *("-m", "tests.crawl.child", str(order), str(answer)),
+            options=WARNINGS,
+            imports=(*SCRAPY, "tests.crawl.harness"),
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
-            capture_output=True,
-            text=True,
             timeout=timeout,
-            check=False,
         )
         assert child.returncode == 0, child.stderr[-4000:]
         result = Result.load(answer)

@@ -20,7 +20,7 @@ from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.clock import Ahead
 from tests.site import Authority
 from tests.stores.samples import told
-from tests.stores.servers import RedisServer
+from tests.stores.servers import running_server
 
 
 class CustomStore(Store):
@@ -104,11 +104,8 @@ def shared_store_of(kind: str) -> Iterator[SharedStore]:
             path = Path(directory, "robots.db")
             yield SharedStore(kind, f"sqlite://{path}", lambda: SqliteStore(path))
         elif kind == "Redis":
-            server = RedisServer(Path(directory)).start()
-            try:
+            with running_server() as server:
                 yield SharedStore(kind, server.uri, lambda: RedisStore(server.uri))
-            finally:
-                server.stop()
         else:
             store = {"custom": CustomStore, "custom, late": LateStore}[kind]
             store.entries.clear()

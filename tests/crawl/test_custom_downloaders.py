@@ -12,7 +12,6 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
-from scrapy.http import Response
 
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pacing import SlotlessDownloader, gaps
@@ -31,34 +30,6 @@ def settings_of(downloader: type[Any], **settings: Any) -> dict[str, Any]:
     )
 
 
-class InnerMiddleware:
-    """Downloads another page of the same site before a request, or after its response."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> InnerMiddleware:
-        """The middleware, which needs the engine."""
-        return cls(crawler)
-
-    async def process_request(self, request: Request) -> None:
-        """The inner page first."""
-        if "/before" in request.url:
-            await self.inner(request)
-
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """The inner page before the spider gets the outer one."""
-        if "/after" in request.url:
-            await self.inner(request)
-        return response
-
-    async def inner(self, request: Request) -> None:
-        """One more page."""
-        url = request.url.replace("/before", "/inner").replace("/after", "/inner")
-        await self.crawler.engine.download_async(Request(url, dont_filter=True))
-
-
 class OneAtATimeDownloader(SlotlessDownloader):
     """Has room for one request, and says so in no way but the documented one."""
 
@@ -68,14 +39,15 @@ class OneAtATimeDownloader(SlotlessDownloader):
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@pytest.mark.parametrize("where", ["before", "after"])
+@pytest.mark.parametrize("where", ["page", "after"])
 @pytest.mark.parametrize("downloader", [SlotlessDownloader, OneAtATimeDownloader])
 def test_a_downloader_without_slots_locks_nothing_up(
     site: Site, mode: str, where: str, downloader: type[Any]
 ) -> None:
     """A request may wait for another one of its host, before its download or after it."""
     slow = site.authority(SLOW)
-    settings = settings_of(downloader, DOWNLOADER_MIDDLEWARES={f"{__name__}.InnerMiddleware": 950})
+    middlewares = {"tests.crawl.middlewares.InnerMiddleware": 950}
+    settings = settings_of(downloader, DOWNLOADER_MIDDLEWARES=middlewares)
     settings["DOWNLOADER"] = f"{downloader.__module__}.{downloader.__name__}"
     plans = [slow.url(f"/{where}{number}") for number in range(3)]
     result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()

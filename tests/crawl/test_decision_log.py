@@ -232,7 +232,7 @@ async def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site) -> Non
 @pytest.mark.parametrize("which", ["refused", "all"])
 @ensureDeferred
 async def test_no_request_passes_that_cannot_be_recorded(site: Site, which: str) -> None:
-    """If that is required: it ends in RobotsUnreachable, and in one error."""
+    """If that is required: it ends in RobotsUnreachable, is counted so alone, and in one error."""
     shop = site.authority(RULES)
     free = {"url": shop.url("/free"), "meta": {"dont_obey_robotstxt": True}}
     urls = [*(shop.url(f"/{number}") for number in range(5)), free]
@@ -240,7 +240,9 @@ async def test_no_request_passes_that_cannot_be_recorded(site: Site, which: str)
     result = await crawl(settings=settings, plans=urls)
     result.check(["The decision log cannot be written"])
     assert not shop.page_hits
-    assert len(result.unreachable) == 6
+    assert len(result.unreachable) == result.stats["robotstxt/unreachable"] == 6
+    others = ("allowed", "bypassed", "override/used", "cache/stale")
+    assert not [name for name in others if f"robotstxt/{name}" in result.stats]
     assert len(result.lines("The decision log cannot be written", "ERROR")) == 1
 
 

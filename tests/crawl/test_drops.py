@@ -15,9 +15,10 @@ from pytest_twisted import ensureDeferred
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
-from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pipelines import FilesSpider
 from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.processes import ROOT, run_python
 from tests.replies import Hang, Reply, Reset
 from tests.site import Site
 
@@ -221,16 +222,8 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def scrapy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`scrapy ...` in that project."""
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=project,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    environment = {**os.environ, "PYTHONPATH": path}
+    return run_python("-m", "scrapy", *arguments, cwd=project, env=environment)
 
 
 def test_scrapy_fetch_prints_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep import RepDownloaderMiddleware, Verdict
+from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden, Verdict
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
@@ -85,6 +85,25 @@ async def test_explain_gives_the_verdict_and_its_reason(site: Site) -> None:
     assert "/private" in str(told[0].rule)
     assert told[2].group == "otherbot"
     assert (len(shop.robots_hits), shop.page_hits) == (1, [])
+
+
+@ensureDeferred
+async def test_explain_gives_the_reason_that_a_request_ends_with(site: Site) -> None:
+    """Where both the purposes of the crawl and the pace of the site are in the way."""
+    shop = site.authority("User-agent: *\nContent-Usage: train-ai=n\nCrawl-delay: 900\n")
+    settings = {
+        "REP_PREFERENCES": "skip",
+        "REP_PURPOSES": ["train-ai"],
+        "REP_OVER_MAX_CRAWL_DELAY": "forbid",
+    }
+    result = await ask([(shop.url("/a"), None)], settings=settings)
+    (told,) = answers(result)
+    refused = (await crawl(settings=obey(**settings), plans=[shop.url("/a")])).check()
+    problem = refused.ending(shop.url("/a")).problem
+    assert problem is not None
+    assert isinstance(problem.exception, RobotsForbidden)
+    assert told == problem.exception.verdict
+    assert told.reason == "Content-Usage disallows train-ai"
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ class Village:
         if ROBOTS_PARSED is not None:
             crawler.signals.connect(listener, signal=ROBOTS_PARSED)
         with LogTap(), contextlib.suppress(FaultError, CancelledError):  # it did not start
-            await within(9, crawler.crawl(plans=self.plans, clock=self.clock))
+            await within(30, crawler.crawl(plans=self.plans, clock=self.clock))
         hits = [hit for hit in self.site.hits[before:] if hit.path not in ("/robots.txt", "/r")]
         pages = {f"http://{hit.header('Host')}{hit.target}" for hit in hits}
         paced = sorted(hit.received for hit in hits if hit.header("Host") == self.paced_name)
@@ -182,10 +182,13 @@ async def strike(
 
 async def reached(village: Village, faults: Faults) -> list[int]:
     """The points that a healthy crawl of the village passes."""
-    faults.passed.clear()
-    pages, lost = await village.visit()
-    # On a busy machine a fetch or two may be too late; what is fetched is allowed all the same.
-    assert pages <= village.allowed
+    for _ in range(3):
+        faults.passed.clear()
+        pages, lost = await village.visit()
+        # On a busy machine some fetches are too late; what is fetched is allowed all the same.
+        assert pages <= village.allowed
+        if len(pages) > len(village.allowed) // 2:
+            break
     assert len(pages) > len(village.allowed) // 2
     assert lost == []
     return sorted(faults.passed)

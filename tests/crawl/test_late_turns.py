@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy import Request
-from scrapy.crawler import Crawler
 
-from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.middlewares import HeldInnerMiddleware, HoldingMiddleware
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
@@ -26,38 +24,9 @@ from tests.timed import timed
 SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
 
 
-class HoldingMiddleware:
-    """Holds a page up behind the gate for as many seconds as its query says."""
-
-    async def process_request(self, request: Request) -> None:
-        """The page goes on later."""
-        if "?" in request.url:
-            await sleep(float(request.url.partition("?")[2]))
-
-
-class InnerMiddleware:
-    """Downloads a page of the same site before each page, and holds that one up in its turn."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> InnerMiddleware:
-        """The middleware, which needs the engine."""
-        return cls(crawler)
-
-    async def process_request(self, request: Request) -> None:
-        """The inner page first."""
-        if "/page" in request.url:
-            inner = Request(request.url.replace("/page", "/inner"), dont_filter=True)
-            await self.crawler.engine.download_async(inner)
-        elif "/inner" in request.url:
-            await sleep(0.2)
-
-
 def holding(middleware: type[Any], order: int = 950, **settings: Any) -> dict[str, Any]:
     """Settings of a crawl with a middleware behind the gate."""
-    path = f"{__name__}.{middleware.__name__}"
+    path = f"{middleware.__module__}.{middleware.__name__}"
     return obey(CONCURRENT_REQUESTS=16, DOWNLOADER_MIDDLEWARES={path: order}, **settings)
 
 
@@ -83,7 +52,7 @@ def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, or
 def test_pages_that_wait_for_an_inner_page_keep_the_pace(site: Site, mode: str, most: int) -> None:
     """Each page is late, as the page that it waits for takes a turn of the same host."""
     slow = site.authority(SLOW)
-    settings = {**holding(InnerMiddleware), "CONCURRENT_REQUESTS": most}
+    settings = {**holding(HeldInnerMiddleware), "CONCURRENT_REQUESTS": most}
     plans = [slow.url(f"/page{n}") for n in range(4)]
     result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
     assert len(result.downloaded) == 4

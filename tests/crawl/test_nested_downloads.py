@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from scrapy import Request
-from scrapy.crawler import Crawler
 
 from tests.crawl.harness import EACH_MODE, crawl_in_child
 from tests.crawl.pacing import gaps, taken
@@ -15,27 +13,9 @@ from tests.replies import Reply
 from tests.site import Site
 
 
-class InnerMiddleware:
-    """Downloads an inner page of the same site, or of the one in the query, before each page."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> InnerMiddleware:
-        """The middleware, which needs the engine."""
-        return cls(crawler)
-
-    async def process_request(self, request: Request) -> None:
-        """The inner page first."""
-        if "/page" in request.url:
-            inner = request.url.partition("?")[2] or request.url.replace("/page", "/inner")
-            await self.crawler.engine.download_async(Request(inner, dont_filter=True))
-
-
 def nesting(most: int, **settings: Any) -> dict[str, Any]:
     """Settings of a crawl with that middleware behind the gate."""
-    path = f"{__name__}.InnerMiddleware"
+    path = "tests.crawl.middlewares.InnerMiddleware"
     return obey(CONCURRENT_REQUESTS=most, DOWNLOADER_MIDDLEWARES={path: 950}, **settings)
 
 

@@ -21,6 +21,7 @@ from scrapy.utils.asyncio import call_later
 
 from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.middlewares import HoldingMiddleware
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.spiders import RequestsSpider
@@ -177,41 +178,23 @@ async def test_what_never_gets_to_its_host_holds_it_up_no_longer_than_it_is_ther
     assert min(gaps(slow)) >= 0.4
 
 
-class LateMiddleware:
-    """Holds some requests up ahead of the gate."""
-
-    async def process_request(self, request: Request) -> None:
-        """The request gets to the gate later."""
-        if "/late" in request.url:
-            await sleep(0.5)
-
-
 @ensureDeferred
 async def test_what_gets_to_the_gate_after_the_rules_does_not_wait_for_itself(site: Site) -> None:
     """The downloader has a request before the gate does; the host begins to ask in between."""
     slow = site.authority(SLOW)
-    settings = many(DOWNLOADER_MIDDLEWARES={LateMiddleware: 50})
-    plans = [slow.url("/"), slow.url("/late1"), slow.url("/late2")]
+    settings = many(DOWNLOADER_MIDDLEWARES={HoldingMiddleware: 50})
+    plans = [slow.url("/"), slow.url("/1?0.5"), slow.url("/2?0.5")]
     result = (await crawl(settings=settings, plans=plans, timeout=10)).check()
     assert result.downloaded == plans
     assert min(gaps(slow)) >= 0.4
-
-
-class SlowMiddleware:
-    """Holds each page up behind the gate, as a middleware does that asks a service."""
-
-    async def process_request(self, request: Request) -> None:
-        """The page goes on later."""
-        if "/page" in request.url:
-            await sleep(1.5)
 
 
 @ensureDeferred
 async def test_a_middleware_that_takes_its_time_does_not_lose_the_pace(site: Site) -> None:
     """What it holds up counts as sent after a moment, so the next is an interval behind it."""
     slow = site.authority(SLOW)
-    settings = many(DOWNLOADER_MIDDLEWARES={SlowMiddleware: 950})
-    plans = [slow.url(f"/page{number}") for number in range(4)]
+    settings = many(DOWNLOADER_MIDDLEWARES={HoldingMiddleware: 950})
+    plans = [slow.url(f"/{number}?1.5") for number in range(4)]
     (await crawl(settings=settings, plans=plans)).check()
     assert len(slow.page_hits) == 4
     assert min(gaps(slow)) >= 0.4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from tests.crawl.test_workers import Workers
 from tests.crawl.worker import fill
 from tests.replies import Reply
 from tests.site import Authority, Hit, Site
-from tests.stores.servers import RedisServer
+from tests.stores.servers import RedisServer, running_server
 from tests.timed import timed
 
 PAGE = 0.1
@@ -29,20 +28,9 @@ PAGE = 0.1
 
 @pytest.fixture
 def queue() -> Iterator[RedisServer]:
-    """The redis-server of the workers' queue."""
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory)).start()
+    """The redis-server of the workers' queue; `server` is that of their store."""
+    with running_server() as server:
         yield server
-        server.stop()
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """Another one, for their store."""
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory)).start()
-        yield server
-        server.stop()
 
 
 def paced(site: Site, interval: float) -> Authority:
@@ -78,19 +66,19 @@ def used(shop: Authority, interval: float) -> float:
 def test_three_workers_keep_one_pace_together(
     site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
 ) -> None:
-    """The host asks for 1 s and gets 1 s, from all of them; each has its turns."""
-    shop = paced(site, 1.0)
+    """The host asks for 0.5 s and gets 0.5 s, from all of them; each has its turns."""
+    shop = paced(site, 0.5)
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     own = {"REP_STORE": uri, "CONCURRENT_REQUESTS": 2, "REP_PARK_LIMIT": 2}
     workers = at_work(queue, tmp_path, 3, [shop.url(f"/{n}") for n in range(12)], **own)
     workers.finish()
     assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 12}
-    assert min(gaps(shop)) >= 1.0
+    assert min(gaps(shop)) >= 0.5
     assert len({worker_of(hit) for hit in shop.page_hits}) >= 2
     stats = [workers.stats(number) for number in range(3)]
     assert all(each["robotstxt/crawl_delay/hosts"] == 1 for each in stats)
     assert sum(each.get("robotstxt/crawl_delay/waited", 0) for each in stats) >= 10
-    print(f"used: {used(shop, 1.0):.0%}")  # noqa: T201
+    print(f"used: {used(shop, 0.5):.0%}")  # noqa: T201
 
 
 class Estate:

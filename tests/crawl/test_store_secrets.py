@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.crawl.harness import ROOT
+from tests.processes import ROOT, run_python
 from tests.site import Site
 
 WORD = "hunter2"
@@ -61,14 +60,10 @@ def test_a_crawl_never_prints_the_password_of_its_store(
 ) -> None:
     """All that a process says at level DEBUG, with a server that is not there."""
     shop = site.authority("User-agent: *\nDisallow: /private\n")
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, repr(store), shop.url("/a"), priority],
+    done = run_python(
+        *("-c", SCRIPT, repr(store), shop.url("/a"), priority),
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
     said = done.stdout + done.stderr
     assert ("a page came" in said) is starts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -33,15 +32,6 @@ from tests.stores.turn_contract import taken as turn_of
 
 ALONE = "grants no turns .*: for now each worker keeps the pace of a site by itself"
 TOGETHER = "grants turns again"
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """A redis-server that a test may stop."""
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory)).start()
-        yield server
-        server.stop()
 
 
 @pytest.fixture
@@ -354,7 +344,7 @@ async def strike(site: Site, tmp_path: Path, faults: Faults, points: list[int]) 
         plans = [*urls(shop, 3), *urls(other, 3)]
         with faults.at(point, FaultError, lasting=True), LogTap():
             try:
-                await within(9, crawler.crawl(plans=plans))
+                await within(30, crawler.crawl(plans=plans))
             except FaultError:  # it did not start
                 continue
             except Exception as error:  # noqa: BLE001

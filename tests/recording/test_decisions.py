@@ -17,6 +17,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RobotsTxt, Rule, Verdict
 from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.entry import Answer, Entry
 from scrapy_rep.protocol.policy import Policy, standing
@@ -125,7 +126,7 @@ def test_memory_of_authorities_is_bounded(tmp_path: Path) -> None:
         assert authority is not None
         request = Request(f"http://a{number}.example/")
         for _ in range(2):
-            recorder.passed(request, request.url, authority, cached, ("mybot",), None)
+            recorder.passed(Asked(request, request.url, authority, ("mybot",)), cached, None)
     recorder.close()
     assert len((tmp_path / "log").read_bytes().splitlines()) == 10_500
 
@@ -136,12 +137,13 @@ def test_a_request_costs_little(tmp_path: Path, which: str, most: float) -> None
     """In microseconds of this thread, the verdict included; the least of several rounds."""
     recorder, cached = recorder_of(Path(os.devnull), decisions=which)
     assert SITE is not None
-    requests = [Request(f"http://a.example/page/{number}") for number in range(2_000)]
+    urls = [f"http://a.example/page/{number}" for number in range(2_000)]
+    requests = [Asked(Request(url), url, SITE, ("mybot",)) for url in urls]
     rounds = []
     for _ in range(8):
         started = time.thread_time()
-        for request in requests:
-            recorder.passed(request, request.url, SITE, cached, ("mybot",), None)
+        for asked in requests:
+            recorder.passed(asked, cached, None)
         rounds.append((time.thread_time() - started) / len(requests) * 1e6)
     recorder.close()
     assert min(rounds) < most, rounds

@@ -9,19 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
-from tests.stores.servers import RedisServer
+from tests.stores.servers import RedisServer, running_server
 
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
     """A redis-server for all tests that leave it as it is; without the program they fail."""
-    # Not in pytest's directory: the path of a Unix socket may have 107 octets only.
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory))
-        try:
-            yield server.start()
-        finally:
-            server.stop()
+    with running_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -7,11 +7,12 @@ import select
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,18 @@ class RedisServer:
             self._process.kill()
             self._process.wait(10)
             self._process = None
+
+
+@contextmanager
+def running_server() -> Iterator[RedisServer]:
+    """A redis-server, which may be stopped and started meanwhile."""
+    # Not in pytest's directory: the path of a Unix socket may have 107 octets only.
+    with tempfile.TemporaryDirectory() as directory:
+        server = RedisServer(Path(directory))
+        try:
+            yield server.start()
+        finally:
+            server.stop()
 
 
 Handler = Callable[[socket.socket], None]

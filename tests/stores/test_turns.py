@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +21,6 @@ from tests.stores.deployments import ClusterDeployment
 from tests.stores.samples import told
 from tests.stores.servers import RedisServer
 from tests.stores.turn_contract import HOST, granted, taken
-
-
-@pytest.fixture
-def server() -> Iterator[RedisServer]:
-    """A redis-server that a test may restart."""
-    with tempfile.TemporaryDirectory() as directory:
-        server = RedisServer(Path(directory)).start()
-        yield server
-        server.stop()
 
 
 @pytest.mark.parametrize("store", [MemoryStore(), CustomStore()], ids=["memory", "custom"])

@@ -1,0 +1,117 @@
+"""What a request is told: the rules or an override, then the purposes of the crawl, then the pace.
+
+The gate judges requests by this, and ``explain`` judges URLs by it, so both give the same answer.
+Nothing is counted or logged here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.overrides.asked_pace import AskedPace
+from scrapy_rep.protocol.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy_rep.caching.cache import RobotsCache
+    from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.overrides.application import AppliedOverrides
+    from scrapy_rep.overrides.override import Override
+    from scrapy_rep.page_url import Asked
+    from scrapy_rep.scheduling.politeness import Politeness
+    from scrapy_rep.usage.admission import UseOfPages
+    from scrapy_rep.usage.noted import Noted
+
+
+class Judgement(NamedTuple):
+    """What is decided of one request, and what follows if it passes.
+
+    ``refusal`` is what the request ends in, ``None`` if it may pass. It ``is_for_use`` if the rules
+    allow the request, and the purposes of the crawl do not. ``verdict`` is given only where
+    overrides have a say, and ``override`` is the one that changed it. ``pace`` is what the host has
+    to keep from now on, and ``noted`` what the site says about the use of the page.
+    """
+
+    refusal: RobotsForbidden | RobotsUnreachable | None = None
+    is_for_use: bool = False
+    verdict: Verdict | None = None
+    override: Override | None = None
+    pace: AskedPace | None = None
+    noted: Noted | None = None
+
+
+class Judge:
+    """Judges requests by the rules in force. ``use`` and ``overrides`` are there if asked for."""
+
+    def __init__(
+        self,
+        cache: RobotsCache,
+        politeness: Politeness,
+        use: UseOfPages | None,
+        overrides: AppliedOverrides | None,
+    ):
+        self._cache = cache
+        self._politeness = politeness
+        self._use = use
+        self._overrides = overrides
+
+    def judge(self, asked: Asked, cached: CachedRules) -> Judgement:
+        """Decide whether a request may pass."""
+        overrides = self._overrides_for(asked)
+        verdict = override = noted = None
+        if overrides is None:
+            allowed = cached.allows(asked.authority, asked.url, asked.agent)
+        else:
+            verdict, override = overrides.verdict(asked, cached)
+            self._cache.weigh(asked.authority, cached)
+            allowed = verdict.allowed
+        if not allowed:
+            return Judgement(self._refusal(asked, cached, verdict, override), override=override)
+        if self._use is not None and self._use.concerns(cached):
+            noted = self._use.said(asked, cached)
+            refusal = self._use.refusal(asked, noted)
+            if refusal is not None:
+                return Judgement(refusal, is_for_use=True)
+        pace = self._pace(asked, cached) if overrides is None else overrides.pace(asked, cached)
+        if pace is not None and pace.pace is not None:
+            refused = self._politeness.refusal(pace.pace)
+            if refused is not None:
+                error = RobotsForbidden(refused.verdict, asked.authority, refused.retry_at)
+                return Judgement(error)
+        return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
+
+    def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:
+        """Return the verdict of the rules or of an override, whatever else is decided."""
+        overrides = self._overrides_for(asked)
+        if overrides is not None:
+            return overrides.verdict(asked, cached)[0]
+        return cached.verdict(asked.authority, asked.url, asked.agent)
+
+    def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
+        """Return the overrides if there are any for the authority."""
+        overrides = self._overrides
+        return overrides if overrides is not None and asked.authority in overrides else None
+
+    def _pace(self, asked: Asked, cached: CachedRules) -> AskedPace | None:
+        """Return what the rules ask for, ``None`` if it is known that they ask for nothing."""
+        agent = asked.agent
+        if cached.unpaced_agent == agent:
+            return None
+        return AskedPace(self._cache.pace(asked.authority, cached, agent), agent)
+
+    def _refusal(
+        self,
+        asked: Asked,
+        cached: CachedRules,
+        verdict: Verdict | None,
+        override: Override | None,
+    ) -> RobotsForbidden | RobotsUnreachable:
+        """Return what a request ends in that the rules or an override disallow."""
+        _, url, authority, agent = asked
+        if cached.unreachable and override is None and (verdict is None or verdict.rule is None):
+            undefined = Verdict(allowed=False, reason="unreachable")
+            return RobotsUnreachable(undefined, authority, cached.cause, cached.until)
+        if verdict is None:
+            verdict = cached.verdict(authority, url, agent)
+            self._cache.weigh(authority, cached)
+        return RobotsForbidden(verdict, authority)

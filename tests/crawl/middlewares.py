@@ -1,0 +1,58 @@
+"""Downloader middlewares that hold requests up, or download others meanwhile."""
+
+from __future__ import annotations
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_rep.awaiting import sleep
+
+
+class HoldingMiddleware:
+    """Holds a request up for as many seconds as its query says."""
+
+    async def process_request(self, request: Request) -> None:
+        """The request goes on later."""
+        if "?" in request.url:
+            await sleep(float(request.url.partition("?")[2]))
+
+
+class InnerMiddleware:
+    """Downloads an inner page before each `/page`, or after the response of each `/after`.
+
+    It is a page of the same site, or the URL in the query.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> InnerMiddleware:
+        """The middleware, which needs the engine."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        """The inner page first."""
+        if "/page" in request.url:
+            await self._download(request, "/page")
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """The inner page before the spider gets the outer one."""
+        if "/after" in request.url:
+            await self._download(request, "/after")
+        return response
+
+    async def _download(self, request: Request, outer: str) -> None:
+        inner = request.url.partition("?")[2] or request.url.replace(outer, "/inner")
+        await self._crawler.engine.download_async(Request(inner, dont_filter=True))
+
+
+class HeldInnerMiddleware(InnerMiddleware):
+    """Holds the inner page up, in its turn."""
+
+    async def process_request(self, request: Request) -> None:
+        """The inner page first, and late."""
+        await super().process_request(request)
+        if "/inner" in request.url:
+            await sleep(0.2)

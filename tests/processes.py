@@ -1,0 +1,237 @@
+"""Python processes without the time of their imports: forked from one that has imported Scrapy.
+
+Most of the time of a `scrapy ...` process goes into imports, and hundreds of tests need a process.
+Here one process for each worker of pytest imports what a crawl needs, and forks for each call.
+
+A forked process is a process like any other: it has its own memory, reactor, environment, folder
+and streams, and it ends as Python ends, with atexit and an exit status. The one difference is that
+some modules are imported already. Where imports are the point, or where a test reads what a process
+says while it runs, use :mod:`subprocess`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from struct import Struct
+from types import ModuleType
+from typing import Any, NoReturn
+
+ROOT = Path(__file__).resolve().parents[1]
+
+START = """
+import sys
+standard = sys.path[1:]
+sys.path[:] = {path!r} + standard
+from tests.processes import serve
+serve({number}, {imports!r}, standard)
+"""
+NUMBER = Struct("=i")
+SCRAPY = (
+    "scrapy.cmdline",
+    "scrapy.core.downloader.handlers.http11",
+    "scrapy.core.engine",
+    "scrapy.crawler",
+    "scrapy.downloadermiddlewares.cookies",
+    "scrapy.extensions.feedexport",
+    "scrapy.shell",
+    "scrapy.squeues",
+    "twisted.internet.asyncioreactor",
+    "twisted.internet.selectreactor",
+    "twisted.web.client",
+    "unittest",
+    "scrapy_rep.addon",
+)
+
+
+def run_python(
+    *arguments: str, given: bytes = b"", timeout: float = 60, **how: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m MODULE ...`, `-c CODE ...` or `FILE ...`, as subprocess.run does.
+
+    `how` is for :func:`start_python`. Raises subprocess.TimeoutExpired, and ends the process.
+    """
+    process = start_python(*arguments, given=given, **how)
+    try:
+        out, err = process.communicate(timeout)
+    finally:
+        process.close()
+    assert process.returncode is not None
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def start_python(
+    *arguments: str,
+    options: Sequence[str] = (),
+    imports: Sequence[str] = SCRAPY,
+    cwd: Path | str = ROOT,
+    env: Mapping[str, str] | None = None,
+    given: bytes = b"",
+) -> Forked:
+    """Start such a process, and do not wait for its end.
+
+    `options` are those of the interpreter, `imports` what the process finds imported already.
+    """
+    order = {
+        "arguments": arguments,
+        "cwd": str(cwd),
+        "env": dict(os.environ if env is None else env),
+    }
+    return Forked(_parent((*options,), (*imports,)), order, given)
+
+
+class Forked:
+    """A process that was started here, with what is used of subprocess.Popen."""
+
+    def __init__(self, parent: socket.socket, order: Mapping[str, Any], given: bytes) -> None:
+        self.returncode: int | None = None
+        self._arguments = order["arguments"]
+        self._channel, theirs = socket.socketpair()
+        self._channel.settimeout(60)  # the imports, before the first one
+        files = [tempfile.TemporaryFile() for _ in range(4)]  # noqa: SIM115
+        for file, text in zip(files, (json.dumps(order).encode(), given), strict=False):
+            file.write(text)
+            file.seek(0)
+        with theirs, files[0], files[1]:
+            numbers = [theirs.fileno(), *(file.fileno() for file in files)]
+            socket.send_fds(parent, [b"!"], numbers)
+        self._out, self._err = files[2:]
+        self.pid = self._answer()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end, and return the exit status."""
+        if self.returncode is None:
+            self._channel.settimeout(timeout)
+            try:
+                self.returncode = self._answer()
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(self._arguments, timeout or 0.0) from None
+            self._channel.close()
+        return self.returncode
+
+    def _answer(self) -> int:
+        answer = self._channel.recv(NUMBER.size)
+        assert answer, "the process that forks has ended"
+        return int(*NUMBER.unpack(answer))
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for the end, and return what was said on both streams."""
+        self.wait(timeout)
+        said = []
+        for file in (self._out, self._err):
+            with file:
+                file.seek(0)
+                said.append(file.read().decode())
+        return said[0], said[1]
+
+    def send_signal(self, number: int) -> None:
+        """Nothing is sent to a process that has ended."""
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        """It is over, and what it said is not read any more."""
+        self.kill()
+        self.wait(10)
+        self._out.close()
+        self._err.close()
+
+
+@cache
+def _parent(options: tuple[str, ...], imports: tuple[str, ...]) -> socket.socket:
+    """The process that forks; it takes orders, and ends when its socket is closed."""
+    ours, theirs = socket.socketpair()
+    path = [str(ROOT), *filter(None, sys.path)]
+    code = START.format(path=path, number=theirs.fileno(), imports=imports)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, *options, "-c", code],
+            env=env,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+    atexit.register(process.wait, 10)
+    atexit.register(ours.close)
+    return ours
+
+
+def serve(number: int, imports: Sequence[str], standard: list[str]) -> None:
+    """Fork for each order that comes through this file descriptor, until it is closed."""
+    for name in imports:
+        importlib.import_module(name)
+    assert "twisted.internet.reactor" not in sys.modules, "each process installs its own reactor"
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(fileno=number) as channel:
+        while True:
+            data, files, _, _ = socket.recv_fds(channel, 1, 5)
+            if not data:
+                return
+            if not os.fork():
+                break
+            for file in files:
+                os.close(file)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    answers, order, *streams = files
+    with socket.socket(fileno=answers) as channel:
+        if child := os.fork():
+            for file in (order, *streams):
+                os.close(file)
+            _watch(channel, child)
+    for at, file in enumerate(streams):
+        os.dup2(file, at)
+        os.close(file)
+    with os.fdopen(order, "rb") as text:
+        job = json.load(text)
+    _become(job["arguments"], job["cwd"], job["env"], standard)
+
+
+def _watch(channel: socket.socket, child: int) -> NoReturn:
+    """Say which process was started, and how it ended; in a process for this alone."""
+    with suppress(BrokenPipeError):  # the test has given up
+        channel.sendall(NUMBER.pack(child))
+        _, status = os.waitpid(child, 0)
+        channel.sendall(NUMBER.pack(os.waitstatus_to_exitcode(status)))
+    os._exit(0)
+
+
+def _become(arguments: list[str], cwd: str, env: dict[str, str], standard: list[str]) -> None:
+    """Do what the interpreter would do with these arguments."""
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    given = filter(None, env.get("PYTHONPATH", "").split(os.pathsep))
+    importlib.invalidate_caches()
+    what, *rest = arguments
+    if what == "-m":
+        sys.path[:] = [cwd, *given, *standard]
+        sys.argv[:] = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif what == "-c":
+        sys.path[:] = ["", *given, *standard]
+        sys.argv[:] = ["-c", *rest[1:]]
+        sys.modules["__main__"] = main = ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec"), vars(main))
+    else:
+        sys.path[:] = [str(Path(what).resolve().parent), *given, *standard]
+        sys.argv[:] = arguments
+        runpy.run_path(what, run_name="__main__")
