@@ -155,6 +155,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "caching",
         "exceptions",
         "fetching",
+        "judgement",
         "overrides",
         "page_url",
         "preferences",

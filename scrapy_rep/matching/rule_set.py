@@ -52,6 +52,7 @@ class LongestMatchRules:
         "_measured",
         "_prefilter",
         "_share",
+        "only_disallows",
     )
 
     def __init__(
@@ -65,6 +66,8 @@ class LongestMatchRules:
     ) -> None:
         self._prefilter = Prefilter.of(patterns_of(disallow, form), form)
         self._allow_values = allow
+        self.only_disallows = not allow
+        """Whether there are no allow rules, so that no rule matches what is allowed."""
         self._disallow_set: PatternSet | None = None
         self._allow_set: PatternSet | None = None
         self._form = form

@@ -79,6 +79,11 @@ class Compiled:
             self._fingerprints = _fingerprints(_sources(text, self.wanted, profile)[1])
         return zip(self._fingerprints, self.parts, strict=True)
 
+    @property
+    def only_disallows(self) -> bool:
+        """Whether an allowed path is one that no rule matches; False if that is not known."""
+        return isinstance(self.rules, LongestMatchRules) and self.rules.only_disallows
+
     def find_lines(self, text: bytes, profile: Profile, others: Collection[Compiled]) -> None:
         """Read the lines of the rules; those that another crawler has already are shared."""
         found = groups.lines_for(text, self.wanted, profile)

@@ -7,7 +7,7 @@ the rules of the crawler that asks, and keeps those too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import filterfalse
 from typing import Final
 
@@ -137,14 +137,15 @@ class RobotsTxt:
         if self._parts:
             return self._strictest(url, agent)
         compiled = self._compile(agent)
+        if _is_plain(url) and compiled.only_disallows and self.allowed(url, agent):
+            return _unmatched(compiled.group)  # in a tenth of the time
         match = compiled.rules.match(url)
         if self._profile.robots_txt_is_always_allowed and match.path == ROBOTS_TXT:
             return Verdict(True, group=compiled.group, reason=ROBOTS_TXT_ITSELF)
         if match.too_costly:
             return Verdict(False, group=compiled.group, reason=TOO_COSTLY)
         if match.allow is None:
-            reason = NO_GROUP if compiled.group is None else NO_RULE_MATCHES
-            return Verdict(True, group=compiled.group, reason=reason)
+            return _unmatched(compiled.group)
         rule = self._rule(compiled, match.allow, match.patterns)
         lost = None
         if match.overruled:
@@ -335,6 +336,18 @@ class RobotsTxt:
         if b"delay" not in low and b"request-rate" not in low and b"visit-time" not in low:
             return Pace()
         return extensions.pace_of(groups.pace_records_for(text, wanted, self._profile))
+
+
+@lru_cache(maxsize=1_000)
+def _unmatched(group: str | None) -> Verdict:
+    """Return the verdict on a URL that no rule matches."""
+    reason = NO_GROUP if group is None else NO_RULE_MATCHES
+    return Verdict(True, group=group, reason=reason)
+
+
+def _is_plain(url: str) -> bool:
+    """Return True for a URL that surely is not that of a robots.txt, however that is written."""
+    return "%" not in url and "robots" not in url and url.isascii() and url.isprintable()
 
 
 def _octets(body: bytearray | memoryview | str) -> bytes:

@@ -9,10 +9,8 @@ from dataclasses import fields, replace
 from datetime import date
 from typing import Any, NamedTuple
 
-from scrapy import Request
-
 from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.exceptions import RobotsForbidden
+from scrapy_rep.judgement import Judge
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, FILE, PROFILE, Override, Overrides
 from scrapy_rep.page_url import Asked
@@ -20,7 +18,7 @@ from scrapy_rep.preferences.vocabulary import CATEGORIES
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.recording.recorder import preferences_of
@@ -49,7 +47,8 @@ class Judged(NamedTuple):
 class RecordedRun:
     """What the decisions of a run depend on besides the sites; ``profile`` replaces the recorded.
 
-    Raises ``ValueError``, in one line, if the line of the run cannot be used.
+    It stands in for the cache and the politeness that :class:`Judge` asks in a crawl. Raises
+    ``ValueError``, in one line, if the line of the run cannot be used.
     """
 
     def __init__(self, said: Mapping[str, Any], profile: str | None = None):
@@ -59,61 +58,42 @@ class RecordedRun:
             settings if profile is None else replace(settings, profile=profile)
         )
         self.now = 0.0
-        self._stats = RepStats(_NoCollector())
-        overrides = _overrides_of(said, self.settings)
-        self.overrides = AppliedOverrides(overrides, self._stats, self._pace, lambda: self.now)
+        overrides, stats = _overrides_of(said, self.settings), RepStats(_NoCollector())
+        self.overrides = AppliedOverrides(overrides, stats, self._pace, lambda: self.now)
 
-    def judged(
-        self,
-        url: str,
-        authority: Authority,
-        cached: CachedRules,
-        agent: tuple[str, ...],
-        tdmrep: Any,
-    ) -> Judged:
-        """Return what a request is told at :attr:`now`, by the steps of the gate."""
-        asked = Asked(Request(authority.robots_uri), url, authority, agent)
-        is_overridden = authority in self.overrides
-        if is_overridden:
-            verdict, by = self.overrides.verdict(asked, cached)
-            if not verdict.allowed and by is None and cached.unreachable and verdict.rule is None:
-                verdict = cached.verdict(authority, url, agent)
-        else:
-            verdict = cached.verdict(authority, url, agent)
-        if not verdict.allowed:
-            return Judged(verdict, None)
-        refused = self._refused_for_use(asked, cached, tdmrep)
-        if refused is not None:
-            statement = refused.statement
-            said = None
+    def judged(self, asked: Asked, cached: CachedRules, tdmrep: Any) -> Judged:
+        """Return what a request is told at :attr:`now`; ``tdmrep`` holds the tdmrep.json files."""
+        settings = self.settings
+        use = UseOfPages(settings, tdmrep if settings.fetches_tdmrep else None)
+        # Where the use of a page refuses nothing, it need not be known.
+        judge = Judge(self, self, use if use.refuses else None, self.overrides)  # type: ignore[arg-type]
+        judgement = judge.judge(asked, cached)
+        refusal = judgement.refusal
+        if refusal is not None:
+            statement, said = getattr(refusal, "statement", None), None
             if statement is not None:
                 said = {str(statement.category): str(statement.answer)}
-            return Judged(refused.verdict, said)
-        if is_overridden:
-            pace = self.overrides.pace(asked, cached).pace
-        else:
-            pace = None if cached.robots is None else self._pace(cached.robots, agent)
-        if pace is not None:
-            forbids = self.settings.over_max_crawl_delay == "forbid"
-            refusal = pace.refusal(self.now, self.settings.max_crawl_delay, forbids=forbids)
-            if refusal is not None:
-                return Judged(refusal.verdict, None)
-        return Judged(verdict, preferences_of(cached, url, agent))
+            return Judged(refusal.verdict, said)
+        verdict = judgement.verdict or cached.verdict(asked.authority, asked.url, asked.agent)
+        return Judged(verdict, preferences_of(cached, asked.url, asked.agent))
+
+    def pace(
+        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> RequestedPace | None:
+        """Return the pace that rules ask for, as the cache of a crawl does."""
+        return None if cached.robots is None else self._pace(cached.robots, agent)
+
+    def weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Do nothing: no memory is limited here."""
+
+    def refusal(self, pace: RequestedPace) -> Refusal | None:
+        """Return why a pace refuses a request at :attr:`now`, as in a crawl."""
+        forbids = self.settings.over_max_crawl_delay == "forbid"
+        return pace.refusal(self.now, self.settings.max_crawl_delay, forbids=forbids)
 
     def _pace(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         visits = self.settings.visit_time == "forbid"
         return RequestedPace.read(robots, agent).minded(self.settings.crawl_delay, visits)
-
-    def _refused_for_use(
-        self, asked: Asked, cached: CachedRules, tdmrep: Any
-    ) -> RobotsForbidden | None:
-        settings = self.settings
-        if settings.preferences == "off":
-            return None
-        use = UseOfPages(settings, tdmrep if settings.fetches_tdmrep else None)
-        if not use.refuses or not use.concerns(cached):
-            return None
-        return use.refusal(asked, use.said(asked, cached))
 
 
 class _NoCollector:

@@ -125,6 +125,8 @@ class DecisionRecorder:
             return
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
+        if isinstance(error, RobotsUnreachable) and cached is not None and not cached.unreachable:
+            cached = None  # it is the crawler that failed, whatever is known of the site
         if authority is not None and cached is not None:
             self._learn(authority, cached)
             basis = cached.basis

@@ -24,8 +24,11 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from scrapy import Request
+
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
+from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.protocol.outcome import Cause
@@ -94,7 +97,8 @@ class Replay:
         tdmrep = _ArchivedTdmrep(self._answers, run.settings, now)
         if url is None and cached.robots is not None:
             raise UndecidableError("its URL is not in the log")
-        judged = run.judged(url or f"{authority}/", authority, cached, agent, tdmrep)
+        page = url or f"{authority}/"
+        judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
         if not compares:
             return Replayed(Finding.AGREES, "", judged.verdict)
         differences = _differences(line, judged, Basis.of(cached), run.settings.profile)
@@ -169,8 +173,7 @@ def _elsewhere(line: Mapping[str, Any]) -> Replayed | None:
     elif reason.startswith("nofollow"):
         found, why = not allowed, "a page asked not to follow its links"
     elif reason == "unreachable" and (
-        line["outcome"] not in ("unreachable", "stale")
-        or (line["cause"] in _OURS and line["failure_record"] is None)
+        line["outcome"] == "unknown" or (line["cause"] in _OURS and line["failure_record"] is None)
     ):
         found, why = not allowed, f"the crawler failed: {line['cause']}"
     elif line["authority"] is None:

@@ -65,12 +65,8 @@ def _run(make: Callable[[Request], Awaitable[Any]], requests: list[Request]) -> 
     return (time.perf_counter() - start) / len(requests) * 1e6
 
 
-def _ours(
-    crawler: Crawler,
-    body: bytes,
-    middleware: type[RepDownloaderMiddleware] = RepDownloaderMiddleware,
-) -> RepDownloaderMiddleware:
-    gate = middleware.from_crawler(crawler)
+def _ours(crawler: Crawler, body: bytes) -> RepDownloaderMiddleware:
+    gate = RepDownloaderMiddleware.from_crawler(crawler)
     authority = authority_of("https://example.org/")
     assert authority is not None
     cache = gate._cache

@@ -156,3 +156,21 @@ def test_nothing_is_ever_raised(
     assert isinstance(robots.sitemaps, tuple)
     assert robots.host is None or robots.host
     assert robots.size > 0
+
+
+@quick
+@given(
+    st.lists(rooted | patterns, max_size=5),
+    paths | st.just("/ro%62ots.txt") | st.just("/x/../robots.txt"),
+)
+def test_a_verdict_is_the_same_with_and_without_an_allow_rule(rules: list[str], path: str) -> None:
+    """Where there are only disallow rules, what is allowed is matched by none, and told at once."""
+    body = body_of([f"Disallow: {rule}" for rule in rules])
+    at_once, compared = RobotsTxt.parse(body), RobotsTxt.parse(body + b"\nAllow: /no-such-place")
+    for url in (
+        f"https://e.org{path}",
+        f"https://e.org{path}/robots.txt",
+        "https://e.org/robots.txt",
+    ):
+        assert at_once.verdict(url, AGENT) == compared.verdict(url, AGENT)
+        assert at_once.verdict(url, [AGENT]) == compared.verdict(url, AGENT)
