@@ -35,8 +35,12 @@ _SETTINGS = frozenset(
         "profile",
         "crawl_delay",
         "max_crawl_delay",
+        "over_max_crawl_delay",
+        "visit_time",
         "preferences",
         "purposes",
+        "purpose_tokens",
+        "tdmrep",
         "decisions",
         "log_urls",
     )
