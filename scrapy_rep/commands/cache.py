@@ -35,7 +35,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     policy = settings_of(command.project).policy
     if options.action in ("forget", "expire"):
         _check_selection(options)
-    with configured_store(command.project) as store:
+    with configured_store(command.project, create=options.action == "import") as store:
         act = {
             "count": _count,
             "list": _list,
