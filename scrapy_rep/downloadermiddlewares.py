@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.caching.cached_rules import CachedRules, LookUp
+    from scrapy_rep.judge import Judge
     from scrapy_rep.overrides.override import Overrides
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.robotstxt import Verdict
@@ -223,16 +224,9 @@ class RepDownloaderMiddleware:
         return await self._gate.look_up(url, None if agent is None else product_tokens(agent))
 
     @property
-    def refuses_for_use(self) -> bool:
-        """Whether requests may be refused for what their pages would be used for."""
-        return self._gate.refuses_for_use
-
-    def refused_for_use(self, url: str, one: LookUp) -> str:
-        """Return why the purposes of the crawl keep it from ``url``, or "".
-
-        ``one`` is what was looked up for another URL of that site.
-        """
-        return self._gate.refused_for_use(url, one)
+    def judge(self) -> Judge:
+        """Says what the gate would do with a URL whose rules are known."""
+        return self._gate.judge
 
     def agents(self, request: Request | None) -> tuple[str, ...]:
         """Return the product tokens that ``request`` goes by, in order of preference.

@@ -18,6 +18,7 @@ from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules, LookUp
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.judge import Judge
 from scrapy_rep.nofollow import NOFOLLOW, reason_of
 from scrapy_rep.page_url import Asked, page_of
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
@@ -72,6 +73,8 @@ class Gate:
         self._use = use
         self._overrides = overrides
         self._recorder = recorder
+        self.judge = Judge(cache.pace, politeness.refusal, use, overrides)
+        """Says what the gate would do, and does nothing."""
         self._is_watched = overrides is not None or recorder is not None
 
     async def check(self, request: Request) -> Request | None:
@@ -257,34 +260,11 @@ class Gate:
             cached = await self._cache.lookup(authority, None)
         except DeadlineError:
             return LookUp(Verdict(allowed=False, reason="unreachable"), agent, authority, None)
-        verdict = self._verdict(url, authority, cached, agent)
-        if verdict.allowed:
-            pace = self._cache.pace(authority, cached, agent)
-            if self._overrides is not None and authority in self._overrides:
-                pace = self._overrides.pace(url, authority, cached, agent).pace
-            refusal = self._politeness.refusal(pace)
-            verdict = verdict if refusal is None else refusal.verdict
-        if verdict.allowed and self._use is not None and self._use.refuses:
-            request = Request(url)
-            await self._use.wait(request, authority, cached, agent)
-            refused = self._use.refusal(request, url, authority, cached, agent)
-            verdict = verdict if refused is None else refused.verdict
-        return LookUp(verdict, agent, authority, cached)
-
-    @property
-    def refuses_for_use(self) -> bool:
-        """Whether requests may be refused for what their pages would be used for."""
-        return self._use is not None and self._use.refuses
-
-    def refused_for_use(self, url: str, one: LookUp) -> str:
-        """Return why the purposes of the crawl keep it from a URL of a site, or "".
-
-        ``one`` is what was looked up for another URL of that site.
-        """
-        if self._use is None or one.authority is None or one.known is None:
-            return ""
-        refused = self._use.refusal(Request(url), url, one.authority, one.known, one.agent)
-        return "" if refused is None else refused.verdict.reason
+        use = self._use
+        if use is not None and use.refuses and self._verdict(url, authority, cached, agent).allowed:
+            await use.wait(Request(url), authority, cached, agent)
+        verdict, by = self.judge.judge(url, authority, cached, agent)
+        return LookUp(verdict, agent, authority, cached, by)
 
     def refuse(
         self,
@@ -340,9 +320,7 @@ class Gate:
         self, url: str, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
     ) -> Verdict:
         """Return the verdict of the rules or of an override."""
-        if self._overrides is not None and authority in self._overrides:
-            return self._overrides.verdict(url, authority, cached, agent)[0]
-        return cached.verdict(authority, url, agent)
+        return self.judge.by_rules(url, authority, cached, agent).verdict
 
     def _have_pace_kept(self, asked: Asked, pace: RequestedPace | None) -> None:
         """Have the host of an allowed request keep a pace; raise if it is out of bounds."""

@@ -106,12 +106,16 @@ class CachedRules:
 
 
 class LookUp(NamedTuple):
-    """A verdict, the agent it is for, and what is known of the authority that governs the URL."""
+    """A verdict, the agent it is for, and what is known of the authority that governs the URL.
+
+    ``by`` names what decided: ``rules``, ``override``, ``pace`` or ``use``.
+    """
 
     verdict: Verdict
     agent: tuple[str, ...]
     authority: Authority | None
     known: CachedRules | None
+    by: str = "rules"
 
 
 def _size_of(entry: Entry, parsed: Answer | None) -> int:

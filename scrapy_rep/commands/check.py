@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.approval import Approval, Effective
-from scrapy_rep.commands.configuration import identity_of, profile_of, settings_of
+from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage
 from scrapy_rep.commands.lookups import body_of, look_up_all
+from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import duration, escaped, note, say, table
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules, LookUp
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.settings import RepSettings
 
 _COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
 
@@ -75,10 +75,9 @@ def _check_urls(urls: Sequence[str]) -> None:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print a row for each URL."""
-    settings = settings_of(command.project)
     effective: list[Effective] = []
     if options.robots_txt is not None:
-        rows = _by_file(command, options, settings, effective)
+        rows = _by_file(command, options, effective)
     else:
         rows = _by_crawl(command, options, effective)
     {"text": _as_text, "json": _as_json, "jsonl": _as_jsonl}[options.format](rows)
@@ -89,21 +88,18 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     return _status(rows)
 
 
-def _by_file(
-    command: RobotsCommand, options: Namespace, settings: RepSettings, effective: list[Effective]
-) -> list[Row]:
+def _by_file(command: RobotsCommand, options: Namespace, effective: list[Effective]) -> list[Row]:
     body = read(options.robots_txt)
-    agent = identity_of(command.project, options)
-    profile = profile_of(command.project, options)
-    robots = RobotsTxt.parse(body, profile=profile, max_size=settings.max_size)
+    offline = Offline(command.project, options)
+    robots = offline.parse(body)
+    profile, agent = offline.settings.profile, offline.agent
     rows = []
     for url in options.urls:
-        authority = authority_of(url)
-        verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
-        if authority is not None:
-            verdict = robots.verdict(url, agent)
-            effective.append(Effective(str(authority), body, agent, profile))
-        rows.append(_row(url, verdict, agent, profile, robots if authority else None, "file"))
+        one = offline.look_up(url, body, robots)
+        if one.authority is not None:
+            effective.append(Effective(str(one.authority), body, agent, profile))
+        governs = robots if one.authority is not None else None
+        rows.append(_row(url, one.verdict, agent, profile, governs, "file"))
     return rows
 
 
@@ -113,7 +109,7 @@ def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effect
     async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
         return await look_up_all(middleware, options.urls, options.agent)
 
-    profile = profile_of(command.project, options)
+    profile = effective_settings(command.project, options).profile
     found = run_in_crawl(command, options, work)
     for url, one in zip(options.urls, found, strict=True):
         if one.authority is not None and one.known is not None and not one.known.unreachable:

@@ -59,10 +59,16 @@ def identity_of(settings: BaseSettings, options: Namespace) -> Sequence[str]:
     return (product_token(str(sent or "")) or "*",)
 
 
-def profile_of(settings: BaseSettings, options: Namespace) -> str:
-    """Return the name of the profile: as given, or by the settings."""
+def effective_settings(settings: BaseSettings, options: Namespace) -> RepSettings:
+    """Return the settings of this package with those of the spider and of ``--rep-profile``.
+
+    Raises ``EndingError`` for a bad one, or for a spider that does not exist.
+    """
     settings, _ = settings_with_spider(settings, options)
-    return str(options.rep_profile or settings_of(settings).profile)
+    if options.rep_profile is not None:
+        settings = settings.copy()
+        settings.set("REP_PROFILE", options.rep_profile, priority="cmdline")
+    return settings_of(settings)
 
 
 def version() -> str:

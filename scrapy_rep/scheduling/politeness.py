@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
-from scrapy_rep.protocol.requested_pace import RequestedPace
-from scrapy_rep.protocol.robotstxt import Verdict
+from scrapy_rep.pace_policy import PacePolicy
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.pace_policy import Refusal
     from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.protocol.robotstxt import RobotsTxt
     from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scrapy_internals import ScrapyInternals
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 
 _MOST_SAID = 10_000
 """Authorities whose long delays are remembered as said; past that they may be said again."""
-
-
-class Refusal(NamedTuple):
-    """Why a request that the rules allow is not made, and from when on it might be."""
-
-    verdict: Verdict
-    retry_at: float | None = None
 
 
 _UPSTREAM = ("THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY")
@@ -51,6 +45,7 @@ class Politeness:
         self._engine = inside.engine
         self._clock = clock
         self._settings = settings
+        self._policy = PacePolicy(settings, self._stands_back)
         self._stats = stats
         self._room = room
         self._said: set[Authority] = set()
@@ -58,13 +53,7 @@ class Politeness:
 
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         """Return what is asked of an agent and not left to others, ``None`` if that is nothing."""
-        pace = RequestedPace.read(robots, agent)
-        asks = pace.longest > 0.0
-        if asks and (not self._settings.crawl_delay or self._stands_back()):
-            pace, asks = pace._replace(delay=0.0, rates=()), False
-        if self._settings.visit_time != "forbid":
-            pace = pace._replace(visit_time=None)
-        return pace if asks or pace.visit_time is not None else None
+        return self._policy.read(robots, agent)
 
     def admit(
         self,
@@ -114,15 +103,4 @@ class Politeness:
 
     def refusal(self, pace: RequestedPace | None) -> Refusal | None:
         """Return why an allowed request would be refused now at that pace, if it would."""
-        if pace is None:
-            return None
-        now = self._clock()
-        window = pace.visit_time
-        if window is not None and not window.covers(now):
-            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
-            return Refusal(verdict, window.opening(now))
-        asked, most = pace.asked(now), self._settings.max_crawl_delay
-        if pace.is_cut and asked > most and self._settings.over_max_crawl_delay == "forbid":
-            reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
-            return Refusal(Verdict(allowed=False, reason=reason))
-        return None
+        return self._policy.refusal(pace, self._clock())
