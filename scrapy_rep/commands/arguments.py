@@ -13,20 +13,22 @@ from typing import Any, NoReturn
 from scrapy_rep.linting.codes import SEVERITIES
 from scrapy_rep.protocol.profiles import PROFILES
 
-_GLOBAL = "Scrapy's global options (-s, -L, --logfile, --nolog, --profile, --pdb) are allowed, too."
+_GLOBAL = """Scrapy's global options (-s, -L, --logfile, --nolog, --profile, --pdb) are
+allowed, too."""
 _STATUSES = """exit status:
-  0  all is allowed, or nothing was found
-  1  some is disallowed, or something was found
-  2  the command line or the input is not right
-  3  the rules could not be had
-  4  rules that were approved have changed"""
+    0  all is allowed, or nothing was found
+    1  some is disallowed, or something was found
+    2  the command line or the input is not right
+    3  the rules could not be had
+    4  rules that were approved have changed
+  130  interrupted"""
 
 _EXAMPLES = {
     "check": """examples:
   scrapy robots check https://example.org/private/page
-  scrapy robots check --agent mybot --format json https://example.org/ https://example.com/
+  scrapy robots check --agent mybot --format json https://example.org/
   scrapy robots check --spider shop https://example.org/
-  scrapy robots check --robots-txt new-robots.txt https://example.org/private/page
+  scrapy robots check --robots-txt new-robots.txt https://example.org/private
   scrapy robots check --approve approved.json https://example.org/""",
     "explain": """examples:
   scrapy robots explain https://example.org/private/page
@@ -119,7 +121,8 @@ def _identity(parser: Parser, *, fetches: bool = True) -> None:
     parser.add_argument(
         "--rep-profile",
         choices=[*PROFILES],
-        help="the document to follow; without it: REP_PROFILE",
+        metavar="PROFILE",
+        help=f"the document to follow: {', '.join(PROFILES)}; without it: REP_PROFILE",
     )
     if fetches:
         _fetching(parser)

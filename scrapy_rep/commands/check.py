@@ -16,7 +16,16 @@ from scrapy_rep.commands.endings import EndingError, Status, usage
 from scrapy_rep.commands.lookups import body_of, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
-from scrapy_rep.commands.terminal import duration, escaped, note, say, table
+from scrapy_rep.commands.terminal import (
+    aligned,
+    duration,
+    escaped,
+    fits,
+    note,
+    painted,
+    say,
+    table,
+)
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.requested_pace import RequestedPace
@@ -27,6 +36,8 @@ if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 
+_NAMES = ("delay", "", "", "status", "redirects", "age")
+"""What a cell is called outside a table, from the delay on."""
 _COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
 
 
@@ -208,11 +219,28 @@ def _as_jsonl(rows: Sequence[Row]) -> None:
 def _as_text(rows: Sequence[Row]) -> None:
     head = ("VERDICT", "URL", "RULE", "LINE", "GROUP", "DELAY", "PREFERENCES", "SOURCE", "STATUS",
             "REDIRECTS", "AGE")  # fmt: skip
-    cells = [head, *(_cells(row) for row in rows)]
-    table(cells, ["bold", *(_COLOURS[row.verdict] for row in rows)])
+    cells = aligned([head, *(_cells(row) for row in rows)])
+    if fits(cells):
+        table(cells, ["bold", *(_COLOURS[row.verdict] for row in rows)])
+    else:
+        for row in rows:
+            _as_block(row)
     for row in rows:
         if row.override is not None:
             say(escaped(f"{row.url}: {row.override}; without the override: {row.without}"))
+
+
+def _as_block(row: Row) -> None:
+    """Print what a table has no room for: the verdict, why, and what else is known."""
+    say(f"{painted(row.verdict, _COLOURS[row.verdict])}  {escaped(row.url)}")
+    where = f" (line {row.line}, group {row.group})" if row.rule else ""
+    say(f"    {escaped((row.rule or row.reason) + where)}")
+    known = [
+        f"{name} {cell}".strip()
+        for name, cell in zip(_NAMES, _cells(row)[5:], strict=True)
+        if cell not in ("-", "0")
+    ]
+    say(f"    {escaped(', '.join(known))}")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -63,6 +63,7 @@ def test_help_has_examples_or_says_where_they_are(words: tuple[str, ...]) -> Non
     ended = robots(*words, "--help")
     assert ended.status == 0
     assert "exit status:" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 80
     assert not ended.err
     if words:
         assert f"scrapy robots {words[0]}" in ended.out.partition("examples:")[2]
