@@ -86,14 +86,15 @@ def _check_urls(urls: Sequence[str]) -> None:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print a row for each URL."""
+    approval = Approval(options.approve) if options.approve is not None else None
     effective: list[Effective] = []
     if options.robots_txt is not None:
         rows = _by_file(command, options, effective)
     else:
         rows = _by_crawl(command, options, effective)
     {"text": _as_text, "json": _as_json, "jsonl": _as_jsonl}[options.format](rows)
-    if options.approve is not None:
-        changed = Approval(options.approve).compare(effective)
+    if approval is not None:
+        changed = approval.compare(effective)
         if changed:
             raise EndingError(Status.CHANGED, changed)
     return _status(rows)
