@@ -114,6 +114,7 @@ def _identity(parser: Parser, *, fetches: bool = True) -> None:
     parser.add_argument(
         "--agent",
         action="append",
+        type=_token,
         metavar="TOKEN",
         help="product token of the crawler; repeat it for tokens in order of preference. "
         "Without it: that of the spider or the settings",
@@ -249,6 +250,12 @@ def _cache_filters(parser: argparse.ArgumentParser) -> None:
         help="what the authority said last; may be repeated",
     )
     parser.add_argument("--cause", metavar="TEXT", help="unreachable by this cause: dns, timeout")
+
+
+def _token(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must be a product token")
+    return text
 
 
 def _seconds(text: str) -> float:

@@ -51,7 +51,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 
 def _check_selection(options: Namespace) -> None:
-    """Have nobody forget everything by leaving out a word."""
+    """Raise ``EndingError`` unless URLs, filters or ``--all`` say what is meant."""
     filters = options.prefix or options.state or options.cause or options.older_than is not None
     if bool(options.urls) == bool(filters or options.all):
         raise usage("name URLs, or filters, or --all")

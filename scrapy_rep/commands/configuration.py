@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.spiderloader import get_spider_loader
 
-from scrapy_rep.commands.endings import usage
+from scrapy_rep.commands.endings import named, usage
 from scrapy_rep.protocol.product_token import product_token
 from scrapy_rep.settings import RepSettings, product_tokens
 
@@ -40,8 +40,13 @@ def settings_with_spider(
         spider: type[Spider] = get_spider_loader(settings).load(name)
     except KeyError:
         raise usage(f"no spider is called {name}") from None
+    except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
+        raise usage(f"the spiders cannot be loaded: {named(error)}") from None
     settings = settings.copy()
-    spider.update_settings(settings)
+    try:
+        spider.update_settings(settings)
+    except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
+        raise usage(f"the settings of the spider {name} cannot be read: {named(error)}") from None
     return settings, spider
 
 

@@ -57,8 +57,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 def _bodies(command: RobotsCommand, options: Namespace) -> tuple[bytes, bytes]:
     sources = (options.old, options.new)
-    urls = [source for source in sources if is_url(source)]
-    bodies = dict(zip(urls, fetched(command, options, urls), strict=True)) if urls else {}
+    bodies = fetched(command, options, sources)
     old, new = [
         bodies[source] if source in bodies else _read(command, source) for source in sources
     ]

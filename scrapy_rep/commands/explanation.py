@@ -232,7 +232,7 @@ def _candidates(
         elif chosen == DEFAULT or chosen is None:
             why = f"does not name {' or '.join(wanted) or 'all crawlers'}"
         elif DEFAULT in names:
-            why = f"passed by, as {chosen} has a group"
+            why = f"not used, as {chosen} has a group"
         else:
             why = f"does not name {chosen}"
         yield Candidate(line, names, matches, why)

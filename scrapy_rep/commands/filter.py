@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.endings import EndingError, Status, usage, why
+from scrapy_rep.commands.interrupts import Interrupts, in_thread
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.progress import Progress
 from scrapy_rep.commands.rulings import FromArchive, FromFile, FromFolder, RulingOf, fetched_ruling
 from scrapy_rep.commands.sources import STDIN, read
 from scrapy_rep.commands.terminal import escaped
-from scrapy_rep.commands.urls import Interrupts, Lines, Sorted, UrlSorter, in_thread
+from scrapy_rep.commands.urls import Lines, Sorted, UrlSorter
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand

@@ -41,7 +41,7 @@ def say(text: str = "") -> None:
 
 
 def note(subcommand: str, reason: str) -> None:
-    """Write one line to stderr: who speaks, and what about."""
+    """Write one line to stderr: the subcommand and a reason."""
     name = f"scrapy robots {subcommand}" if subcommand else "scrapy robots"
     sys.stderr.write(f"{name}: {escaped(reason)}\n")
 

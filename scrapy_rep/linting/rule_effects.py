@@ -22,7 +22,7 @@ from scrapy_rep.protocol.profiles import RFC9309
 _MOST_RULES: Final = 4_000
 """Rules of a file beyond which none is looked at: 4,000 take some 25 ms."""
 _MOST_PAIRS: Final = 40_000
-"""Pairs of rules that are held against each other: they take some 30 ms."""
+"""Pairs of rules that are compared: they take some 30 ms."""
 _ANYTHING: Final = "\0"
 """Stands for what a ``*`` matches, and for what follows a path: no pattern holds it."""
 _REMOVE: Final = "remove the line"
