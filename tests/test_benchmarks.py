@@ -70,6 +70,13 @@ def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Wa
         assert all(is_ <= bound for is_, bound in zip(way, most, strict=True)), (way, most)
 
 
+def test_waiting_is_measured() -> None:
+    """Each way to wait has a figure for each number of requests."""
+    done = python("-m", "tests.benchmarks.waiting", "10", "20")
+    assert done.returncode == 0, done.stderr
+    assert [line.count(" us") for line in done.stdout.splitlines()] == [0, 2, 2, 2]
+
+
 def test_the_gate_is_measured() -> None:
     """Three files by two identities, each with a figure of this package and of Scrapy's own."""
     done = python("-m", "tests.benchmarks.gate", "20")

@@ -1,14 +1,15 @@
 """What a pass costs while many requests wait, and what it costs to begin to wait.
 
-``python -m tests.benchmarks.waiting`` has 100, 1,000 and 10,000 requests wait for 500 hosts, for
-their pace, for room in their slots, and for their rules. It prints the microseconds that each
-request costs which is let go beside them, from its arrival on.
+``python -m tests.benchmarks.waiting [counts]`` has 100, 1,000 and 10,000 requests wait for 500
+hosts, for their pace, for room in their slots, and for their rules. It prints the microseconds that
+each request costs which is let go beside them, from its arrival on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 from collections.abc import AsyncIterator
 from time import process_time
 from typing import Any
@@ -17,9 +18,11 @@ from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_rep import RepDownloaderMiddleware
+from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.scheduling.hosts import host_of
 
-COUNTS = (100, 1_000, 10_000)
+COUNTS = tuple(map(int, sys.argv[1:])) or (100, 1_000, 10_000)
 GOING = 1_000
 
 
@@ -27,7 +30,8 @@ class WaitingSpider(Spider):
     """Makes no request of its own: it measures the gate's waiting room in a crawl."""
 
     name = "waiting"
-    custom_settings = {"LOG_ENABLED": False, "TELNETCONSOLE_ENABLED": False}  # noqa: RUF012
+    custom_settings = {"LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False}  # noqa: RUF012
+    rows = 0
 
     async def start(self) -> AsyncIterator[Any]:
         """All measurements."""
@@ -36,6 +40,7 @@ class WaitingSpider(Spider):
             costs = [await measure(self.crawler, gate._room, how, count) for count in COUNTS]
             shown = "  ".join(f"{cost * 1e6:7.1f} us" for cost in costs)
             print(f"{how:24} {shown}", flush=True)
+            WaitingSpider.rows += 1
         for nothing in ():
             yield nothing
 
@@ -46,7 +51,7 @@ def hold(room: Any, downloader: Any, request: Request) -> asyncio.Task[None]:
 
     async def wait() -> None:
         try:
-            with room.place(request, for_rules=False) as place:
+            with room.place(request, host_of(request), for_rules=False) as place:
                 await room.turn(place)
         finally:
             downloader.active.discard(request)
@@ -70,7 +75,7 @@ class Crowd:
         request = Request(f"http://{host}/{number}")
         if how == "for rules":
             self.downloader.active.add(request)
-            self.places.append((self.room.place(request, for_rules=True), request))
+            self.places.append((self.room.place(request, host, for_rules=True), request))
             self.places[-1][0].__enter__()
             return
         if number < 500:
@@ -80,7 +85,7 @@ class Crowd:
     def prepare(self, how: str, host: str, request: Request) -> None:
         """The host is too early, or its slot is full."""
         if how == "for a pace":
-            self.room.ask(request, (host, ()), RequestedPace((), 60.0), 0.0)
+            self.room.ask(request, (authority_of(request.url), ()), RequestedPace((), 60.0), 0.0)
             self.room._hosts.get(host).ended = 1e12
             return
         _, slot = self.downloader._get_slot(request)
@@ -98,7 +103,7 @@ class Crowd:
         await asyncio.gather(*self.tasks, return_exceptions=True)
         for slot, request in self.blockers:
             slot.active.discard(request)
-        for host in list(self.room._hosts):
+        for host in list(self.room._hosts.values()):
             self.room._hosts.remove(host)
 
 
@@ -127,6 +132,8 @@ def main() -> None:
     process = AsyncCrawlerProcess(settings)
     process.crawl(WaitingSpider)
     process.start()
+    if WaitingSpider.rows != 3:
+        raise SystemExit("not everything was measured")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
@@ -57,3 +57,29 @@ class RequestsSpider(Spider):
     def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
         # From the meta, since a resumed crawl ends requests that an earlier run made.
         self.endings.append(Ending(number=meta["number"], url=meta["asked"], **facts))
+
+
+class QueuedSpider(RequestsSpider):
+    """Schedules all its requests before the first one is sent, and notes the order of sending."""
+
+    name = "queued"
+
+    async def start(self) -> AsyncIterator[Any]:
+        """All the requests at once, to an engine that is paused until it has them."""
+        assert self.crawler.engine is not None
+        assert self.crawler.stats is not None
+        self.sent: list[int] = []
+        self.crawler.signals.connect(self._sent, signal=signals.request_reached_downloader)
+        self.crawler.engine.pause()
+        async for request in super().start():
+            yield request
+        self.crawler.engine.unpause()
+
+    def _sent(self, request: Request) -> None:
+        if "number" in request.meta:
+            self.sent.append(request.priority)
+
+    def closed(self, reason: str) -> None:
+        """The crawl is over."""
+        assert self.crawler.stats is not None
+        self.crawler.stats.set_value("sent", self.sent)

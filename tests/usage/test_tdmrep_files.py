@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import Answer, Entry
-from scrapy_rep.stores import open_store
+from scrapy_rep.stores import Store, open_store
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.usage.tdmrep_files import TdmrepKey
+from tests.stores.servers import RedisServer
 
 HOST = Authority("https", "example.org", 443)
 
@@ -36,13 +38,24 @@ def test_a_key_names_its_file(authority: Authority, uri: str, text: str) -> None
     assert authority_of(text) is None
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_store_keeps_both_files_of_a_site_apart(kind: str, tmp_path: Path) -> None:
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """One of each kind, the last one on a server of its own."""
+    if request.param == "memory":
+        yield MemoryStore(1_000_000, clock=time.time)
+    elif request.param == "sqlite":
+        yield open_store(f"sqlite:///{tmp_path}/robots.db")
+    else:
+        server = RedisServer(tmp_path).start()
+        try:
+            yield open_store(server.uri)
+        finally:
+            server.stop()
+
+
+def test_a_store_keeps_both_files_of_a_site_apart(store: Store) -> None:
     """Neither is read for the other."""
     now = time.time()
-    store = MemoryStore(1_000_000, clock=time.time)
-    if kind == "sqlite":
-        store = open_store(f"sqlite:///{tmp_path}/robots.db")  # type: ignore[assignment]
     robots, file = (Entry(Answer(200, body, fetched_at=now)) for body in (b"User-agent: *", b"[]"))
     store.put(HOST, robots)
     store.put(TdmrepKey.of(HOST), file)
