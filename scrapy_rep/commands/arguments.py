@@ -32,7 +32,7 @@ _EXAMPLES = {
   scrapy robots check --approve approved.json https://example.org/""",
     "explain": """examples:
   scrapy robots explain https://example.org/private/page
-  scrapy robots explain --agent Googlebot --rep-profile google https://example.org/a
+  scrapy robots explain --agent mybot --rep-profile google https://e.org/
   scrapy robots explain --robots-txt robots.txt https://example.org/a""",
     "lint": """examples:
   scrapy robots lint robots.txt
