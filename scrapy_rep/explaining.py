@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy import Request
 
 from scrapy_rep.awaiting import DeadlineError
+from scrapy_rep.judgement import RULES
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import authority_of, has_scheme
 from scrapy_rep.protocol.verdict import Verdict
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 
 
 class LookUp(NamedTuple):
-    """A verdict, the agent it is for, and what is known of the authority that governs the URL."""
+    """A verdict, the agent it is for, and what is known of the authority that governs the URL.
+
+    ``by`` names what decided: ``rules``, ``override``, ``pace`` or ``use``.
+    """
 
     verdict: Verdict
     agent: tuple[str, ...]
     authority: Authority | None
     known: CachedRules | None
+    by: str = RULES
 
 
 class Explainer:
@@ -39,7 +44,7 @@ class Explainer:
     ):
         self._identity = identity
         self._cache = cache
-        self._judge = judge
+        self.judge = judge
         self._use = use
 
     async def look_up(self, url: str, agent: str | Sequence[str] | None = None) -> LookUp:
@@ -61,32 +66,14 @@ class Explainer:
             cached = await self._cache.lookup(authority, None)
         except DeadlineError:
             return LookUp(Verdict(allowed=False, reason="unreachable"), tokens, authority, None)
-        asked = _asked(url, authority, tokens)
-        verdict = self._judge.verdict(asked, cached)
-        if verdict.allowed:
-            if self._use is not None and self._use.refuses:
-                await self._use.wait(asked, cached)
-            refusal = self._judge.judge(asked, cached).refusal
-            verdict = verdict if refusal is None else refusal.verdict
-        return LookUp(verdict, tokens, authority, cached)
-
-    @property
-    def refuses_for_use(self) -> bool:
-        """Whether requests may be refused for what their pages would be used for."""
-        return self._use is not None and self._use.refuses
-
-    def refused_for_use(self, url: str, one: LookUp) -> str:
-        """Return why the purposes of the crawl keep it from a URL of a site, or "".
-
-        ``one`` is what was looked up for another URL of that site.
-        """
-        if self._use is None or one.authority is None or one.known is None:
-            return ""
-        asked = _asked(url, one.authority, one.agent)
-        refused = self._use.refusal(asked, self._use.said(asked, one.known))
-        return "" if refused is None else refused.verdict.reason
+        asked = asked_for(url, authority, tokens)
+        use = self._use
+        if use is not None and use.refuses and self.judge.verdict(asked, cached).allowed:
+            await use.wait(asked, cached)
+        verdict, by = self.judge.final_verdict(asked, cached)
+        return LookUp(verdict, tokens, authority, cached, by)
 
 
-def _asked(url: str, authority: Authority, agent: tuple[str, ...]) -> Asked:
+def asked_for(url: str, authority: Authority, agent: tuple[str, ...]) -> Asked:
     """Return a URL as the gate is asked for it. The request itself is never made."""
     return Asked(Request(authority.robots_uri), url, authority, agent)

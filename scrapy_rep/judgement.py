@@ -6,21 +6,50 @@ Nothing is counted or logged here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.overrides.asked_pace import AskedPace
+from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.verdict import Verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.overrides.override import Override
     from scrapy_rep.page_url import Asked
-    from scrapy_rep.scheduling.politeness import Politeness
+    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.requested_pace import Refusal
+    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.settings import RepSettings
     from scrapy_rep.usage.admission import UseOfPages
     from scrapy_rep.usage.noted import Noted
+
+
+RULES: Final = "rules"
+OVERRIDE: Final = "override"
+PACE: Final = "pace"
+USE: Final = "use"
+
+
+class RulesHeld(Protocol):
+    """What holds the rules: the cache of a crawl."""
+
+    def pace(
+        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> RequestedPace | None:
+        """Return the pace that rules ask of ``agent``, ``None`` if they ask for none."""
+
+    def weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Measure rules again, which have grown."""
+
+
+class RefusesPaces(Protocol):
+    """What knows the paces that are refused: the politeness of a crawl."""
+
+    def refusal(self, pace: RequestedPace) -> Refusal | None:
+        """Return why that pace refuses an allowed request now; ``None`` if it does not."""
 
 
 class Judgement(NamedTuple):
@@ -45,8 +74,8 @@ class Judge:
 
     def __init__(
         self,
-        cache: RobotsCache,
-        politeness: Politeness,
+        cache: RulesHeld,
+        politeness: RefusesPaces,
         use: UseOfPages | None,
         overrides: AppliedOverrides | None,
     ):
@@ -87,6 +116,29 @@ class Judge:
             return overrides.verdict(asked, cached)[0]
         return cached.verdict(asked.authority, asked.url, asked.agent)
 
+    def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
+        """Return the verdict of all that has a say, and which of them decided.
+
+        That is :data:`RULES`, :data:`OVERRIDE`, :data:`PACE` or :data:`USE`.
+        """
+        verdict = self.verdict(asked, cached)
+        if verdict.allowed:
+            judgement = self.judge(asked, cached)
+            if judgement.refusal is not None:
+                return judgement.refusal.verdict, USE if judgement.is_for_use else PACE
+        return verdict, RULES if verdict.override is None else OVERRIDE
+
+    def is_by_rules_alone(self, asked: Asked, cached: CachedRules) -> bool:
+        """Return True if nothing but the rules ever decides about any URL of an authority."""
+        if self._overrides_for(asked) is not None:
+            return False
+        if self._use is not None and self._use.refuses and self._use.concerns(cached):
+            return False
+        pace = self._cache.pace(asked.authority, cached, asked.agent)
+        return pace is None or (
+            pace.visit_time is None and not pace.rates and not self._politeness.refusal(pace)
+        )
+
     def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
         """Return the overrides if there are any for the authority."""
         overrides = self._overrides
@@ -115,3 +167,33 @@ class Judge:
             verdict = cached.verdict(authority, url, agent)
             self._cache.weigh(authority, cached)
         return RobotsForbidden(verdict, authority)
+
+
+class PaceBySettings:
+    """Stands in for the cache and the politeness of a crawl where none takes place.
+
+    ``clock()`` is in seconds since the epoch.
+    """
+
+    def __init__(self, settings: RepSettings, clock: Callable[[], float]):
+        self._settings = settings
+        self._clock = clock
+
+    def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
+        """Return the pace that is asked of an agent, ``None`` if there is none to keep."""
+        visits = self._settings.visit_time == "forbid"
+        return RequestedPace.read(robots, agent).minded(self._settings.crawl_delay, visits)
+
+    def pace(
+        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> RequestedPace | None:
+        """Return the pace that rules ask for, as the cache of a crawl does."""
+        return None if cached.robots is None else self.read(cached.robots, agent)
+
+    def weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Do nothing: no memory is limited here."""
+
+    def refusal(self, pace: RequestedPace) -> Refusal | None:
+        """Return why a pace refuses a request now, as in a crawl."""
+        forbids = self._settings.over_max_crawl_delay == "forbid"
+        return pace.refusal(self._clock(), self._settings.max_crawl_delay, forbids=forbids)

@@ -67,16 +67,20 @@ class StoreSettings(Protocol):
 
 
 def open_configured(
-    project: BaseSettings, settings: StoreSettings, build: Callable[[type[Any]], Any]
+    project: BaseSettings,
+    settings: StoreSettings,
+    build: Callable[[type[Any]], Any],
+    *,
+    create: bool = True,
 ) -> Store | None:
     """Return the store of a crawl: ``REP_STORE``, or in its job directory; ``None`` for memory.
 
     ``build`` makes an instance of a custom store. Raises ``ValueError`` if the setting names no
-    store.
+    store, or if its file is missing and ``create`` is False.
     """
     directory = ""
-    if settings.store is None:
-        directory = job_dir(project) or ""
+    if settings.store is None:  # job_dir() makes the directory
+        directory = (job_dir(project) if create else project.get("JOBDIR")) or ""
     uri = settings.store or ("sqlite:" if directory else "memory:")
     if uri.startswith("sqlite:") and not directory:
         directory = data_path("robots")
@@ -90,6 +94,7 @@ def open_configured(
             keep=settings.stale_if_unreachable,
             prefix=settings.store_prefix,
             build=build,
+            create=create,
         )
     except ValueError as error:  # its text leaves out what may be a password
         raise ValueError(f"REP_STORE: {error}") from None

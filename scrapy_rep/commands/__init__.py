@@ -6,6 +6,7 @@ nothing but what Scrapy has imported already; the rest is imported when the comm
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -51,7 +52,11 @@ class RobotsCommand(ScrapyCommand):
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Parse the subcommand and its options; end with status 2 if they are not right."""
         super().process_options(args, opts)
-        import_module("scrapy_rep.commands.running").prepare(self, args, opts)
+        try:
+            import_module("scrapy_rep.commands.running").prepare(self, args, opts)
+        except KeyboardInterrupt:  # while modules are imported, which takes a second
+            sys.stderr.write("scrapy robots: interrupted\n")
+            sys.exit(130)
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Run the subcommand; set the exit status."""

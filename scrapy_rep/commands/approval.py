@@ -32,15 +32,19 @@ class Effective(NamedTuple):
 
 
 class Approval:
-    """A file of approved rules; it is made by the first run, and added to by later ones."""
+    """A file of approved rules; it is made by the first run, and added to by later ones.
+
+    Raises ``EndingError`` for a file that cannot be read, or is something else.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._path = Path(name)
+        self._approved = self._read()
 
     def compare(self, found: Sequence[Effective]) -> str:
         """Return what has changed, in one line, or "". What is new is approved and written."""
-        approved = self._read()
+        approved = self._approved
         changed = []
         known = len(approved)
         for one in found:

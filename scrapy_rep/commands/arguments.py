@@ -13,24 +13,26 @@ from typing import Any, NoReturn
 from scrapy_rep.linting.codes import SEVERITIES
 from scrapy_rep.protocol.profiles import PROFILES
 
-_GLOBAL = "Scrapy's global options (-s, -L, --logfile, --nolog, --profile, --pdb) are allowed, too."
+_GLOBAL = """Scrapy's global options (-s, -L, --logfile, --nolog, --profile, --pdb) are
+allowed, too."""
 _STATUSES = """exit status:
-  0  all is allowed, or nothing was found
-  1  some is disallowed, or something was found
-  2  the command line or the input is not right
-  3  the rules could not be had
-  4  rules that were approved have changed"""
+    0  all is allowed, or nothing was found
+    1  some is disallowed, or something was found
+    2  the command line or the input is not right
+    3  the rules could not be had
+    4  rules that were approved have changed
+  130  interrupted"""
 
 _EXAMPLES = {
     "check": """examples:
   scrapy robots check https://example.org/private/page
-  scrapy robots check --agent mybot --format json https://example.org/ https://example.com/
+  scrapy robots check --agent mybot --format json https://example.org/
   scrapy robots check --spider shop https://example.org/
-  scrapy robots check --robots-txt new-robots.txt https://example.org/private/page
+  scrapy robots check --robots-txt new-robots.txt https://example.org/private
   scrapy robots check --approve approved.json https://example.org/""",
     "explain": """examples:
   scrapy robots explain https://example.org/private/page
-  scrapy robots explain --agent Googlebot --rep-profile google https://example.org/a
+  scrapy robots explain --agent mybot --rep-profile google https://e.org/
   scrapy robots explain --robots-txt robots.txt https://example.org/a""",
     "lint": """examples:
   scrapy robots lint robots.txt
@@ -122,6 +124,7 @@ def _identity(parser: Parser, *, fetches: bool = True) -> None:
     parser.add_argument(
         "--agent",
         action="append",
+        type=_token,
         metavar="TOKEN",
         help="product token of the crawler; repeat it for tokens in order of preference. "
         "Without it: that of the spider or the settings",
@@ -129,7 +132,8 @@ def _identity(parser: Parser, *, fetches: bool = True) -> None:
     parser.add_argument(
         "--rep-profile",
         choices=[*PROFILES],
-        help="the document to follow; without it: REP_PROFILE",
+        metavar="PROFILE",
+        help=f"the document to follow: {', '.join(PROFILES)}; without it: REP_PROFILE",
     )
     if fetches:
         _fetching(parser)
@@ -287,6 +291,12 @@ def _cache_filters(parser: argparse.ArgumentParser) -> None:
         help="what the authority said last; may be repeated",
     )
     parser.add_argument("--cause", metavar="TEXT", help="unreachable by this cause: dns, timeout")
+
+
+def _token(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("must be a product token")
+    return text
 
 
 def _seconds(text: str) -> float:

@@ -35,7 +35,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     policy = settings_of(command.project).policy
     if options.action in ("forget", "expire"):
         _check_selection(options)
-    with configured_store(command.project) as store:
+    with configured_store(command.project, create=options.action == "import") as store:
         act = {
             "count": _count,
             "list": _list,
@@ -51,7 +51,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 
 def _check_selection(options: Namespace) -> None:
-    """Have nobody forget everything by leaving out a word."""
+    """Raise ``EndingError`` unless URLs, filters or ``--all`` say what is meant."""
     filters = options.prefix or options.state or options.cause or options.older_than is not None
     if bool(options.urls) == bool(filters or options.all):
         raise usage("name URLs, or filters, or --all")

@@ -10,12 +10,22 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.approval import Approval, Effective
-from scrapy_rep.commands.configuration import identity_of, profile_of, settings_of
+from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage
 from scrapy_rep.commands.lookups import body_of, look_up_all
+from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
-from scrapy_rep.commands.terminal import duration, escaped, note, say, table
+from scrapy_rep.commands.terminal import (
+    aligned,
+    duration,
+    escaped,
+    fits,
+    note,
+    painted,
+    say,
+    table,
+)
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.requested_pace import RequestedPace
@@ -26,8 +36,9 @@ if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.explaining import LookUp
-    from scrapy_rep.settings import RepSettings
 
+_NAMES = ("delay", "", "", "status", "redirects", "age")
+"""What a cell is called outside a table, from the delay on."""
 _COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
 
 
@@ -76,35 +87,32 @@ def _check_urls(urls: Sequence[str]) -> None:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print a row for each URL."""
-    settings = settings_of(command.project)
+    approval = Approval(options.approve) if options.approve is not None else None
     effective: list[Effective] = []
     if options.robots_txt is not None:
-        rows = _by_file(command, options, settings, effective)
+        rows = _by_file(command, options, effective)
     else:
         rows = _by_crawl(command, options, effective)
     {"text": _as_text, "json": _as_json, "jsonl": _as_jsonl}[options.format](rows)
-    if options.approve is not None:
-        changed = Approval(options.approve).compare(effective)
+    if approval is not None:
+        changed = approval.compare(effective)
         if changed:
             raise EndingError(Status.CHANGED, changed)
     return _status(rows)
 
 
-def _by_file(
-    command: RobotsCommand, options: Namespace, settings: RepSettings, effective: list[Effective]
-) -> list[Row]:
+def _by_file(command: RobotsCommand, options: Namespace, effective: list[Effective]) -> list[Row]:
     body = read(options.robots_txt)
-    agent = identity_of(command.project, options)
-    profile = profile_of(command.project, options)
-    robots = RobotsTxt.parse(body, profile=profile, max_size=settings.max_size)
+    offline = Offline(command.project, options)
+    robots = offline.parse(body)
+    profile, agent = offline.settings.profile, offline.agent
     rows = []
     for url in options.urls:
-        authority = authority_of(url)
-        verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
-        if authority is not None:
-            verdict = robots.verdict(url, agent)
-            effective.append(Effective(str(authority), body, agent, profile))
-        rows.append(_row(url, verdict, agent, profile, robots if authority else None, "file"))
+        one = offline.look_up(url, body, robots)
+        if one.authority is not None:
+            effective.append(Effective(str(one.authority), body, agent, profile))
+        governs = robots if one.authority is not None else None
+        rows.append(_row(url, one.verdict, agent, profile, governs, "file"))
     return rows
 
 
@@ -114,7 +122,7 @@ def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effect
     async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
         return await look_up_all(middleware, options.urls, options.agent)
 
-    profile = profile_of(command.project, options)
+    profile = effective_settings(command.project, options).profile
     found = run_in_crawl(command, options, work)
     for url, one in zip(options.urls, found, strict=True):
         if one.authority is not None and one.known is not None and not one.known.unreachable:
@@ -213,11 +221,28 @@ def _as_jsonl(rows: Sequence[Row]) -> None:
 def _as_text(rows: Sequence[Row]) -> None:
     head = ("VERDICT", "URL", "RULE", "LINE", "GROUP", "DELAY", "PREFERENCES", "SOURCE", "STATUS",
             "REDIRECTS", "AGE")  # fmt: skip
-    cells = [head, *(_cells(row) for row in rows)]
-    table(cells, ["bold", *(_COLOURS[row.verdict] for row in rows)])
+    cells = aligned([head, *(_cells(row) for row in rows)])
+    if fits(cells):
+        table(cells, ["bold", *(_COLOURS[row.verdict] for row in rows)])
+    else:
+        for row in rows:
+            _as_block(row)
     for row in rows:
         if row.override is not None:
             say(escaped(f"{row.url}: {row.override}; without the override: {row.without}"))
+
+
+def _as_block(row: Row) -> None:
+    """Print what a table has no room for: the verdict, why, and what else is known."""
+    say(f"{painted(row.verdict, _COLOURS[row.verdict])}  {escaped(row.url)}")
+    where = f" (line {row.line}, group {row.group})" if row.rule else ""
+    say(f"    {escaped((row.rule or row.reason) + where)}")
+    known = [
+        f"{name} {cell}".strip()
+        for name, cell in zip(_NAMES, _cells(row)[5:], strict=True)
+        if cell not in ("-", "0")
+    ]
+    say(f"    {escaped(', '.join(known))}")
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.spiderloader import get_spider_loader
 
-from scrapy_rep.commands.endings import usage
+from scrapy_rep.commands.endings import named, usage
 from scrapy_rep.protocol.product_token import product_token
 from scrapy_rep.settings import RepSettings, product_tokens
 
@@ -40,8 +40,13 @@ def settings_with_spider(
         spider: type[Spider] = get_spider_loader(settings).load(name)
     except KeyError:
         raise usage(f"no spider is called {name}") from None
+    except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
+        raise usage(f"the spiders cannot be loaded: {named(error)}") from None
     settings = settings.copy()
-    spider.update_settings(settings)
+    try:
+        spider.update_settings(settings)
+    except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
+        raise usage(f"the settings of the spider {name} cannot be read: {named(error)}") from None
     return settings, spider
 
 
@@ -59,10 +64,16 @@ def identity_of(settings: BaseSettings, options: Namespace) -> Sequence[str]:
     return (product_token(str(sent or "")) or "*",)
 
 
-def profile_of(settings: BaseSettings, options: Namespace) -> str:
-    """Return the name of the profile: as given, or by the settings."""
+def effective_settings(settings: BaseSettings, options: Namespace) -> RepSettings:
+    """Return the settings of this package with those of the spider and of ``--rep-profile``.
+
+    Raises ``EndingError`` for a bad one, or for a spider that does not exist.
+    """
     settings, _ = settings_with_spider(settings, options)
-    return str(options.rep_profile or settings_of(settings).profile)
+    if options.rep_profile is not None:
+        settings = settings.copy()
+        settings.set("REP_PROFILE", options.rep_profile, priority="cmdline")
+    return settings_of(settings)
 
 
 def version() -> str:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.commands.configuration import settings_of
-from scrapy_rep.commands.endings import EndingError, Status, usage
+from scrapy_rep.commands.endings import EndingError, Status, named, usage
 from scrapy_rep.commands.terminal import note
 from scrapy_rep.settings import obeys
 from scrapy_rep.stores import check_store
@@ -45,6 +46,7 @@ _OFF: dict[str, Any] = {
     "SCHEDULER": "scrapy.core.scheduler.Scheduler",
     "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
 }
+_ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _ADDON = "scrapy_rep.Addon"
 _MIDDLEWARE = "scrapy_rep.RepDownloaderMiddleware"
 
@@ -52,7 +54,7 @@ _MIDDLEWARE = "scrapy_rep.RepDownloaderMiddleware"
 def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> None:
     """Change the settings for a crawl that only asks for robots.txt. Raises ``EndingError``."""
     try:
-        if not obeys(settings) and _is_project(settings):
+        if not _will_obey(settings) and _is_project(settings):
             note(options.subcommand, "ROBOTSTXT_OBEY is off in the settings: as if it were on")
     except ValueError as error:
         raise usage(str(error)) from None
@@ -76,6 +78,14 @@ def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> Non
             check_store(store)
     except ValueError as error:
         raise usage(f"REP_STORE: {error}") from None
+
+
+def _will_obey(settings: BaseSettings) -> bool:
+    """Return whether a crawl of the project obeys; an add-on of it may switch that on."""
+    settings = settings.copy()
+    if any(_name(addon) == "Addon" for addon in settings.getdict("ADDONS")):
+        settings.set("ROBOTSTXT_OBEY", True, priority="addon")
+    return obeys(settings)
 
 
 def _is_project(settings: BaseSettings) -> bool:
@@ -113,13 +123,12 @@ def _name(component: Any) -> str:
 def run_in_crawl(command: RobotsCommand, options: Namespace, work: Work[T]) -> T:
     """Return what ``work`` returns; it is given the middleware of the crawl.
 
-    Raises what ``work`` raises, and ``EndingError`` if there was no crawl.
+    Raises what ``work`` raises, and ``EndingError`` if the crawl could not start.
     """
-    process = command.crawler_process
-    if process is None:
-        raise RuntimeError("Scrapy has made no crawler process")
+    process = _process(command.project)
     results: list[T] = []
-    errors: list[BaseException] = []
+    errors: list[Exception] = []
+    failures: list[BaseException] = []
 
     async def start(self: Spider) -> AsyncIterator[Any]:
         try:
@@ -133,23 +142,57 @@ def run_in_crawl(command: RobotsCommand, options: Namespace, work: Work[T]) -> T
             yield
 
     spider = type("RobotsSpider", (_spider(process, options.spider),), {"start": start})
-    crawling: Any = process.crawl(spider)
-    if hasattr(crawling, "addErrback"):
-        crawling.addErrback(lambda failure: errors.append(failure.value))
-        process.start()
-    else:
-        crawling.add_done_callback(lambda task: _keep(task, errors))
-        process.start()
+    _run(process, spider, failures)
     if errors:
-        raise errors[0] if isinstance(errors[0], Exception) else usage(str(errors[0]))
+        raise errors[0]
+    if failures:
+        raise _not_started(failures[0])
     if not results:
         raise EndingError(Status.INTERRUPTED, "interrupted")
     return results[0]
 
 
-def _keep(task: Any, errors: list[BaseException]) -> None:
+def _process(settings: BaseSettings) -> Any:
+    """Return what runs crawls, chosen as Scrapy chooses it for its own commands.
+
+    Scrapy would make it before the command runs, and an error would end in a traceback.
+    """
+    asyncio = settings["TWISTED_REACTOR"] == _ASYNCIO and not settings.getbool(
+        "FORCE_CRAWLER_PROCESS"
+    )
+    chosen: Any = settings
+    try:
+        if asyncio or not settings.getbool("TWISTED_REACTOR_ENABLED", True):
+            return AsyncCrawlerProcess(chosen)
+        return CrawlerProcess(chosen)
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        raise _not_started(error) from None
+
+
+def _run(process: Any, spider: type[Spider], failures: list[BaseException]) -> None:
+    """Run a crawl to its end; add what went wrong outside of ``start`` to ``failures``."""
+    try:
+        crawling = process.crawl(spider)
+        if hasattr(crawling, "addErrback"):
+            crawling.addErrback(lambda failure: failures.append(failure.value))
+        else:
+            crawling.add_done_callback(lambda task: _keep(task, failures))
+        process.start()
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        failures.append(error)
+
+
+def _keep(task: Any, failures: list[BaseException]) -> None:
     if not task.cancelled() and task.exception() is not None:
-        errors.append(task.exception())
+        failures.append(task.exception())
+
+
+def _not_started(error: BaseException) -> EndingError:
+    """Return what ends the command after an error of the project: a spider, a component, a setting.
+
+    Before the crawl has started, this package does nothing in it.
+    """
+    return usage(f"the crawl cannot start: {named(error)}")
 
 
 def _spider(process: Any, name: str | None) -> type[Spider]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.archives import body_at, parse_locator
-from scrapy_rep.commands.configuration import profile_of
+from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.endings import Status, usage
 from scrapy_rep.commands.lookups import fetched
 from scrapy_rep.commands.sources import authority_named, is_url, read
@@ -42,7 +42,7 @@ def needs_crawl(options: Namespace) -> bool:
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
     old, new = _bodies(command, options)
-    profile = profile_of(command.project, options)
+    profile = effective_settings(command.project, options).profile
     found = difference(old, new, options.agent or (), profile)
     if options.format == "json":
         say(json.dumps({"differences": [one.as_dict() for one in found]}, indent=2))
@@ -57,8 +57,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 def _bodies(command: RobotsCommand, options: Namespace) -> tuple[bytes, bytes]:
     sources = (options.old, options.new)
-    urls = [source for source in sources if is_url(source)]
-    bodies = dict(zip(urls, fetched(command, options, urls), strict=True)) if urls else {}
+    bodies = fetched(command, options, sources)
     old, new = [
         bodies[source] if source in bodies else _read(command, source) for source in sources
     ]

@@ -36,6 +36,11 @@ def usage(reason: str) -> EndingError:
     return EndingError(Status.USAGE, reason)
 
 
+def named(error: BaseException) -> str:
+    """Return the kind of an error, and what it says."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
 def why(error: OSError | ValueError) -> str:
     """Return what went wrong with a file, without its name and the number of the error.
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.configuration import identity_of, profile_of
+from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import Status
-from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, explanation
+from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, explanation, told
 from scrapy_rep.commands.lookups import body_of
+from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.terminal import escaped, note, painted, say
-from scrapy_rep.protocol.policy import Decision
+from scrapy_rep.judgement import OVERRIDE, PACE, RULES, USE
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.explaining import LookUp
-    from scrapy_rep.protocol.verdict import Verdict
 
+_DECIDERS = {OVERRIDE: "override", PACE: "the pace", USE: "the use of the page"}
 _AROUND = 3
 """Lines that are shown before and after the deciding one, and after a user-agent line."""
 
@@ -34,95 +34,80 @@ def needs_crawl(options: Namespace) -> bool:
 
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
-    """Print why the verdict is what it is."""
-    overridden: Verdict | None = None
-    refused: Verdict | None = None
+    """Print why the verdict is what it is: what decided, then all about the rules."""
+    settings = effective_settings(command.project, options)
+    one, body, origin = _found(command, options)
+    found = None
+    if body is not None:
+        found = explanation(
+            body, options.url, one.agent, settings.profile, origin, settings.max_size
+        )
+    if options.format == "json":
+        say(json.dumps(_as_dict(options.url, one, found), indent=2))
+    else:
+        _say_verdict(options.url, one, found)
+        if found is not None:
+            _as_text(found)
+    if one.verdict.allowed:
+        return Status.CLEAN
+    note("explain", "the URL is disallowed")
+    return Status.FOUND
+
+
+def _found(command: RobotsCommand, options: Namespace) -> tuple[LookUp, bytes | None, str]:
+    """Return what is known of the URL, the octets that are followed, and where they came from."""
     if options.robots_txt is not None:
         body = read(options.robots_txt)
-        agent = identity_of(command.project, options)
-        origin = options.robots_txt
-    else:
-        one = _looked_up(command, options)
-        known = one.known
-        overridden = one.verdict if one.verdict.override is not None else None
-        if overridden is not None and known is not None and known.robots is None:
-            return _without_rules(options, one, known.answer.status if known.answer else None)
-        body = body_of(options.url, known)
-        agent = one.agent
-        answer = known.answer if known is not None else None
-        origin = str(answer.uri or one.authority) if answer is not None else str(one.authority)
-        if known is not None and known.decision is not Decision.FOLLOW and answer is not None:
-            return _without_rules(options, one, answer.status)
-        if not one.verdict.allowed and one.verdict.rule is None:
-            refused = one.verdict  # for the pace or the use of the page: the rules may allow it
-    profile = profile_of(command.project, options)
-    found = explanation(body, options.url, agent, profile, origin)
-    if refused is not None:
-        found = replace(found, verdict=refused)
-    if options.format == "json":
-        said = found.as_dict()
-        if overridden is not None:
-            said["override"] = {"allowed": overridden.allowed, "by": overridden.override}
-        say(json.dumps(said, indent=2))
-    else:
-        if overridden is not None:
-            _say_override(options.url, overridden)
-            _heading("Without the override")
-        _as_text(found, body)
-    return _status((overridden or found.verdict).allowed)
+        offline = Offline(command.project, options)
+        return offline.look_up(options.url, body, offline.parse(body)), body, options.robots_txt
 
-
-def _say_override(url: str, verdict: Verdict) -> None:
-    say(f"{_word(verdict.allowed)}: {escaped(url)}")
-    say(f"  by override: {escaped(str(verdict.override))}")
-
-
-def _looked_up(command: RobotsCommand, options: Namespace) -> LookUp:
     async def work(middleware: RepDownloaderMiddleware) -> LookUp:
         return await middleware.look_up(options.url, options.agent)
 
-    return run_in_crawl(command, options, work)
+    one = run_in_crawl(command, options, work)
+    known = one.known
+    if one.by != OVERRIDE:
+        body_of(options.url, known)  # which ends the command if the rules could not be had
+    if known is None or known.robots is None or known.answer is None:
+        return one, None, ""
+    return one, known.answer.body or b"", known.answer.uri or str(one.authority)
 
 
-def _without_rules(options: Namespace, one: LookUp, status: int | None) -> Status:
-    """Explain the verdict where there is no file to read."""
-    verdict = one.verdict
-    if options.format == "json":
-        said: dict[str, Any] = {
-            "url": options.url,
-            "allowed": verdict.allowed,
-            "reason": verdict.reason,
-            "status": status,
-        }
-        if verdict.override is not None:
-            said["override"] = {"allowed": verdict.allowed, "by": verdict.override}
-        say(json.dumps(said, indent=2))
+def _as_dict(url: str, one: LookUp, found: Explanation | None) -> dict[str, Any]:
+    answer = one.known.answer if one.known is not None else None
+    said: dict[str, Any] = {"url": url, **told(one.verdict), "decided_by": one.by}
+    if one.by == OVERRIDE:
+        said["override"] = one.verdict.override
+    if found is None:
+        return {**said, "status": answer.status if answer is not None else None}
+    return {**said, **found.as_dict()}
+
+
+def _say_verdict(url: str, one: LookUp, found: Explanation | None) -> None:
+    """Print the verdict and what decided; the rules come after that, or there are none."""
+    say(f"{_word(one.verdict.allowed)}: {escaped(url)}")
+    if one.by != RULES:
+        line = f" (line {one.verdict.line})" if one.verdict.line is not None else ""
+        why = one.verdict.override if one.by == OVERRIDE else f"{one.verdict.reason}{line}"
+        say(f"  by {_DECIDERS[one.by]}: {escaped(str(why))}")
+        if found is not None:
+            _heading("By the rules alone")
+            say(f"{_word(found.verdict.allowed)}: {escaped(url)}")
+    if found is not None:
+        return
+    answer = one.known.answer if one.known is not None else None
+    if answer is None:
+        say(f"  {one.authority} has no rules: its robots.txt is unreachable")
     else:
-        if verdict.override is not None:
-            _say_override(options.url, verdict)
-        else:
-            say(f"{_word(verdict.allowed)}: {escaped(options.url)}")
-        if status is None:
-            say(f"  {one.authority} has no rules: its robots.txt is unreachable")
-        else:
-            say(f"  {one.authority} has no rules: its robots.txt answered with status {status}")
-    return _status(verdict.allowed)
-
-
-def _status(allowed: bool) -> Status:
-    if not allowed:
-        note("explain", "the URL is disallowed")
-        return Status.FOUND
-    return Status.CLEAN
+        say(f"  {one.authority} has no rules: its robots.txt answered with status {answer.status}")
 
 
 def _word(allowed: bool) -> str:
     return painted("allowed", "green") if allowed else painted("disallowed", "red")
 
 
-def _as_text(found: Explanation, body: bytes) -> None:
+def _as_text(found: Explanation) -> None:
     verdict = found.verdict
-    say(f"{_word(verdict.allowed)}: {escaped(found.url)}")
     why = verdict.reason
     if verdict.rule is not None:
         why = f"{verdict.rule} (line {verdict.line})"

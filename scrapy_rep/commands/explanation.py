@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything about one verdict."""
+    """Everything about the verdict of the rules."""
 
     url: str
     agent: Sequence[str]
@@ -63,11 +63,10 @@ class Explanation:
     def as_dict(self) -> dict[str, Any]:
         """Return all but the file as plain data."""
         return {
-            "url": self.url,
             "agent": [*self.agent],
             "profile": self.profile,
             "origin": self.origin,
-            **_told(self.verdict),
+            "by_rules": told(self.verdict),
             "path": self.path,
             "matched": [
                 {
@@ -84,11 +83,12 @@ class Explanation:
                 {"line": one.line, "names": [*one.names], "chosen": one.chosen, "why": one.why}
                 for one in self.groups
             ],
-            "other_profiles": {name: _told(verdict) for name, verdict in self.others},
+            "other_profiles": {name: told(verdict) for name, verdict in self.others},
         }
 
 
-def _told(verdict: Verdict) -> dict[str, Any]:
+def told(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain data."""
     return {
         "allowed": verdict.allowed,
         "reason": verdict.reason,
@@ -99,11 +99,19 @@ def _told(verdict: Verdict) -> dict[str, Any]:
 
 
 def explanation(
-    body: bytes, url: str, agent: Sequence[str], profile: str, origin: str = ""
+    body: bytes,
+    url: str,
+    agent: Sequence[str],
+    profile: str,
+    origin: str = "",
+    max_size: int = syntax.DEFAULT_MAX_SIZE,
 ) -> Explanation:
-    """Return why ``agent`` may fetch ``url`` by a robots.txt, or why not."""
-    body = syntax.truncate(body, syntax.DEFAULT_MAX_SIZE)
-    verdict = RobotsTxt.parse(body, profile=profile).verdict(url, agent)
+    """Return why ``agent`` may fetch ``url`` by the rules of a robots.txt, or why not.
+
+    ``origin`` says where ``body`` came from; octets beyond ``max_size`` do not count.
+    """
+    body = syntax.truncate(body, max_size)
+    verdict = _parsed(body, profile).verdict(url, agent)
     part = _deciding_part(body, url, agent, named(profile), verdict)
     text = syntax.text_of(body, part)
     wanted = tokens_of(agent, part)
@@ -112,8 +120,7 @@ def explanation(
     others = [
         (name, other)
         for name in PROFILES
-        if (other := RobotsTxt.parse(body, profile=name).verdict(url, agent)).allowed
-        is not verdict.allowed
+        if (other := _parsed(body, name).verdict(url, agent)).allowed is not verdict.allowed
     ]
     return Explanation(
         url=url,
@@ -129,12 +136,16 @@ def explanation(
     )
 
 
+def _parsed(body: bytes, profile: str | Profile) -> RobotsTxt:
+    return RobotsTxt.parse(body, profile=profile, max_size=len(body))  # it is cut already
+
+
 def _deciding_part(
     body: bytes, url: str, agent: Sequence[str], profile: Profile, verdict: Verdict
 ) -> Profile:
     """Return the profile that decides, where several count at once."""
     for part in profile.all_of:
-        if RobotsTxt.parse(body, profile=part).verdict(url, agent) == verdict:
+        if _parsed(body, part).verdict(url, agent) == verdict:
             return part
     return profile
 
@@ -221,7 +232,7 @@ def _candidates(
         elif chosen == DEFAULT or chosen is None:
             why = f"does not name {' or '.join(wanted) or 'all crawlers'}"
         elif DEFAULT in names:
-            why = f"passed by, as {chosen} has a group"
+            why = f"not used, as {chosen} has a group"
         else:
             why = f"does not name {chosen}"
         yield Candidate(line, names, matches, why)

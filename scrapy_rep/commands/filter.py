@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from scrapy_rep.awaiting import from_thread
-from scrapy_rep.commands.configuration import identity_of, profile_of, settings_of
 from scrapy_rep.commands.endings import EndingError, Status, usage, why
+from scrapy_rep.commands.interrupts import Interrupts, in_thread
+from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.progress import Progress
 from scrapy_rep.commands.rulings import FromArchive, FromFile, FromFolder, RulingOf, fetched_ruling
 from scrapy_rep.commands.sources import STDIN, read
 from scrapy_rep.commands.terminal import escaped
-from scrapy_rep.commands.urls import Interrupts, Lines, Sorted, UrlSorter, in_thread
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.commands.urls import Lines, Sorted, UrlSorter
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
@@ -68,19 +68,13 @@ def _offline_run(lines: Lines, sorter: UrlSorter, write: Writer) -> Status:
 
 def _offline(command: RobotsCommand, options: Namespace) -> RulingOf:
     """Return what finds the rules of an authority without the network."""
-    max_size = settings_of(command.project).max_size
-    profile = profile_of(command.project, options)
-
-    def parse(body: bytes) -> RobotsTxt:
-        return RobotsTxt.parse(body, profile=profile, max_size=max_size)
-
-    tokens = tuple(identity_of(command.project, options))
+    offline = Offline(command.project, options)
     allow = options.missing == "allow"
     if options.robots_txt:
-        return FromFile(parse(read(options.robots_txt)), tokens)
+        return FromFile(read(options.robots_txt), offline)
     if options.robots_dir:
-        return FromFolder(Path(options.robots_dir), parse, tokens, missing_is_allowed=allow)
-    return FromArchive(options.warc, parse, tokens, missing_is_allowed=allow)
+        return FromFolder(Path(options.robots_dir), offline, missing_is_allowed=allow)
+    return FromArchive(options.warc, offline, missing_is_allowed=allow)
 
 
 def _crawling(

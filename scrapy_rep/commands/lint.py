@@ -70,8 +70,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 
 def _texts(command: RobotsCommand, options: Namespace) -> list[Text]:
-    urls = [source for source in options.sources if is_url(source)]
-    bodies = dict(zip(urls, fetched(command, options, urls), strict=True)) if urls else {}
+    bodies = fetched(command, options, options.sources)
     return [
         Text(source, bodies[source] if source in bodies else read(source))
         for source in options.sources

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status
-from scrapy_rep.commands.sources import authority_named
+from scrapy_rep.commands.sources import is_url
 from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
@@ -31,19 +31,20 @@ async def look_up_all(
     return [await maybe_deferred_to_future(one) for one in asked]
 
 
-def fetched(command: RobotsCommand, options: Namespace, urls: Sequence[str]) -> list[bytes]:
-    """Return the octets of the robots.txt of each URL; raise ``EndingError`` without them.
+def fetched(command: RobotsCommand, options: Namespace, sources: Sequence[str]) -> dict[str, bytes]:
+    """Return the octets of the robots.txt of each source that is a URL.
 
-    A site without a robots.txt has an empty one.
+    A site without a robots.txt has an empty one. Raises ``EndingError`` if one is unreachable.
     """
-    for url in urls:
-        authority_named(url)
+    urls = [source for source in sources if is_url(source)]
+    if not urls:
+        return {}
 
     async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
         return await look_up_all(middleware, urls, None)
 
     found = run_in_crawl(command, options, work)
-    return [body_of(url, one.known) for url, one in zip(urls, found, strict=True)]
+    return {url: body_of(url, one.known) for url, one in zip(urls, found, strict=True)}
 
 
 def body_of(url: str, known: CachedRules | None) -> bytes:

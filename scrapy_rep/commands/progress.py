@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Shows on stderr how far a file of ``octets`` octets is read; None if nobody knows."""
+    """Shows on stderr how far a file of ``octets`` octets is read; None if that is unknown."""
 
     def __init__(self, octets: int | None) -> None:
         self._octets = octets

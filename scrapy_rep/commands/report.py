@@ -120,6 +120,5 @@ def _write(name: str, octets: bytes) -> None:
         raise _failed("write", name, error) from None
 
 
-def _failed(what: str, name: str, error: Exception) -> EndingError:
-    reason = why(error) if isinstance(error, OSError) else "not a file name"
-    return usage(f"cannot {what} {name}: {reason}")
+def _failed(what: str, name: str, error: OSError | ValueError) -> EndingError:
+    return usage(f"cannot {what} {name}: {why(error)}")

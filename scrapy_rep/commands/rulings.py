@@ -13,17 +13,19 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep.commands.archives import UNRESOLVED, Archive
 from scrapy_rep.commands.endings import usage, why
 from scrapy_rep.commands.terminal import escaped
+from scrapy_rep.explaining import asked_for
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
-from scrapy_rep.protocol.outcome import Meaning, meaning_of
 
 if TYPE_CHECKING:
+    from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.commands.offline import Offline
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.judgement import Judge
+    from scrapy_rep.page_url import Asked
+    from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 
 Agent = tuple[str, ...]
-Parse = Callable[[bytes], "RobotsTxt"]
 
-_NO_FILE: Final = "no file"
 _MOST_OCTETS: Final = 8 << 20
 """Octets of a file that are read; rules stand in the first 500 KiB."""
 
@@ -65,10 +67,16 @@ class Ruling:
         """Return why a URL is rejected, in printable text without a tab."""
         if self._robots is None:
             return self._reason
-        verdict = self._robots.verdict(url, self._agent)
-        if verdict.rule is None:
-            return escaped(verdict.reason)
-        return escaped(f"{verdict.rule} (line {verdict.line}, group {verdict.group})")
+        return _told(self._robots.verdict(url, self._agent))
+
+
+_MISSING: Final = Ruling(none_allowed, "no file")
+
+
+def _told(verdict: Verdict) -> str:
+    if verdict.rule is None:
+        return escaped(verdict.reason)
+    return escaped(f"{verdict.rule} (line {verdict.line}, group {verdict.group})")
 
 
 RulingOf = Callable[[Authority], Ruling]
@@ -79,41 +87,67 @@ def by_rules(robots: RobotsTxt, agent: Agent, octets: int = 0) -> Ruling:
     return Ruling(partial(robots.forbidden, agent=agent), "", robots, agent, octets)
 
 
-class UseRuling(Ruling):
-    """The ruling of a robots.txt and of the purposes of the crawl.
+class JudgedRuling(Ruling):
+    """The ruling of a site where more than its rules has a say: each URL is judged by itself.
 
-    ``refused`` returns why a URL that the rules allow is refused all the same, or "".
+    That is an override, a pace that keeps the crawler out, or the use of its pages.
     """
 
-    __slots__ = ("_refused", "_rules")
+    __slots__ = ("_asked", "_judge", "_known")
 
-    def __init__(
-        self, robots: RobotsTxt, agent: Agent, octets: int, refused: Callable[[str], str]
-    ) -> None:
-        super().__init__(self._rejects, "", robots, agent, octets)
-        self._rules = robots
-        self._refused = refused
+    def __init__(self, judge: Judge, asked: Asked, known: CachedRules, octets: int) -> None:
+        super().__init__(self._rejects, "", known.robots, asked.agent, octets)
+        self._judge = judge
+        self._asked = asked
+        self._known = known
 
     def _rejects(self, urls: Sequence[str]) -> Sequence[str]:
-        by_rule = {*self._rules.forbidden(urls, agent=self._agent)}
-        return [url for url in urls if url in by_rule or self._refused(url)]
+        return [url for url in urls if not self._verdict(url).allowed]
+
+    def _verdict(self, url: str) -> Verdict:
+        return self._judge.final_verdict(self._asked._replace(url=url), self._known)[0]
 
     def why(self, url: str) -> str:
         """Return why a URL is rejected, in printable text without a tab."""
-        if self._rules.allowed(url, self._agent):
-            return escaped(self._refused(url))
-        return super().why(url)
+        verdict = self._verdict(url)
+        if verdict.override is not None:
+            return escaped(f"override: {verdict.override}")
+        if verdict.rule is None and self._known.unreachable:
+            return _unreachable(self._known)
+        return _told(verdict)
+
+
+def ruling_of(
+    judge: Judge, authority: Authority, known: CachedRules, agent: Agent, octets: int = 0
+) -> Ruling:
+    """Return the ruling of an authority; ``octets`` is the size of its robots.txt."""
+    asked = asked_for(authority.robots_uri, authority, agent)
+    if not judge.is_by_rules_alone(asked, known):
+        return JudgedRuling(judge, asked, known, octets)
+    if known.robots is not None:
+        return by_rules(known.robots, agent, octets)
+    if known.unreachable:
+        return Ruling(none_allowed, _unreachable(known))
+    verdict = known.verdict(authority, f"{authority}/", agent)
+    return Ruling(all_allowed) if verdict.allowed else Ruling(none_allowed, verdict.reason)
+
+
+def _unreachable(known: CachedRules) -> str:
+    return escaped(f"unreachable: {known.cause}")
 
 
 class FromFile:
     """One robots.txt governs all authorities."""
 
-    def __init__(self, robots: RobotsTxt, agent: Agent) -> None:
-        self._ruling = by_rules(robots, agent)
+    def __init__(self, body: bytes, offline: Offline) -> None:
+        self._body = body
+        self._robots = offline.parse(body)
+        self._offline = offline
 
     def __call__(self, authority: Authority) -> Ruling:
         """Return the ruling of an authority."""
-        return self._ruling
+        known = self._offline.known(authority, self._body, robots=self._robots)
+        return ruling_of(self._offline.judge, authority, known, self._offline.agent)
 
 
 class FromFolder:
@@ -122,13 +156,10 @@ class FromFolder:
     A file that cannot be read is not a file that is missing: its URLs are rejected.
     """
 
-    def __init__(
-        self, folder: Path, parse: Parse, agent: Agent, *, missing_is_allowed: bool
-    ) -> None:
+    def __init__(self, folder: Path, offline: Offline, *, missing_is_allowed: bool) -> None:
         self._folder = folder
-        self._parse = parse
-        self._agent = agent
-        self._missing = Ruling(all_allowed if missing_is_allowed else none_allowed, _NO_FILE)
+        self._offline = offline
+        self._missing_is_allowed = missing_is_allowed
         try:
             if not folder.is_dir():
                 raise usage(f"{folder} is not a folder")
@@ -147,8 +178,18 @@ class FromFolder:
                 if error.errno == errno.ENAMETOOLONG:
                     continue
                 return Ruling(none_allowed, f"the file cannot be read: {why(error)}")
-            return by_rules(self._parse(body), self._agent, len(body))
-        return self._missing
+            return _by_answer(self._offline, authority, body)
+        return _without_a_file(self._offline, authority, is_allowed=self._missing_is_allowed)
+
+
+def _by_answer(offline: Offline, authority: Authority, body: bytes, status: int = 200) -> Ruling:
+    known = offline.known(authority, body, status)
+    return ruling_of(offline.judge, authority, known, offline.agent, len(body))
+
+
+def _without_a_file(offline: Offline, authority: Authority, *, is_allowed: bool) -> Ruling:
+    """Return the ruling of an authority that a folder or an archive lacks: as for 404, or none."""
+    return _by_answer(offline, authority, b"", 404) if is_allowed else _MISSING
 
 
 def _names_of(authority: Authority) -> Sequence[str]:
@@ -160,26 +201,20 @@ def _names_of(authority: Authority) -> Sequence[str]:
 class FromArchive:
     """A WARC file holds the responses for robots.txt files."""
 
-    def __init__(self, file: str, parse: Parse, agent: Agent, *, missing_is_allowed: bool) -> None:
+    def __init__(self, file: str, offline: Offline, *, missing_is_allowed: bool) -> None:
         self._archive = Archive(file)
-        self._parse = parse
-        self._agent = agent
-        self._missing = Ruling(all_allowed if missing_is_allowed else none_allowed, _NO_FILE)
+        self._offline = offline
+        self._missing_is_allowed = missing_is_allowed
 
     def __call__(self, authority: Authority) -> Ruling:
         """Return the ruling of an authority."""
         found = self._archive.find(authority)
         if found is None:
-            return self._missing
+            return _without_a_file(self._offline, authority, is_allowed=self._missing_is_allowed)
         status, body = found
-        meaning = meaning_of(status)
-        if meaning is Meaning.SUCCESS:
-            return by_rules(self._parse(body), self._agent, len(body))
-        if meaning is Meaning.UNAVAILABLE:
-            return Ruling(all_allowed)
         if status == UNRESOLVED:
             return Ruling(none_allowed, "the archive lacks the response that its record repeats")
-        return Ruling(none_allowed, f"unreachable: status {status}")
+        return _by_answer(self._offline, authority, body, status)
 
 
 def fetched_ruling(
@@ -191,22 +226,9 @@ def fetched_ruling(
     async def ruling() -> Ruling:
         one = await maybe_deferred_to_future(asked)
         known = one.known
-        if known is None:  # which it is for other schemes than http and https alone
+        if known is None:  # the fetch took too long
             return Ruling(none_allowed, one.verdict.reason)
-        used = middleware.explainer.refused_for_use(authority.robots_uri, one)
-        if not (one.verdict.allowed or used or known.unreachable) and one.verdict.rule is None:
-            return Ruling(none_allowed, one.verdict.reason)  # its pace keeps the crawler out
-        if known.robots is not None:
-            size = len(known.answer.body or b"") if known.answer is not None else 0
-            if not middleware.explainer.refuses_for_use:
-                return by_rules(known.robots, one.agent, size)
-            refused = partial(middleware.explainer.refused_for_use, one=one)
-            return UseRuling(known.robots, one.agent, size, refused)
-        if known.unreachable:
-            return Ruling(none_allowed, escaped(f"unreachable: {known.cause}"))
-        allows = partial(known.allows, authority, agent=one.agent)
-        if allows(f"{authority}/"):
-            return Ruling(all_allowed)
-        return Ruling(none_allowed, known.verdict(authority, f"{authority}/", one.agent).reason)
+        size = len(known.answer.body or b"") if known.answer is not None else 0
+        return ruling_of(middleware.explainer.judge, authority, known, one.agent, size)
 
     return ruling()

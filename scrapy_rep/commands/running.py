@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.arguments import parse
-from scrapy_rep.commands.endings import EndingError, Status, why
+from scrapy_rep.commands.endings import EndingError, Status, named, why
 from scrapy_rep.commands.terminal import note
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ def prepare(command: RobotsCommand, args: list[str], opts: Namespace) -> None:
         if module.needs_crawl(opts.robots):
             setup = import_module("scrapy_rep.commands.crawling")
             setup.configure(command.project, opts.robots, quiet=_is_quiet(opts))
-            command.requires_crawler_process = True
     except EndingError as error:
         note(opts.robots.subcommand, error.reason)
         sys.exit(error.status)
@@ -55,7 +54,7 @@ def run(command: RobotsCommand, opts: Namespace) -> int:
         _flush()
         note(options.subcommand, error.reason)
         status = error.status
-    except BrokenPipeError:  # whoever reads has had enough
+    except BrokenPipeError:  # the reader has closed the pipe
         _silence()
         status = Status.CLEAN
     except KeyboardInterrupt:
@@ -69,7 +68,7 @@ def run(command: RobotsCommand, opts: Namespace) -> int:
         status = Status.USAGE
     except Exception as error:  # users get a line, and a log if they ask for one
         logger.debug("A fault of scrapy_rep", exc_info=True)
-        note(options.subcommand, f"a fault of scrapy_rep: {type(error).__name__}: {error}")
+        note(options.subcommand, f"a fault of scrapy_rep: {named(error)}")
         status = Status.USAGE
     return int(status)
 

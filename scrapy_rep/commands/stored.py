@@ -22,12 +22,18 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def configured_store(settings: BaseSettings) -> Iterator[Store]:
-    """Open the store of the project, and close it at the end; raise ``EndingError``."""
+def configured_store(settings: BaseSettings, *, create: bool = False) -> Iterator[Store]:
+    """Open the store of the project, and close it at the end; raise ``EndingError``.
+
+    The file is made only if ``create`` is True. Otherwise a mistyped path would be answered by an
+    empty store.
+    """
     found = settings_of(settings)
     crawler = Crawler(Spider, settings.copy())  # type: ignore[arg-type]
     try:
-        store = open_configured(settings, found, lambda cls: build_from_crawler(cls, crawler))
+        store = open_configured(
+            settings, found, lambda cls: build_from_crawler(cls, crawler), create=create
+        )
     except ValueError as error:
         raise usage(str(error)) from None
     if store is None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
+_SPACE = "  "
+"""What stands between two columns of a table."""
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
 
@@ -38,20 +41,30 @@ def say(text: str = "") -> None:
 
 
 def note(subcommand: str, reason: str) -> None:
-    """Write one line to stderr: who speaks, and what about."""
+    """Write one line to stderr: the subcommand and a reason."""
     name = f"scrapy robots {subcommand}" if subcommand else "scrapy robots"
     sys.stderr.write(f"{name}: {escaped(reason)}\n")
 
 
-def table(rows: Iterable[Sequence[str]], styles: Sequence[str] = ()) -> None:
-    """Write rows as columns; ``styles`` are those of the first cells, row by row."""
+def aligned(rows: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Return the cells of rows, escaped and padded to the widths of their columns."""
     cells = [[escaped(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for number, row in enumerate(cells):
-        texts = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        if number < len(styles):
-            texts[0] = painted(texts[0], styles[number])
-        say("  ".join(texts).rstrip())
+    return [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in cells]
+
+
+def fits(rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if stdout is not a terminal, or is one that is wide enough for a table."""
+    if not sys.stdout.isatty():
+        return True
+    columns = shutil.get_terminal_size().columns
+    return all(len(_SPACE.join(row).rstrip()) <= columns for row in rows)
+
+
+def table(rows: Iterable[Sequence[str]], styles: Sequence[str]) -> None:
+    """Write aligned rows; ``styles`` are those of the first cells, row by row."""
+    for (first, *others), style in zip(rows, styles, strict=True):
+        say(_SPACE.join([painted(first, style), *others]).rstrip())
 
 
 def duration(seconds: float) -> str:

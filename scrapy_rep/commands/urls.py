@@ -7,24 +7,17 @@ its origin, one look-up, and one call of the matcher of its site.
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
-from contextlib import contextmanager
-from types import FrameType
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from scrapy_rep.commands.rulings import Ruling, RulingOf, all_allowed, none_allowed
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 
-T = TypeVar("T")
-
 _CHUNK: Final = 1 << 21
 """Octets that are read at once."""
 LONGEST: Final = 1 << 20
-"""Octets of a line; a longer one is no URL, and must not fill the memory."""
+"""Octets of a line. A longer one is not a URL, and must not fill the memory."""
 _MOST_SITES: Final = 20_000
 """Sites whose rules are kept, by the spelling of their origin; then all are asked for again."""
 _MOST_OCTETS: Final = 32 << 20
@@ -41,7 +34,7 @@ class Sorted(NamedTuple):
 
     allowed: list[str]
     rejected: list[tuple[str, str]]
-    """Empty if nobody asked for reasons."""
+    """Empty if reasons are not wanted."""
     number: int
     """How many lines the chunk had."""
     octets: int
@@ -82,11 +75,11 @@ class Lines:
 class UrlSorter:
     """Tells the URLs that may be fetched from the others.
 
-    The URLs of a chunk are asked about site by site, as one that was asked a moment ago answers in
-    three quarters of the time: what it takes is in the caches of the processor.
+    A chunk is sorted site by site: a matcher that was used a moment ago takes three quarters of the
+    time, because its data are in the caches of the processor.
 
-    ``find`` returns the ruling of an authority; without it, :meth:`learn` brings what
-    :meth:`unknown` names. ``reasons``: whether somebody wants to know why a URL is rejected.
+    ``find`` returns the ruling of an authority. Without it, :meth:`unknown` names the authorities
+    whose rulings :meth:`learn` has to bring. ``reasons``: whether to say why a URL is rejected.
     """
 
     def __init__(self, find: RulingOf | None = None, *, reasons: bool) -> None:
@@ -97,7 +90,7 @@ class UrlSorter:
         self._octets = 0
 
     def sort(self, chunk: bytes, too_long: int = 0) -> Sorted:
-        """Return the lines of a chunk in order, apart from each other."""
+        """Return the lines of a chunk, allowed and rejected, each in order."""
         if too_long:
             return Sorted([], [("", _TOO_LONG)] if self._reasons else [], 1, 0)
         lines = _lines_of(chunk)
@@ -130,7 +123,7 @@ class UrlSorter:
         self._octets = 0
 
     def _ruling_of(self, origin: str) -> Ruling:
-        """Return the ruling of an origin that is not known yet, or is no origin at all."""
+        """Return the ruling of an origin that is not known yet, or is not an origin."""
         authority = _authority(origin)
         if not isinstance(authority, Authority):
             return authority
@@ -174,48 +167,3 @@ def _authority(origin: str) -> Authority | Ruling:
     if authority is None:
         return _UNGOVERNED if has_scheme(origin) else NOT_A_URL
     return authority
-
-
-class Interrupts:
-    """While it is entered, SIGINT only sets a mark, so that no line is cut in two."""
-
-    def __init__(self) -> None:
-        self.seen = False
-        self._raises = False
-
-    def __enter__(self) -> Interrupts:
-        self._before = signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
-
-    @contextmanager
-    def raised(self) -> Iterator[None]:
-        """Have SIGINT raise KeyboardInterrupt meanwhile, as what is done may take for ever."""
-        self._raises = True
-        try:
-            yield
-        finally:
-            self._raises = False
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        if self._raises or self.seen:  # the second time, there is no waiting for a full pipe
-            raise KeyboardInterrupt
-        self.seen = True
-
-
-def in_thread(work: Callable[[], T]) -> Future[T]:
-    """Return what ``work`` will return in a thread that does not hold up the end of the process."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            result = work()
-        except BaseException as error:  # noqa: BLE001  # it is handed on
-            future.set_exception(error)
-        else:
-            future.set_result(result)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future

@@ -12,7 +12,7 @@ from typing import Final
 from scrapy_rep.linting.findings import Finding, quoted
 from scrapy_rep.linting.lines import BLANK, PREFERENCES, RULES, Document, Line
 from scrapy_rep.protocol import syntax
-from scrapy_rep.protocol.product_token import DEFAULT, names_of
+from scrapy_rep.protocol.product_token import DEFAULT, names_of, product_token
 from scrapy_rep.protocol.profiles import RFC9309
 
 _TOKEN: Final = re.compile(r"[A-Za-z_-]+|\*")
@@ -41,9 +41,23 @@ def check_agents(document: Document) -> Iterator[Finding]:
             yield document.at("agent-not-a-token", line, message, fix)
         else:
             message = f'"{value}" is not a product token: it is read as "{quoted(name)}"'
-            shown = name if name == DEFAULT else line.value[: len(name)]
-            fix = f"write User-agent: {quoted(shown)}"
-            yield document.at("agent-not-a-token", line, message, fix)
+            yield document.at("agent-not-a-token", line, message, _agent_fix(line.value, name))
+
+
+def _agent_fix(value: str, name: str) -> str:
+    """Return what to write for a value that is read as ``name``.
+
+    After a version or a ``*`` the name is whole. What other text was cut from, such as
+    ``archive.org_bot``, may be the name of no crawler.
+    """
+    if name == DEFAULT:
+        return "write User-agent: *"
+    meant = product_token(value)
+    if meant and not value.startswith(meant):
+        return f"write User-agent: {quoted(meant)}"  # Mozilla/5.0 (compatible; foobot/1.0)
+    if value[len(name) :].startswith(("/", "*")):
+        return f"write User-agent: {quoted(value[: len(name)])}"
+    return "write the product token that the crawler's documentation names"
 
 
 def check_places(document: Document) -> Iterator[Finding]:

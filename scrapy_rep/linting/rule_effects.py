@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from scrapy_rep.linting.findings import Finding, quoted
@@ -21,9 +22,10 @@ from scrapy_rep.protocol.profiles import RFC9309
 _MOST_RULES: Final = 4_000
 """Rules of a file beyond which none is looked at: 4,000 take some 25 ms."""
 _MOST_PAIRS: Final = 40_000
-"""Pairs of rules that are held against each other: they take some 30 ms."""
+"""Pairs of rules that are compared: they take some 30 ms."""
 _ANYTHING: Final = "\0"
 """Stands for what a ``*`` matches, and for what follows a path: no pattern holds it."""
+_REMOVE: Final = "remove the line"
 _EVERYTHING: Final = frozenset({"/", "/*", "*"})
 
 
@@ -68,7 +70,24 @@ def check_effects(document: Document) -> Iterator[Finding]:
         together = sorted({other for name in group.names for other in sharing[name]})
         yield from _empty(document, group)
         others = [rule for other in together for rule in rules[other]]
-        yield from _of_group(document, rules[number], others or rules[number], budget)
+        found = [
+            *_empty(document, group),
+            *_of_group(document, rules[number], others or rules[number], budget),
+        ]
+        yield from _keeping_one(found, group)
+
+
+def _keeping_one(found: list[Finding], group: Group) -> Iterator[Finding]:
+    """Yield findings; where all rules of a group are to be removed, one becomes ``Disallow:``.
+
+    Without any rule the group would share the rules of the next one.
+    """
+    removed = [one for one in found if one.fix == _REMOVE]
+    if len(removed) < len(group.rules):
+        yield from found
+        return
+    for one in found:
+        yield replace(one, fix="write Disallow: in its place") if one is removed[-1] else one
 
 
 def _empty(document: Document, group: Group) -> Iterator[Finding]:
@@ -77,7 +96,7 @@ def _empty(document: Document, group: Group) -> Iterator[Finding]:
     for line in rules:
         if not line.value and (line.key == syntax.ALLOW or len(rules) > 1):
             message = "a rule without a path matches nothing"
-            yield document.at("rule-without-effect", line, message, "remove the line", 1)
+            yield document.at("rule-without-effect", line, message, _REMOVE, 1)
 
 
 def _rule(line: Line, form: NormalForm) -> _Rule:
@@ -127,7 +146,7 @@ def _of_group(
 
 def _found(document: Document, rule: _Rule, why: str, severity: str = "information") -> Finding:
     message = f'"{quoted(rule.line.value)}" changes nothing: {why}'
-    fix = "remove the line"
+    fix = _REMOVE
     if severity == "warning":
         fix = "remove one of the two rules, or make the disallow rule the longer one"
     return document.at("rule-without-effect", rule.line, message, fix, 1, severity=severity)

@@ -10,16 +10,14 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.judgement import Judge
+from scrapy_rep.judgement import Judge, PaceBySettings
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, FILE, PROFILE, Override, Overrides
 from scrapy_rep.page_url import Asked
 from scrapy_rep.preferences.vocabulary import CATEGORIES
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
-from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.recording.recorder import preferences_of
 from scrapy_rep.settings import RepSettings
@@ -47,8 +45,7 @@ class Judged(NamedTuple):
 class RecordedRun:
     """What the decisions of a run depend on besides the sites; ``profile`` replaces the recorded.
 
-    It stands in for the cache and the politeness that :class:`Judge` asks in a crawl. Raises
-    ``ValueError``, in one line, if the line of the run cannot be used.
+    Raises ``ValueError``, in one line, if the line of the run cannot be used.
     """
 
     def __init__(self, said: Mapping[str, Any], profile: str | None = None):
@@ -59,14 +56,16 @@ class RecordedRun:
         )
         self.now = 0.0
         overrides, stats = _overrides_of(said, self.settings), RepStats(_NoCollector())
-        self.overrides = AppliedOverrides(overrides, stats, self._pace, lambda: self.now)
+        self._paces = PaceBySettings(self.settings, lambda: self.now)
+        self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
     def judged(self, asked: Asked, cached: CachedRules, tdmrep: Any) -> Judged:
         """Return what a request is told at :attr:`now`; ``tdmrep`` holds the tdmrep.json files."""
         settings = self.settings
         use = UseOfPages(settings, tdmrep if settings.fetches_tdmrep else None)
         # Where the use of a page refuses nothing, it need not be known.
-        judge = Judge(self, self, use if use.refuses else None, self.overrides)  # type: ignore[arg-type]
+        kept = use if use.refuses else None
+        judge = Judge(self._paces, self._paces, kept, self.overrides)
         judgement = judge.judge(asked, cached)
         refusal = judgement.refusal
         if refusal is not None:
@@ -76,24 +75,6 @@ class RecordedRun:
             return Judged(refusal.verdict, said)
         verdict = judgement.verdict or cached.verdict(asked.authority, asked.url, asked.agent)
         return Judged(verdict, preferences_of(cached, asked.url, asked.agent))
-
-    def pace(
-        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> RequestedPace | None:
-        """Return the pace that rules ask for, as the cache of a crawl does."""
-        return None if cached.robots is None else self._pace(cached.robots, agent)
-
-    def weigh(self, authority: Authority, cached: CachedRules) -> None:
-        """Do nothing: no memory is limited here."""
-
-    def refusal(self, pace: RequestedPace) -> Refusal | None:
-        """Return why a pace refuses a request at :attr:`now`, as in a crawl."""
-        forbids = self.settings.over_max_crawl_delay == "forbid"
-        return pace.refusal(self.now, self.settings.max_crawl_delay, forbids=forbids)
-
-    def _pace(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
-        visits = self.settings.visit_time == "forbid"
-        return RequestedPace.read(robots, agent).minded(self.settings.crawl_delay, visits)
 
 
 class _NoCollector:

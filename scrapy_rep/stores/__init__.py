@@ -46,8 +46,9 @@ def open_store(
     keep: float = MONTH,
     prefix: str = PREFIX,
     build: Callable[[type[Any]], Any] = lambda cls: cls(),
+    create: bool = True,
 ) -> Store:
-    """Return the store that ``uri`` names, opened.
+    """Return the store that ``uri`` names, opened; its file is made unless ``create`` is False.
 
     - ``memory:``, of at most ``memory_limit`` octets;
     - ``sqlite:`` or ``sqlite:NAME``, a file in ``directory``, and ``sqlite:///PATH``, of at most
@@ -57,8 +58,9 @@ def open_store(
     - ``package.module.Class``, of which ``build`` makes an instance.
 
     Keys in a store that others may share begin with ``prefix``. Raises ``ValueError``, one line
-    without credentials, if ``uri`` names no store, or a file that is not one. A file or a server
-    that is out of order raises nothing here; the store raises ``StoreError`` when it is used.
+    without credentials, if ``uri`` names no store, or a file that is not one, or that is missing
+    and not to be made. A file or a server that is out of order raises nothing here; the store
+    raises ``StoreError`` when it is used.
     """
     check_store(uri)
     scheme, colon, rest = uri.partition(":")
@@ -68,6 +70,8 @@ def open_store(
         return MemoryStore(memory_limit)
     if scheme == "sqlite":
         path = _path(uri, rest, Path(directory))
+        if not create and not path.exists():
+            raise ValueError(f"{str(path)!a} does not exist")
         return SqliteStore(path, limit=disk_limit, keep=keep, prefix=prefix)
     from scrapy_rep.stores.redis import RedisStore
 

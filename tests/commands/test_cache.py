@@ -90,7 +90,35 @@ def test_unknown_authority_is_status_1(cache: Stored) -> None:
 def test_nothing_is_changed_by_a_word_left_out(tmp_path: Path, words: tuple[str, ...]) -> None:
     """`forget` alone is no order to forget everything."""
     store = ("-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
+    robots("cache", "import", *store)
     assert robots("cache", *words, *store).status == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *[("cache", action) for action in ("count", "list", "prune", "leases", "export")],
+        *[("cache", action, "https://e.org/") for action in ("show", "forget", "expire")],
+        ("diff", "store:https://e.org/", "/dev/null"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("setting", ["REP_STORE=sqlite://{}/robots.db", "JOBDIR={}"])
+def test_nothing_but_import_makes_a_store(
+    tmp_path: Path, words: tuple[str, ...], setting: str
+) -> None:
+    """A mistyped path is an error, not an empty store; neither a file nor a folder is made."""
+    ended = robots(*words, "-s", setting.format(tmp_path / "mistyped"))
+    assert (ended.status, ended.out) == (2, "")
+    assert "does not exist" in ended.err
+    assert ended.err.count("\n") == 1
+    assert not [*tmp_path.iterdir()]
+
+
+def test_import_makes_the_store(tmp_path: Path) -> None:
+    """A copy may go to a new place."""
+    ended = robots("cache", "import", "-s", f"REP_STORE=sqlite://{tmp_path}/new/robots.db")
+    assert (ended.status, ended.out) == (0, '{"imported": 0}\n')
 
 
 @pytest.mark.parametrize("given", ["{}", "nonsense", "[1]", '{"authority": "x"}', "\0"])

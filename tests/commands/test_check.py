@@ -305,7 +305,9 @@ class TestApproval:
         """And it is left as it is."""
         shop = site.authority(robots=RULES)
         (tmp_path / "ok.json").write_text(text)
-        assert self.approve(shop.url("/a"), tmp_path / "ok.json")[0] == 2
+        ended = robots("check", "--approve", tmp_path / "ok.json", shop.url("/a"))
+        assert (ended.status, ended.out) == (2, "")
+        assert not shop.robots_hits
         assert (tmp_path / "ok.json").read_text() == text
 
     def test_folder_without_permission_is_status_2(self, site: Site, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +65,7 @@ def test_help_has_examples_or_says_where_they_are(words: tuple[str, ...]) -> Non
     ended = robots(*words, "--help")
     assert ended.status == 0
     assert "exit status:" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 80
     assert not ended.err
     if words:
         assert f"scrapy robots {words[0]}" in ended.out.partition("examples:")[2]
@@ -82,6 +85,8 @@ def test_help_of_an_action(action: str) -> None:
         [],
         ["chek", "https://e.org/"],
         ["check"],
+        ["check", "--agent", "", "https://e.org/"],
+        ["filter", "--agent", " "],
         ["check", "--no-such-option", "https://e.org/"],
         ["check", "--rep-profile", "1995", "https://e.org/"],
         ["check", "--format", "xml", "https://e.org/"],
@@ -178,3 +183,27 @@ def test_fault_of_ours_is_a_line(project: Path) -> None:
     assert ended.status == 2
     assert ended.err.count("\n") == 1
     assert "ZeroDivisionError" in ended.err
+
+
+@pytest.mark.parametrize("words", [["check"], ["explain"], ["lint"], ["diff", "robots.txt"]])
+def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: list[str]) -> None:
+    """One line; nothing is kept waiting."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.settimeout(60)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        with subprocess.Popen(
+            [*SCRAPY, "robots", *words, url],
+            env=environment(),
+            cwd=robots_txt.parent,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            connection, _ = server.accept()
+            with connection:
+                process.send_signal(signal.SIGINT)
+                out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err == f"scrapy robots {words[0]}: interrupted\n"

@@ -49,9 +49,11 @@ def test_explain_shows_both_verdicts(site: Site, tmp_path: Path) -> None:
     first, by, *rest = ended.out.splitlines()
     assert first == f"allowed: {shop.url('/a')}"
     assert by.startswith("  by override: allow, entry 1: ours (ops")
-    assert rest[:3] == ["", "Without the override", f"disallowed: {shop.url('/a')}"]
+    assert rest[:3] == ["", "By the rules alone", f"disallowed: {shop.url('/a')}"]
     told = json.loads(robots("explain", "--format", "json", *given, shop.url("/a")).out)
-    assert (told["allowed"], told["override"]["allowed"]) == (False, True)
+    assert (told["allowed"], told["decided_by"]) == (True, "override")
+    assert told["override"].startswith("allow, entry 1: ours (ops")
+    assert told["by_rules"]["allowed"] is False
 
 
 def test_an_unreachable_site_can_be_checked_and_explained(site: Site, tmp_path: Path) -> None:

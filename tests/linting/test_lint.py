@@ -139,9 +139,12 @@ def test_rule_that_another_group_of_the_same_crawler_needs_is_not_reported() -> 
     assert "rule-without-effect" not in codes(body)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_without_a_rule_without_effect_all_verdicts_are_the_same(seed: int) -> None:
-    """Each rule that is reported is left out alone; the paths are made of the rules' own words."""
+@pytest.mark.parametrize("seed", range(60))
+def test_fix_of_a_rule_without_effect_changes_no_verdict(seed: int) -> None:
+    """Each fix is made alone, and then all together; the paths are made of the rules' own words.
+
+    A line that is removed may be the last rule of its group, which then shares those of the next.
+    """
     rnd = random.Random(seed)
     pieces = ("/", "a", "b", "/a", "/b", "*", "*a", "/a/b", "%61", ".x")
     lines = ["User-agent: *"]
@@ -151,18 +154,42 @@ def test_without_a_rule_without_effect_all_verdicts_are_the_same(seed: int) -> N
         lines.append(f"{rnd.choice(('Allow', 'Disallow', 'Disallow'))}: {path}")
         if rnd.random() < 0.15:
             lines += ["", "User-agent: foo", rnd.choice(("", "User-agent: *"))]
+        if rnd.random() < 0.15:
+            lines += ["", "User-agent: bar", "Allow: /x", "", "User-agent: *"]
     body = "\n".join(lines).encode()
     paths = {"/" + "".join(rnd.choices("/ab.x", k=rnd.randrange(0, 7))) for _ in range(400)}
     before = RobotsTxt.parse(body)
-    agents = ("*", "foo")
+    agents = ("*", "foo", "bar")
     told = {(path, agent): before.allowed(path, agent) for path in paths for agent in agents}
-    for one in lint(body):
-        if one.code == "rule-without-effect" and one.line is not None:
-            # An empty rule keeps the group what it is.
-            fewer = [*lines[: one.line - 1], "Disallow:", *lines[one.line :]]
-            after = RobotsTxt.parse("\n".join(fewer).encode())
-            for (path, agent), verdict in told.items():
-                assert after.allowed(path, agent) is verdict, (path, agent, one)
+    fixes = {one.line or 0: one.fix for one in lint(body)
+             if one.code == "rule-without-effect" and one.severity == "information"}  # fmt: skip
+    for made in ({}, fixes, *({line: fix} for line, fix in fixes.items())):
+        fixed = [
+            "Disallow:" if made.get(number) == "write Disallow: in its place" else line
+            for number, line in enumerate(lines, 1)
+            if made.get(number) != "remove the line"
+        ]
+        after = RobotsTxt.parse("\n".join(fixed).encode())
+        for (path, agent), verdict in told.items():
+            assert after.allowed(path, agent) is verdict, (path, agent, made)
+
+
+@pytest.mark.parametrize(
+    ("value", "fix"),
+    [
+        ("foobot/1.0", "write User-agent: foobot"),
+        ("FooBot*", "write User-agent: FooBot"),
+        ("* all", "write User-agent: *"),
+        ("Mozilla/5.0 (compatible; foobot/1.0)", "write User-agent: foobot"),
+        ("archive.org_bot", "write the product token that the crawler's documentation names"),
+        ("Sogou web spider", "write the product token that the crawler's documentation names"),
+        ("Yahoo! Slurp", "write the product token that the crawler's documentation names"),
+    ],
+)
+def test_fix_of_an_agent_is_a_name_or_says_where_to_find_it(value: str, fix: str) -> None:
+    """What a value was cut to at a dot or a space is the name of no crawler."""
+    found = lint(f"User-agent: {value}\nDisallow: /\n".encode())
+    assert [one.fix for one in found if one.code == "agent-not-a-token"] == [fix]
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -1,0 +1,111 @@
+"""What a crawl would decide if robots.txt files were as they are in a file or an archive.
+
+Nothing is fetched, a tdmrep.json neither. All else that has a say in a crawl has it here: the
+profile, the limits, ``REP_ACCESS_DENIED``, overrides, the pace, and the purposes of the crawl.
+"""
+
+from __future__ import annotations
+
+import time
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.commands.configuration import effective_settings, identity_of
+from scrapy_rep.commands.endings import usage
+from scrapy_rep.explaining import LookUp, asked_for
+from scrapy_rep.judgement import Judge, PaceBySettings
+from scrapy_rep.overrides.application import AppliedOverrides
+from scrapy_rep.overrides.reading import configured_overrides
+from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.protocol.outcome import (
+    Cause,
+    Meaning,
+    Outcome,
+    Success,
+    Unavailable,
+    Unreachable,
+    meaning_of,
+)
+from scrapy_rep.protocol.policy import Decision, learn, standing
+from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.stats import RepStats
+from scrapy_rep.usage.admission import UseOfPages
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from scrapy_rep.protocol.authority import Authority
+
+
+class _NoStats:
+    """Counts nothing: no request is made."""
+
+    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
+        """Do nothing."""
+
+    def max_value(self, key: str, value: Any) -> None:
+        """Do nothing."""
+
+
+class Offline:
+    """Decides by the settings of a project and the options; raises ``EndingError`` for bad ones."""
+
+    def __init__(self, settings: BaseSettings, options: Namespace) -> None:
+        self.agent = tuple(identity_of(settings, options))
+        self.settings = effective_settings(settings, options)
+        self._policy = self.settings.policy
+        self._now = time.time()
+        stats = RepStats(_NoStats())
+        try:
+            overrides = configured_overrides(self.settings, self._now)
+        except ValueError as error:
+            raise usage(str(error)) from None
+        applied, paces = None, PaceBySettings(self.settings, time.time)
+        if overrides is not None:
+            applied = AppliedOverrides(overrides, stats, paces.read, time.time)
+        use = UseOfPages(self.settings, None)
+        self.judge = Judge(paces, paces, use if use.refuses else None, applied)
+
+    def parse(self, body: bytes) -> RobotsTxt:
+        """Return the rules of a file."""
+        return RobotsTxt.parse(body, profile=self.settings.profile, max_size=self.settings.max_size)
+
+    def known(
+        self,
+        authority: Authority,
+        body: bytes,
+        status: int = 200,
+        robots: RobotsTxt | None = None,
+    ) -> CachedRules:
+        """Return what a crawl knows of an authority after this answer.
+
+        ``robots`` are the rules in ``body``, if they are parsed already.
+        """
+        outcome = _outcome(authority, body, status)
+        entry = learn(None, outcome, self._now, self._policy)
+        current = standing(entry, self._now, self._policy)
+        if current.decision is not Decision.FOLLOW:
+            robots = None
+        elif robots is None:
+            robots = self.parse(body)
+        return CachedRules(entry, current, robots, self._now)
+
+    def look_up(self, url: str, body: bytes, robots: RobotsTxt) -> LookUp:
+        """Return the verdict on a URL of a site with this file; ``robots`` are its rules."""
+        authority = authority_of(url)
+        if authority is None:
+            verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
+            return LookUp(verdict, self.agent, None, None)
+        known = self.known(authority, body, robots=robots)
+        verdict, by = self.judge.final_verdict(asked_for(url, authority, self.agent), known)
+        return LookUp(verdict, self.agent, authority, known, by)
+
+
+def _outcome(authority: Authority, body: bytes, status: int) -> Outcome:
+    meaning = meaning_of(status)
+    if meaning is Meaning.SUCCESS:
+        return Success(body, status, authority.robots_uri)
+    if meaning is Meaning.UNAVAILABLE:
+        return Unavailable(status, authority.robots_uri)
+    return Unreachable(Cause.STATUS, status)

@@ -1,0 +1,195 @@
+"""Rules from a file: every subcommand says what a crawl would do if a site served that file."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.commands.archive import write_archive
+from tests.commands.running import robots
+from tests.crawl.plugin import NOTHING
+from tests.site import Authority, Site
+
+PATHS = ("/a", "/art/1", "/private", "/robots.txt")
+WHERE_FROM = {"source", "status", "redirects", "age"}
+"""What differs by where the rules come from."""
+LATER = f"{(time.gmtime().tm_hour + 6) % 24:02}"
+TOMORROW = datetime.now(timezone.utc).date() + timedelta(days=1)
+
+
+class Case(NamedTuple):
+    """A robots.txt, some settings, and which of :data:`PATHS` a crawl may fetch, for what cause."""
+
+    text: str
+    settings: dict[str, str]
+    allowed: str
+    """One letter for each path: y or n."""
+    by: str = "rules"
+    """What decides about the second path."""
+    overrides: str = ""
+
+
+CASES = {
+    "rules": Case("User-agent: *\nDisallow: /private\nDisallow: /art\n", {}, "ynny"),
+    "purpose": Case(
+        "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n",
+        {"REP_PREFERENCES": "skip", "REP_PURPOSES": "train-ai"},
+        "ynny",
+        "use",
+    ),
+    "purpose that is only reported": Case(
+        "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n",
+        {"REP_PREFERENCES": "report", "REP_PURPOSES": "train-ai"},
+        "yyny",
+    ),
+    "token of a purpose": Case(
+        "User-agent: *\nDisallow: /private\n\nUser-agent: Extended\nDisallow: /art\n",
+        {
+            "REP_PREFERENCES": "skip",
+            "REP_PURPOSES": "train-ai",
+            "REP_PURPOSE_TOKENS": '{"train-ai": ["Extended"]}',
+        },
+        "ynny",
+        "use",
+    ),
+    "visit time": Case(
+        f"User-agent: *\nDisallow: /private\nVisit-time: {LATER}00-{LATER}30\n",
+        {"REP_VISIT_TIME": "forbid"},
+        "nnnn",
+        "pace",
+    ),
+    "visit time that is ignored": Case(
+        f"User-agent: *\nDisallow: /private\nVisit-time: {LATER}00-{LATER}30\n", {}, "yyny"
+    ),
+    "delay that is too long": Case(
+        "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
+        {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},
+        "nnnn",
+        "pace",
+    ),
+    "delay that is cut": Case("User-agent: *\nDisallow: /private\nCrawl-delay: 90\n", {}, "yyny"),
+    "override": Case(NOTHING, {}, "nyny", "override", 'action = "allow"\npaths = ["/art"]'),
+    "forbidding override": Case(
+        "User-agent: *\nDisallow: /private\n",
+        {},
+        "ynny",
+        "override",
+        'action = "forbid"\npaths = ["/art"]',
+    ),
+    "pace of an override": Case(
+        "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
+        {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},
+        "nynn",
+        "rules",
+        'action = "delay"\ndelay = 1\npaths = ["/art", "/private"]',
+    ),
+}
+
+
+def options(case: Case, shop: Authority, folder: Path) -> list[str]:
+    """The settings of a case, as words of a command line."""
+    chosen = {"REP_RETRY_DELAYS": "[]", **case.settings}
+    if case.overrides:
+        file = folder / "overrides.toml"
+        file.write_text(
+            f'[[override]]\nauthority = "{shop.url("")}"\n{case.overrides}\n'
+            f'reason = "ours"\nby = "ops"\nuntil = {TOMORROW}\n'
+        )
+        chosen["REP_OVERRIDES"] = str(file)
+    return [word for name, value in chosen.items() for word in ("-s", f"{name}={value}")]
+
+
+def rows(*words: object) -> list[dict[str, Any]]:
+    """What `check` says of each URL, but for where the rules came from."""
+    told: list[dict[str, Any]] = json.loads(robots("check", "--format", "json", *words).out)
+    return [{name: row[name] for name in row.keys() - WHERE_FROM} for row in told]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_file_is_judged_as_a_crawl_would_judge_it(site: Site, tmp_path: Path, case: Case) -> None:
+    """By `check`, `explain` and `filter`: purposes, pace, overrides, not the rules alone."""
+    shop = site.authority(robots=case.text)
+    file, rejected = tmp_path / "robots.txt", tmp_path / "rejected"
+    file.write_text(case.text)
+    urls = [shop.url(path) for path in PATHS]
+    allowed = [url for url, answer in zip(urls, case.allowed, strict=True) if answer == "y"]
+    words = options(case, shop, tmp_path)
+    fetched, read = rows(*words, *urls), rows(*words, "--robots-txt", file, *urls)
+    assert fetched == read
+    assert [row["url"] for row in read if row["verdict"] == "allowed"] == allowed
+    explained = json.loads(
+        robots("explain", "--format", "json", "--robots-txt", file, *words, urls[1]).out
+    )
+    assert (explained["allowed"], explained["reason"], explained["decided_by"]) == (
+        read[1]["verdict"] == "allowed",
+        read[1]["reason"],
+        case.by,
+    )
+    given = "\n".join(urls)
+    reasons = []
+    for where in ((), ("--robots-txt", file)):
+        filtered = robots("filter", *where, *words, "--rejected", rejected, given=given)
+        assert (filtered.status, filtered.out.split()) == (0, allowed), where
+        reasons.append(rejected.read_text())
+    assert reasons[0] == reasons[1]
+
+
+def test_folder_and_archive_are_judged_so_too(tmp_path: Path) -> None:
+    """By the purposes of the crawl, and by what a refusal means in its settings."""
+    text = b"User-agent: *\nContent-Usage: /art train-ai=n\n"
+    (tmp_path / "robots").mkdir()
+    (tmp_path / "robots" / "https_a.org").write_bytes(text)
+    archive = write_archive(
+        tmp_path / "a.warc.gz",
+        ("https://a.org/robots.txt", "2026-01-01T00:00:00Z", 200, text),
+        ("https://denied.org/robots.txt", "2026-01-01T00:00:00Z", 403, b""),
+    )
+    words = [word for name, value in CASES["purpose"].settings.items()
+             for word in ("-s", f"{name}={value}")]  # fmt: skip
+    words += ["-s", "REP_ACCESS_DENIED=disallow", "--missing", "allow"]
+    given = "https://a.org/a\nhttps://a.org/art\nhttps://denied.org/\nhttps://missing.org/\n"
+    out = robots("filter", "--robots-dir", tmp_path / "robots", *words, given=given).out
+    assert out.split() == ["https://a.org/a", "https://denied.org/", "https://missing.org/"]
+    out = robots("filter", "--warc", archive, *words, given=given).out
+    assert out.split() == ["https://a.org/a", "https://missing.org/"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["check", "--robots-txt", "{}"], ["explain", "--robots-txt", "{}"], ["filter", "--robots-txt",
+     "{}", "{}"]],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_bad_overrides_are_status_2_without_a_crawl_too(robots_txt: Path, words: list[str]) -> None:
+    """As at the start of a crawl."""
+    url = [] if words[0] == "filter" else ["https://e.org/"]
+    ended = robots(
+        *[word.replace("{}", str(robots_txt)) for word in words],
+        *url,
+        "-s",
+        "REP_OVERRIDES=/no/such/file",
+    )
+    assert (ended.status, ended.out) == (2, "")
+    assert "REP_OVERRIDES" in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_explanation_says_what_decides_and_what_the_rules_alone_say(robots_txt: Path) -> None:
+    """So that the rules and the other profiles below never seem to contradict the verdict."""
+    robots_txt.write_text("User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n")
+    words = ["--robots-txt", str(robots_txt), "-s", "REP_PREFERENCES=skip",
+             "-s", "REP_PURPOSES=train-ai"]  # fmt: skip
+    out = robots("explain", *words, "https://e.org/a").out
+    assert out.startswith(
+        "disallowed: https://e.org/a\n"
+        "  by the use of the page: Content-Usage disallows train-ai (line 2)\n\n"
+        "By the rules alone\nallowed: https://e.org/a\n"
+        "  for Scrapy in the profile rfc9309: Allow: / (line 3)\n"
+    )
+    out = robots("explain", "--robots-txt", robots_txt, "https://e.org/a").out
+    assert "alone" not in out

@@ -1,0 +1,96 @@
+"""What reaches a terminal: colours if wanted, lines that fit, and nothing that it obeys."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.commands.running import SCRAPY, environment
+
+HOSTILE = b"User-agent: *\nDisallow: /a\x1b[2J\xc2\x9b31m\x07\r\nFoo\x1b]0;x\x07: y\n"
+URL = "https://e.org/a%1B[2J%C2%9B31m%07"
+COLOUR = re.compile(r"\x1b\[[0-9]*m")
+
+
+def shown(*words: object, cwd: Path, **variables: str) -> str:
+    """What a terminal gets, from stdout and stderr."""
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [*SCRAPY, "robots", *map(str, words)],
+        cwd=cwd,
+        env=environment(TERM="xterm", **variables),
+        stdin=subprocess.DEVNULL,
+        stdout=other,
+        stderr=other,
+    )
+    os.close(other)
+    read = b""
+    try:
+        while some := os.read(main, 65536):
+            read += some
+    except OSError:  # all has been read
+        pass
+    os.close(main)
+    process.wait(60)
+    return read.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a hostile robots.txt, another one, and a URL that the first disallows."""
+    (tmp_path / "hostile").write_bytes(HOSTILE)
+    (tmp_path / "none").write_bytes(b"")
+    (tmp_path / "urls").write_bytes(b"https://e.org/\x1b[2J\xc2\x9b31m\x07b\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "coloured"),
+    [
+        (("check", "--robots-txt", "hostile", URL), True),
+        (("explain", "--robots-txt", "hostile", URL), True),
+        (("lint", "hostile"), True),
+        (("diff", "none", "hostile"), True),
+        (("filter", "--robots-txt", "none", "urls"), True),
+        (("lint", "a\x1b[2J\x9b31m\x07"), False),
+        (("check", "https://e.org\x1b[2J/\x9b31m\x07"), False),
+        (("cache", "count", "-s", "REP_STORE=a\x1b[2J\x9b31m\x07"), False),
+        (("check", "--spider", "a\x1b[2J\x9b31m\x07", URL), False),
+        (("\x1b[2J\x9b31m\x07",), False),
+    ],
+    ids=lambda value: ascii(" ".join(value)) if isinstance(value, tuple) else "",
+)
+def test_terminal_gets_colours_and_no_other_control(
+    folder: Path, words: tuple[str, ...], coloured: bool
+) -> None:
+    """None at all with NO_COLOR, whatever a file, a URL, a name or an option holds."""
+    text = shown(*words, cwd=folder)
+    assert bool(COLOUR.search(text)) == coloured
+    for line in COLOUR.sub("", text).split("\n"):
+        # The bar of `filter` ends what it writes by going back over it.
+        assert line.isprintable() or words[0] == "filter", repr(line)
+    assert "\x9b" not in text
+    assert "\x07" not in text
+    assert "\x1b[2J" not in text
+    plain = shown(*words, cwd=folder, NO_COLOR="1")
+    assert not COLOUR.search(plain)
+
+
+def test_narrow_terminal_gets_blocks_and_a_wide_one_a_table(folder: Path) -> None:
+    """A table whose lines are broken cannot be read; a pipe always gets the table."""
+    (folder / "robots.txt").write_text("User-agent: mybot\nDisallow: /private\nCrawl-delay: 2\n")
+    words = ("check", "--robots-txt", "robots.txt", "--agent", "mybot", "https://e.org/private/x")
+    narrow = shown(*words, cwd=folder, COLUMNS="80", NO_COLOR="1").splitlines()
+    assert narrow == [
+        "disallowed  https://e.org/private/x",
+        "    Disallow: /private (line 2, group mybot)",
+        "    delay 2 s, file",
+        "scrapy robots check: 1 of 1 URL is disallowed",
+    ]
+    wide = shown(*words, cwd=folder, COLUMNS="200", NO_COLOR="1").splitlines()
+    assert wide[0].split()[:4] == ["VERDICT", "URL", "RULE", "LINE"]
