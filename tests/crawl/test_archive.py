@@ -317,8 +317,10 @@ def test_a_process_that_is_killed_leaves_whole_records(tmp_path: Path, moment: i
     (path,) = tmp_path.iterdir()
     assert path.name.endswith(".warc.gz.open")
     whole = whole_members(path.read_bytes())
-    assert len(read_up_to_a_cut(path)) == whole
-    assert fast_up_to_a_cut(path) >= whole
+    # Either reader may show the beginning of a record that is cut as one more.
+    assert whole > 20
+    assert len(read_up_to_a_cut(path)) in (whole, whole + 1)
+    assert fast_up_to_a_cut(path) in (whole, whole + 1)
 
 
 def whole_members(octets: bytes) -> int:
