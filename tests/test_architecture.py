@@ -20,7 +20,7 @@ import scrapy_rep
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
 
 PACKAGE = Path(scrapy_rep.__file__).parent
-OPTIONAL = {"redis", "rich", "warcio"}
+OPTIONAL = {"jinja2", "markupsafe", "matplotlib", "redis", "rich", "warcio"}
 """Dependencies of extras, imported where they are first needed."""
 
 SLOW_TO_IMPORT = {"http_sf"}
@@ -36,11 +36,12 @@ OUTSIDE = {
     "scrapy_rep.preferences": {"http_sf"},
     "scrapy_rep.protocol": set(),
     "scrapy_rep.linting": set(),
+    "scrapy_rep.reporting": {"jinja2", "lxml", "markupsafe", "matplotlib"},
     "scrapy_rep.stores": {"redis"},
 }
 """A package, and what it may import from outside the standard library and this package."""
 
-PURE = {"linting", "matching", "pages", "preferences", "protocol"}
+PURE = {"linting", "matching", "pages", "preferences", "protocol", "reporting"}
 """Packages without a clock, a network or a log."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
@@ -163,6 +164,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "stats",
         "usage",
     },
+    "reporting": set(),
     "commands": {
         "awaiting",
         "caching",
@@ -172,6 +174,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "matching",
         "preferences",
         "protocol",
+        "reporting",
         "recording",
         "settings",
         "stores",

@@ -62,7 +62,7 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
     ("kind", "first", "following"),
     [
         ("the gate alone", Way(350, 178, 55), Way(22, 18, 14)),
-        ("by default", Way(406, 208, 66), Way(69, 44, 27)),
+        ("by default", Way(402, 206, 66), Way(66, 42, 27)),
     ],
 )
 def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Way) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import scrapy_rep
 from tests.crawl.harness import ROOT
+from tests.hostile.test_budgets import calibration
 from tests.timed import timed
 
 TIMED = """
@@ -31,8 +32,12 @@ def run(code: str) -> str:
 @timed
 @pytest.mark.parametrize(("what", "most"), [("", 0.03), ("scrapy_rep.RobotsTxt", 0.06)])
 def test_the_package_is_imported_quickly(what: str, most: float) -> None:
-    """The least of five, in processor time: under 30 ms, and under 60 ms with the matcher."""
-    assert min(float(run(TIMED.format(what))) for _ in range(5)) < most
+    """The least of five, in processor time: under 30 ms, and under 60 ms with the matcher.
+
+    Or longer by as much as the machine is slower than one that is free.
+    """
+    least = min(float(run(TIMED.format(what))) for _ in range(5))
+    assert least < most * max(calibration(), 1)
 
 
 def test_the_matcher_does_not_import_scrapy() -> None:

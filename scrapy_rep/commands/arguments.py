@@ -58,6 +58,10 @@ _EXAMPLES = {
   scrapy robots cache forget https://example.org/
   scrapy robots cache export > robots.jsonl
   scrapy robots cache import robots.jsonl""",
+    "report": """examples:
+  scrapy robots report decisions.jsonl -o report.html
+  scrapy robots report worker-1.jsonl worker-2.jsonl -o report.html
+  zcat decisions.jsonl.gz | scrapy robots report - -o report.html""",
 }
 
 
@@ -98,6 +102,7 @@ def _parser() -> Parser:
     _filter(_subparser(several, "filter", "which of many URLs may my crawler fetch?"))
     _replay(_subparser(several, "replay", "do recorded decisions follow from an archive?"))
     _cache(_subparser(several, "cache", "what does the configured store hold?"))
+    _report(_subparser(several, "report", "what do decision logs say?"))
     return parser
 
 
@@ -259,6 +264,15 @@ def _cache(parser: Parser) -> None:
             _cache_filters(action)
         if name == "import":
             action.add_argument("source", nargs="?", default="-", metavar="FILE|-")
+
+
+def _report(parser: Parser) -> None:
+    parser.add_argument(
+        "logs", nargs="+", metavar="DECISIONS|-", help="decision logs, of REP_DECISION_LOG"
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE|-", help="write the page to FILE"
+    )
 
 
 def _cache_filters(parser: argparse.ArgumentParser) -> None:

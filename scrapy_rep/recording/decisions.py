@@ -77,6 +77,7 @@ class Decided(NamedTuple):
     basis: Basis
     preferences: Mapping[str, str] | None = None
     cause: str | None = None
+    delay: float | None = None
 
 
 class Encoder:
@@ -109,7 +110,8 @@ class Encoder:
             told = _keep(self._verdicts, one.verdict, _verdict(one.verdict))
         said = "null" if one.preferences is None else _json(one.preferences)
         url = _quoted(self._shown(one.url))
-        times = f'"time":"{utc(one.time)}","age":{age}'
+        delay = "null" if one.delay is None else f"{one.delay:.3f}"
+        times = f'"time":"{utc(one.time)}","age":{age},"delay":{delay}'
         return f'{{{basis},{times},"url":{url},{told},"preferences":{said}}}'
 
     def _basis(self, one: Decided) -> str:

@@ -115,8 +115,9 @@ class DecisionRecorder:
         verdict = verdict or cached.verdict(authority, url, agent)
         if is_first or self._all or verdict.override is not None:
             preferences = preferences_of(cached, url, agent)
-            args = (self._clock(), request.method, url, authority, agent, verdict, cached.basis)
-            self._file.add(Decided(*args, preferences))
+            now = self._clock()
+            args = (now, request.method, url, authority, agent, verdict, cached.basis)
+            self._file.add(Decided(*args, preferences, delay=_delay(cached, agent, now)))
 
     def refused(self, request: Request, url: str, agent: tuple[str, ...], error: Exception) -> None:
         """Record a refusal; an error that is not one is ignored."""
@@ -192,6 +193,15 @@ def _override(one: Override) -> dict[str, Any]:
         "by": one.by,
         "until": one.until.isoformat(),
     }
+
+
+def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | None:
+    """Return the interval in seconds that the rules ask of ``agent`` now; None for none.
+
+    It is null at an authority that has overrides, which may set another pace.
+    """
+    pace = cached.pace
+    return (pace.asked(now) or None) if pace is not None and pace.agent == agent else None
 
 
 def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:

@@ -85,7 +85,8 @@ class Crowd:
     def prepare(self, how: str, host: str, request: Request) -> None:
         """The host is too early, or its slot is full."""
         if how == "for a pace":
-            self.room.ask(request, (authority_of(request.url), ()), RequestedPace((), 60.0), 0.0)
+            asker = (authority_of(request.url), ())
+            self.room.ask(request, asker, RequestedPace((), 60.0), lambda *_: 0.0)
             self.room._hosts.get(host).ended = 1e12
             return
         _, slot = self.downloader._get_slot(request)

@@ -11,7 +11,7 @@ import pytest
 from tests.commands.running import ROOT, SCRAPY, environment, robots
 from tests.timed import timed
 
-SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "cache")
+SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "cache", "report")
 ACTIONS = ("count", "list", "show", "forget", "expire", "prune", "leases", "export", "import")
 LOAD = """
 import time

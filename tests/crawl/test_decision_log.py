@@ -170,6 +170,18 @@ async def test_preferences_are_recorded(site: Site, log: Path) -> None:
 
 
 @ensureDeferred
+async def test_the_delay_that_a_site_asks_for_is_recorded(site: Site, log: Path) -> None:
+    """As the group of the agent says; nothing for other agents, and for refusals."""
+    text = "User-agent: mybot\nCrawl-delay: 0.25\nDisallow: /x\n\nUser-agent: *\nCrawl-delay: 9\n"
+    shop, plain = site.authority(text), site.authority(RULES)
+    other = {"url": plain.url("/a"), "meta": {"robotstxt_user_agent": "other"}}
+    urls = [shop.url("/a"), shop.url("/x"), other]
+    (await crawl(settings=recorded(log, REP_DECISIONS="all"), plans=urls)).check()
+    found = {line["url"]: line["delay"] for line in decisions(log)}
+    assert found == {shop.url("/a"): 0.25, shop.url("/x"): None, plain.url("/a"): None}
+
+
+@ensureDeferred
 async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) -> None:
     """Profile, policy, limits, agent, versions; two runs share a file, and differ in their name."""
     shop = site.authority(RULES)

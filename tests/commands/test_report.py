@@ -1,0 +1,212 @@
+"""`scrapy robots report`: what it writes, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lxml import html
+
+from tests.commands.running import SCRAPY, environment, robots
+from tests.reporting.samples import crawl, decision, lines, refusal, run, write
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of one run."""
+    return write(tmp_path / "decisions.jsonl", run(), decision(), refusal())
+
+
+def test_report_writes_a_page_and_says_what_was_read(tmp_path: Path, log: Path) -> None:
+    """One line on stdout, nothing on stderr, status 0; nothing else is left behind."""
+    page = tmp_path / "report.html"
+    ended = robots("report", log, "-o", page)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == f"{page}: 2 decisions of 1 run\n"
+    assert "Disallow: /private" in html.fromstring(page.read_bytes()).text_content()
+    assert {path.name for path in tmp_path.iterdir()} == {"decisions.jsonl", "report.html"}
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+
+
+def test_several_logs_are_merged(tmp_path: Path, log: Path) -> None:
+    """Of files and of standard input; lines that are no decisions are counted."""
+    other = "1" * 32
+    second = write(tmp_path / "b.jsonl", run(crawl=other), *[refusal(crawl=other)] * 3)
+    given = lines(refusal(crawl=other)) + b'noise\n{"crawl":"1111'
+    ended = robots("report", log, second, "-", "-o", tmp_path / "r.html", given=given)
+    assert ended.status == 0
+    assert ended.out.endswith(": 6 decisions of 2 runs; 2 lines could not be read\n")
+    said = (tmp_path / "r.html").read_text("utf-8")
+    for words in ("standard input", "cut short", "not a line of a decision log", "b.jsonl"):
+        assert words in said
+
+
+def test_the_page_goes_to_standard_output_on_request(tmp_path: Path, log: Path) -> None:
+    """And nothing but the page."""
+    ended = robots("report", log, "-o", "-")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.startswith("<!DOCTYPE html>")
+    assert ended.out.endswith("</html>")
+    robots("report", log, "-o", tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text("utf-8") == ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["none.jsonl", "-o", "r.html"], "cannot read none.jsonl: No such file or directory"),
+        (["folder", "-o", "r.html"], "cannot read folder: Is a directory"),
+        (["empty", "-o", "r.html"], "empty: it is empty"),
+        (["noise", "-o", "r.html"], "noise: it is not a decision log"),
+        (["newer", "-o", "r.html"], "newer: it was written by another version of scrapy_rep"),
+        (["log", "-o", "none/r.html"], "cannot write none/r.html: there is no folder"),
+        (["log", "-o", "folder"], "cannot write folder: Is a directory"),
+        (["log", "-o", "log"], "log is a log that the report would overwrite"),
+        (["log", "-o", "./folder/../log"], "is a log that the report would overwrite"),
+        (["-", "-", "-o", "r.html"], "standard input can be read once only"),
+        (["log"], "the following arguments are required: -o"),
+        (["-o", "r.html"], "the following arguments are required: DECISIONS"),
+    ],
+    ids=range(12),
+)
+def test_what_cannot_be_done_is_status_2_and_one_line(
+    tmp_path: Path, words: list[str], reason: str
+) -> None:
+    """Nothing is written, nothing is lost."""
+    (tmp_path / "folder").mkdir()
+    write(tmp_path / "log", run(), decision())
+    write(tmp_path / "newer", run(schema=2), decision())
+    (tmp_path / "empty").touch()
+    (tmp_path / "noise").write_bytes(os.urandom(5_000))
+    ended = robots("report", *words, cwd=tmp_path)
+    assert ended.status == 2
+    assert ended.out == ""
+    assert ended.err.startswith("scrapy robots report: ")
+    assert ended.err.count("\n") == 1
+    assert reason in ended.err
+    assert not (tmp_path / "r.html").exists()
+    assert (tmp_path / "log").read_bytes() == lines(run(), decision())
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read all")
+def test_a_file_that_may_not_be_read_or_written_is_status_2(tmp_path: Path, log: Path) -> None:
+    """It says so."""
+    log.chmod(0)
+    ended = robots("report", log, "-o", tmp_path / "r.html")
+    assert (ended.status, "Permission denied" in ended.err) == (2, True)
+    log.chmod(0o600)
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o500)
+    ended = robots("report", log, "-o", folder / "r.html")
+    assert (ended.status, "Permission denied" in ended.err) == (2, True)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk to be had")
+def test_a_full_disk_is_status_2(log: Path) -> None:
+    """A device is written to, and never replaced by a file."""
+    ended = robots("report", log, "-o", "/dev/full")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == "scrapy robots report: cannot write /dev/full: No space left on device\n"
+    assert robots("report", log, "-o", "/dev/null").status == 0
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)  # noqa: PTH116
+
+
+def test_a_report_is_replaced_as_a_whole(tmp_path: Path, log: Path) -> None:
+    """Through a link, too: the link stays."""
+    page, link = tmp_path / "kept" / "report.html", tmp_path / "link.html"
+    page.parent.mkdir()
+    page.write_text("old")
+    link.symlink_to(page)
+    robots("report", log, "-o", link)
+    assert link.is_symlink()
+    assert page.read_bytes().startswith(b"<!DOCTYPE html>")
+    assert [path.name for path in page.parent.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "matplotlib", "markupsafe"])
+def test_a_missing_dependency_is_named_with_the_extra(
+    tmp_path: Path, log: Path, missing: str
+) -> None:
+    """In one line, before the log is read."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / f"{missing}.py").write_text(f"raise ImportError('No {missing}')\n")
+    path = os.pathsep.join([str(tmp_path / "broken"), environment()["PYTHONPATH"]])
+    ended = robots("report", log, "-o", tmp_path / "r.html", PYTHONPATH=path)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == (
+        f"scrapy robots report: reports need jinja2 and matplotlib (No {missing}): "
+        "pip install scrapy_rep[report]\n"
+    )
+
+
+def test_other_subcommands_do_without_the_extra(tmp_path: Path) -> None:
+    """Neither jinja2 nor matplotlib is imported before it is needed."""
+    code = (
+        "import sys; sys.argv = ['scrapy', 'robots', 'lint', '-']\n"
+        "from scrapy.cmdline import execute\n"
+        "try: execute()\n"
+        "finally: print([n for n in ('jinja2', 'matplotlib') if n in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(),
+        cwd=tmp_path,
+        input=b"User-agent: *\nDisallow: /a\n",
+        capture_output=True,
+        check=False,
+    )
+    assert done.stdout.decode().splitlines()[-1] == "[]"
+
+
+def test_settings_of_matplotlib_and_the_terminal_do_not_matter(tmp_path: Path) -> None:
+    """A broken matplotlibrc, no home, no UTF-8: the same octets, and nothing on stderr."""
+    log = write(tmp_path / "log", *crawl()[:300], refusal(rule="Disallow: /漢字\u202e$x$"))
+    (tmp_path / "matplotlibrc").write_text("svg.fonttype: path\nfont.size: 40\ntext.usetex: True\n")
+    pages = []
+    for variables in ({}, {"MATPLOTLIBRC": str(tmp_path), "LC_ALL": "C", "TZ": "Asia/Tokyo"}):
+        ended = robots("report", log, "-o", tmp_path / "r.html", **variables)
+        assert (ended.status, ended.err) == (0, "")
+        pages.append((tmp_path / "r.html").read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_names_of_files_reach_the_terminal_escaped(tmp_path: Path) -> None:
+    """A log may be called anything."""
+    log = write(tmp_path / "a\x1b[31m\u202e.jsonl", run(), refusal())
+    ended = robots("report", log, "-o", tmp_path / "\x1b[1m.html")
+    assert ended.status == 0
+    assert "\x1b" not in ended.out
+    ended = robots("report", str(log) + "x", "-o", tmp_path / "b.html")
+    assert ended.status == 2
+    assert "\x1b" not in ended.err
+
+
+def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
+    """Status 130, and the old report is still there."""
+    page = tmp_path / "r.html"
+    page.write_text("old")
+    process = subprocess.Popen(
+        [*SCRAPY, "robots", "report", "-", "-o", str(page)],
+        env=environment(),
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stderr is not None
+    one = json.dumps(decision()).encode() + b"\n"
+    for _ in range(400):  # more than a pipe holds: the command is reading when this has gone
+        process.stdin.write(one)
+    process.stdin.flush()
+    process.send_signal(2)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.decode() == "scrapy robots report: interrupted\n"
+    assert page.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
