@@ -297,6 +297,7 @@ for number in range(1_000_000):
     body = rng.randbytes(rng.choice((0, 10, 1_000, 100_000)))
     archive.fetch(None).received(Request(uri), Response(uri, body=body), cut=False)
     if number == 20:
+        archive._writer.confirmed().result(30)
         print("go", flush=True)
     time.sleep(rng.choice((0, 0, 0.002)))
 """
