@@ -297,6 +297,7 @@ for number in range(1_000_000):
     body = rng.randbytes(rng.choice((0, 10, 1_000, 100_000)))
     archive.fetch(None).received(Request(uri), Response(uri, body=body), cut=False)
     if number == 20:
+        archive._writer.confirmed().result(30)
         print("go", flush=True)
     time.sleep(rng.choice((0, 0, 0.002)))
 """
@@ -317,8 +318,10 @@ def test_a_process_that_is_killed_leaves_whole_records(tmp_path: Path, moment: i
     (path,) = tmp_path.iterdir()
     assert path.name.endswith(".warc.gz.open")
     whole = whole_members(path.read_bytes())
-    assert len(read_up_to_a_cut(path)) == whole
-    assert fast_up_to_a_cut(path) >= whole
+    # Either reader may show the beginning of a record that is cut as one more.
+    assert whole > 20
+    assert len(read_up_to_a_cut(path)) in (whole, whole + 1)
+    assert fast_up_to_a_cut(path) in (whole, whole + 1)
 
 
 def whole_members(octets: bytes) -> int:

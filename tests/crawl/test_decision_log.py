@@ -15,8 +15,10 @@ import scrapy
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsTxt
+from tests.crawl.clock import take_over
 from tests.crawl.harness import MODES, ROOT, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.crawl.test_flights import OneByOneSpider
 from tests.replies import Reply
 from tests.site import Site
 
@@ -302,3 +304,28 @@ def test_a_log_that_cannot_be_opened_ends_the_crawl(tmp_path: Path) -> None:
     crawler._apply_settings()
     with pytest.raises(ValueError, match=r"^REP_DECISION_LOG = .*log' cannot be opened: No such"):
         RepDownloaderMiddleware.from_crawler(crawler)
+
+
+@ensureDeferred
+async def test_each_state_of_a_site_is_recorded(
+    site: Site, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules, the same in the last tenth of their life, the last good copy, too old a copy."""
+    clock = take_over(monkeypatch)
+    shop = site.authority([RULES, Reply(503)])
+    times = [0, 0.95, 2.0, 5.0]
+
+    def tick(ended: int) -> None:
+        clock.seconds = times[min(ended, len(times) - 1)] * 86_400
+
+    settings = recorded(log, REP_STALE_IF_UNREACHABLE=3 * 86_400)
+    plans = [shop.url("/private")] * len(times)
+    result = await crawl(OneByOneSpider, settings, plans=plans, tick=tick)
+    result.check(["is unreachable"])
+    found = decisions(log)
+    assert [line["outcome"] for line in found] == ["rules", "rules", "stale", "unreachable"]
+    digest = f"sha256:{hashlib.sha256(RULES.encode()).hexdigest()}"
+    assert [line["digest"] for line in found] == [digest] * 3 + [None]
+    assert [line["status"] for line in found] == [200] * 3 + [None]
+    assert [line["cause"] for line in found] == [None, None, "status 503", "status 503"]
+    assert found[1]["age"] == pytest.approx(0.95 * 86_400, abs=60)
