@@ -92,7 +92,9 @@ def _check_folder(name: str) -> None:
             raise usage(f"cannot write {name}: Is a directory")
         if not target.parent.is_dir():
             raise usage(f"cannot write {name}: there is no folder {target.parent}")
-    except (OSError, ValueError, RuntimeError) as error:
+    except RuntimeError:  # what Python before 3.13 raises
+        raise usage(f"cannot write {name}: a loop of symbolic links") from None
+    except (OSError, ValueError) as error:
         raise _failed("write", name, error) from None
 
 
