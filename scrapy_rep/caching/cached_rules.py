@@ -84,6 +84,10 @@ class CachedRules:
         """Whether nothing was learnt because the crawl is closing."""
         return self.failure is not None and self.failure.cause == Cause.CLOSING
 
+    def note_basis(self, basis: object) -> None:
+        """Keep what the record of decisions says of these rules, for as long as they are kept."""
+        self.basis = basis
+
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""
         before = self.size

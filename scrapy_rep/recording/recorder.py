@@ -169,7 +169,7 @@ class DecisionRecorder:
             self._bases.move_to_end(authority)
             if len(self._bases) > _MOST_KNOWN:
                 self._bases.popitem(last=False)
-        cached.basis = basis
+        cached.note_basis(basis)
         return is_new
 
     def _count_lost(self, lines: int, error: Exception) -> None:

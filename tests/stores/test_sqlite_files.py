@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,8 @@ def test_what_version_1_stored_is_read_and_written_anew(tmp_path: Path, end: str
     assert list(listed(store)) == [authority()]
     found = told(store.get(authority()))
     assert found.answer.body == full_entry().answer.body  # type: ignore[union-attr]
-    assert found.failure == failure().failure
+    # It did not know of archives.
+    assert found.failure == replace(failure().failure, record="")  # type: ignore[type-var]
     assert listed(store) == {authority(): found}
     store.close()
     connection = sqlite3.connect(path)
