@@ -8,8 +8,8 @@ from pathlib import Path
 
 [wheel] = Path(sys.argv[1]).glob("*.whl")
 packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-here = {path.as_posix() for path in Path("scrapy_rep").rglob("*.py")} | {"scrapy_rep/py.typed"}
-here |= {path.as_posix() for path in Path("scrapy_rep").rglob("*.json")}
+files = (path for path in Path("scrapy_rep").rglob("*") if path.is_file())
+here = {path.as_posix() for path in files if "__pycache__" not in path.parts}
 if packed != here:
     sys.exit(f"the wheel and the package differ: {sorted(packed ^ here)}")
 print(f"the wheel holds all {len(here)} files of the package")
