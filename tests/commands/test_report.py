@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -199,7 +199,7 @@ def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         # A shell has what it runs in the background ignore the signal, tests included.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdin is not None
     assert process.stderr is not None
