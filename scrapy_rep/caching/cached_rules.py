@@ -98,7 +98,7 @@ class CachedRules:
         """Return True if ``agent`` may request ``url``, and False if not, or if that is unknown."""
         if self.robots is not None:
             return self.robots.allowed(url, agent)
-        return self.decision is Decision.ALLOW_ALL or url == authority.robots_uri
+        return self.decision is Decision.ALLOW_ALL or authority.has_its_rules_at(url)
 
     def verdict(self, authority: Authority, url: str, agent: tuple[str, ...]) -> Verdict:
         """Return what :meth:`allows` returns, and why."""
@@ -107,7 +107,7 @@ class CachedRules:
             if self.stale:
                 return replace(verdict, reason=f"{verdict.reason} (last good copy)")
             return verdict
-        if url == authority.robots_uri:
+        if authority.has_its_rules_at(url):
             return Verdict(allowed=True, reason="robots.txt itself")
         if self.decision is Decision.ALLOW_ALL:
             return Verdict(allowed=True, reason="unavailable")

@@ -93,7 +93,7 @@ class Override:
 
         None is for the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
         """
-        if url == self.authority.robots_uri:
+        if self.authority.has_its_rules_at(url):
             return False
         if self._patterns is None:
             return True
@@ -107,7 +107,9 @@ class Override:
         if not self.paths:
             return None
         rules = "".join(f"Disallow: {path}\n" for path in self.paths)
-        return RobotsTxt.parse(f"User-agent: *\n{rules}")
+        text = f"User-agent: *\n{rules}"
+        # None of the operator's own paths is cut off, however many there are.
+        return RobotsTxt.parse(text, max_size=len(text.encode()) + 1)
 
 
 class SiteOverrides:

@@ -82,12 +82,16 @@ def read_overrides(
 
 def _tables_of(path: Path) -> Sequence[Any]:
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_bytes().decode("utf-8")
     except OSError as error:
         raise OverridesError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise OverridesError(f"{path} is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # a name that no file can have
+        raise OverridesError(f"{str(path)!r} cannot be read: {error}") from None
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise OverridesError(f"{path} is not TOML: {error}") from None
     for key in document:
         if key != "override":

@@ -43,6 +43,14 @@ class Authority(NamedTuple):
         """The URI of the rules: ``scheme://authority/robots.txt`` (RFC 9309 section 2.3)."""
         return f"{self}/robots.txt"
 
+    def has_its_rules_at(self, url: str) -> bool:
+        """Return whether a URL of this authority is that of the rules.
+
+        A default port, user information or a fragment makes no other resource of it.
+        """
+        end = url.find("/", 8)
+        return end >= 0 and url[end:].partition("#")[0] == "/robots.txt"
+
 
 def has_scheme(url: str) -> bool:
     """Return True for a URL that begins with a scheme (RFC 3986 section 3.1).

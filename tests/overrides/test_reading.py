@@ -221,3 +221,30 @@ def test_an_expired_entry_is_read() -> None:
 def test_366_days_ahead_are_accepted() -> None:
     """The last day that is."""
     assert read(until=date(2027, 11, 22)).until == date(2027, 11, 22)
+
+
+def test_no_path_is_cut_off_however_many_there_are() -> None:
+    """A limit for the files of sites is not one for the operator's own patterns."""
+    paths = [f"/{number:05}{'x' * 30}" for number in range(20_000)]
+    override = read(action="forbid", paths=paths)
+    assert override.covers("https://intranet.example.org" + paths[-1])
+
+
+@pytest.mark.parametrize(
+    "url", ["https://u:p@{}/robots.txt", "https://{}:443/robots.txt", "https://{}/robots.txt#part"]
+)
+def test_no_spelling_of_the_robots_txt_is_covered(url: str) -> None:
+    """It is always allowed (RFC 9309 section 2.2.2)."""
+    assert not read(action="forbid").covers(url.format("intranet.example.org"))
+    assert read(action="forbid").covers("https://intranet.example.org/a/robots.txt")
+
+
+@pytest.mark.parametrize("text", ["x = 1" + "0" * 5_000, "x = " + "[" * 20_000])
+def test_what_the_toml_reader_chokes_on_is_a_fault_of_the_file(tmp_path: Path, text: str) -> None:
+    """Numbers of any length, tables of any depth."""
+    file = tmp_path / "overrides.toml"
+    file.write_text(text)
+    with pytest.raises(OverridesError, match=r"overrides\.toml is not TOML: "):
+        read_overrides(str(file), NOON)
+    with pytest.raises(OverridesError, match="embedded null"):
+        read_overrides("no\0file", NOON)
