@@ -187,8 +187,9 @@ def _path(url: str) -> str:
     return _full(url).partition("?")[0]
 
 
-def _hash(url: str) -> str:
+def url_digest(url: str) -> str:
+    """Return what ``REP_LOG_URLS = "hash"`` records of a URL."""
     return f"sha256:{sha256(_full(url).encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-_SHOWN: dict[str, Callable[[str], str]] = {"full": _full, "path": _path, "hash": _hash}
+_SHOWN: dict[str, Callable[[str], str]] = {"full": _full, "path": _path, "hash": url_digest}

@@ -41,7 +41,7 @@ from scrapy_rep.recording.archived_answers import (
     UndecidableError,
     remembered,
 )
-from scrapy_rep.recording.decisions import Basis, told
+from scrapy_rep.recording.decisions import Basis, told, url_digest
 from scrapy_rep.recording.recorded_run import Judged, RecordedRun
 from scrapy_rep.recording.warc_reader import ArchiveIndex
 from scrapy_rep.settings import RepSettings
@@ -95,9 +95,7 @@ class Replay:
         cached = self._cached(line, run.settings, authority, now)
         agent = self._agent or tuple(line["agent"])
         tdmrep = _ArchivedTdmrep(self._answers, run.settings, now)
-        if url is None and cached.robots is not None:
-            raise UndecidableError("its URL is not in the log")
-        page = url or f"{authority}/"
+        page = url or _page(line["url"], authority, run, cached)
         judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
         if not compares:
             return Replayed(Finding.AGREES, "", judged.verdict)
@@ -194,6 +192,15 @@ def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
     if authority is None or own != authority:
         raise MismatchError(f"its URL is not of {line['authority']}")
     return None if url.startswith("sha256:") else url, authority
+
+
+def _page(digest: str, authority: Authority, run: RecordedRun, cached: CachedRules) -> str:
+    """Return a URL about which is decided as about the one of a digest; raise if none is known."""
+    if digest == url_digest(authority.robots_uri):
+        return authority.robots_uri
+    if cached.robots is not None or run.settings.fetches_tdmrep or authority in run.overrides:
+        raise UndecidableError("its URL is not in the log")
+    return f"{authority}/"
 
 
 def _differences(

@@ -283,3 +283,32 @@ async def test_refusals_of_a_tdmrep_json_are_replayed(site: Site, tmp_path: Path
     reasons = {line["reason"] for _, _, line in found}
     assert "tdmrep.json disallows tdm" in reasons
     assert "tdmrep.json could not be fetched, and may reserve the rights of tdm" in reasons
+
+
+@ensureDeferred
+async def test_nothing_is_guessed_of_a_url_that_is_only_a_digest(
+    site: Site, tmp_path: Path
+) -> None:
+    """It may be covered by an override; that of the robots.txt itself is known."""
+    gone, down, own = site.authority(Reply(404)), site.authority(Reply(503)), site.authority()
+    about = {"reason": "ours", "by": "ops", "authority": own.url("/")}
+    until = (datetime.now(timezone.utc).date() + timedelta(days=3)).isoformat()
+    settings = obey(
+        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
+        REP_DECISIONS="all",
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        REP_LOG_URLS="hash",
+        REP_OVERRIDES=[{"action": "forbid", "paths": ["/x"], "until": until, **about}],
+    )
+    urls = [gone.url("/a"), down.url("/a"), own.url("/x"), own.url("/a")]
+    await crawl(settings=settings, plans=[*urls, down.url("/robots.txt#part")])
+    found = findings(tmp_path / "decisions.jsonl", archives_in(tmp_path))
+    assert {
+        (line["authority"], line["allowed"]): (finding, why) for finding, why, line in found
+    } == {
+        (gone.url(""), True): (Finding.AGREES, ""),
+        (down.url(""), False): (Finding.AGREES, ""),
+        (down.url(""), True): (Finding.AGREES, ""),
+        (own.url(""), False): (Finding.UNKNOWN, "its URL is not in the log"),
+        (own.url(""), True): (Finding.UNKNOWN, "its URL is not in the log"),
+    }
