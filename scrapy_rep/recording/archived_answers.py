@@ -13,6 +13,7 @@ from scrapy_rep.fetching.responses import decoded, lifetime_of, octets_of
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
+from scrapy_rep.protocol.policy import REFUSALS
 from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal
 from scrapy_rep.settings import RepSettings
 
@@ -152,16 +153,38 @@ class ArchivedAnswers:
             raise MismatchError(f"the record {kept.id} is of {first}")
         return Failure(since=now, failed_at=now, cause=cause_of(kept))
 
-    def entry_at(self, uri: str, settings: RepSettings, now: float) -> Entry | None:
-        """Return what was known at a time of the file at a URI, by the newest fetch before it."""
-        several = self._archives.of_file(uri)
-        kept = next((one for one in reversed(several) if one.time <= now + _ROUNDING), None)
-        if kept is None:
-            return None
-        try:
-            return Entry(self.answer_of(kept, settings, kept.time))
-        except MismatchError:
-            return Entry(failure=Failure(since=now, failed_at=now, cause=cause_of(kept)))
+    def entry_at(
+        self, uri: str, settings: RepSettings, now: float, *, with_copy: bool = False
+    ) -> Entry | None:
+        """Return what was known at a time of the file at a URI, by the newest fetch before it.
+
+        If that failed or was refused, a crawl may know the last good copy as well, or not: its
+        memory and its store are not in the archive. ``with_copy`` says that it does.
+        """
+        refusal = failure = None
+        for kept in reversed(self._archives.of_file(uri)):
+            if kept.time > now + _ROUNDING:
+                continue
+            try:
+                answer = self.answer_of(kept, settings, kept.time)
+            except MismatchError:
+                if refusal is None and failure is None:
+                    failure = _failure_of(kept, now)
+            else:
+                if answer.status not in REFUSALS:
+                    return Entry(answer, refusal, failure)
+                refusal = refusal or answer
+            if not with_copy and (refusal is not None or failure is not None):
+                break
+        return None if refusal is failure is None else Entry(None, refusal, failure)
+
+
+def _failure_of(kept: Kept, now: float) -> Failure | None:
+    """Return the failure of a record; None for a hop, after which the fetch went on."""
+    try:
+        return Failure(since=now, failed_at=now, cause=cause_of(kept))
+    except MismatchError:
+        return None
 
 
 def cause_of(kept: Kept) -> str:

@@ -90,11 +90,21 @@ class Replay:
             return Replayed(Finding.DIFFERS, str(error))
 
     def _decide(self, line: Mapping[str, Any], run: RecordedRun, compares: bool) -> Replayed:
+        replayed = self._decided(line, run, compares, with_copy=False)
+        if replayed.finding is Finding.DIFFERS:  # unless the crawl knew a last good copy
+            again = self._decided(line, run, compares, with_copy=True)
+            replayed = again if again.finding is Finding.AGREES else replayed
+        return replayed
+
+    def _decided(
+        self, line: Mapping[str, Any], run: RecordedRun, compares: bool, *, with_copy: bool
+    ) -> Replayed:
+        """Decide again; ``with_copy``: the last good copy of a ``tdmrep.json`` was known."""
         url, authority = _asked(line)
         run.now = now = _seconds(line["time"])
         cached = self._cached(line, run.settings, authority, now)
         agent = self._agent or tuple(line["agent"])
-        tdmrep = _ArchivedTdmrep(self._answers, run.settings, now)
+        tdmrep = _ArchivedTdmrep(self._answers, run.settings, now, with_copy=with_copy)
         page = url or _page(line["url"], authority, run, cached)
         judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
         if not compares:
@@ -144,14 +154,19 @@ class Replay:
 class _ArchivedTdmrep:
     """The tdmrep.json files as they were at a time; it stands in for the cache of a crawl."""
 
-    def __init__(self, answers: ArchivedAnswers, settings: RepSettings, now: float):
+    def __init__(
+        self, answers: ArchivedAnswers, settings: RepSettings, now: float, *, with_copy: bool
+    ):
         self._answers = answers
         self._settings = settings
         self._now = now
+        self._with_copy = with_copy
 
     def consult(self, key: Any, page: Any) -> CachedRules | Miss:
         """Return what was known of a file."""
-        entry = self._answers.entry_at(key.robots_uri, self._settings, self._now)
+        entry = self._answers.entry_at(
+            key.robots_uri, self._settings, self._now, with_copy=self._with_copy
+        )
         if entry is None:
             raise UndecidableError(f"{key.robots_uri} is in no archive")
         current = standing(entry, self._now, self._settings.policy)

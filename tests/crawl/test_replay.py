@@ -312,3 +312,34 @@ async def test_nothing_is_guessed_of_a_url_that_is_only_a_digest(
         (own.url(""), False): (Finding.UNKNOWN, "its URL is not in the log"),
         (own.url(""), True): (Finding.UNKNOWN, "its URL is not in the log"),
     }
+
+
+@pytest.mark.parametrize("has_store", [True, False])
+@ensureDeferred
+async def test_the_last_good_copy_of_a_tdmrep_json_is_found_again(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_store: bool
+) -> None:
+    """It still reserves its rights, for a crawl that knows it, while the file is unreachable."""
+    clock = take_over(monkeypatch)
+    reserved = Reply(200, '[{"location": "/a", "tdm-reservation": 1}]')
+    later = [Reply(503), Reply(403)]
+    sites = [
+        site.authority(RULES, pages={"/.well-known/tdmrep.json": [reserved, x]}) for x in later
+    ]
+    log = tmp_path / "decisions.jsonl"
+    settings = obey(
+        REP_DECISION_LOG=str(log),
+        REP_DECISIONS="all",
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        REP_STORE=f"sqlite://{tmp_path}/robots.db" if has_store else None,
+        REP_PREFERENCES="skip",
+        REP_PURPOSES=["tdm"],
+        REP_TDMREP=True,
+    )
+    for clock.seconds in (0, 90_000):
+        await crawl(
+            settings=settings, plans=[one.url(path) for one in sites for path in ["/a", "/b"]]
+        )
+    found = findings(log, archives_in(tmp_path))
+    assert len(found) == 8
+    assert disagreeing(found) == []
