@@ -176,7 +176,8 @@ class ArchivedAnswers:
                 refusal = refusal or answer
             if not with_copy and (refusal is not None or failure is not None):
                 break
-        return None if refusal is failure is None else Entry(None, refusal, failure)
+        is_known = refusal is not None or failure is not None
+        return Entry(None, refusal, failure) if is_known else None
 
 
 def _failure_of(kept: Kept, now: float) -> Failure | None:
