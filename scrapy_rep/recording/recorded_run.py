@@ -132,9 +132,13 @@ def _profile(name: Any) -> str:
 
 def _override(one: Mapping[str, Any]) -> Override:
     try:
-        return _checked_override(one)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"its override {one['entry']} is not one: {error}") from None
+        override = _checked_override(one)
+        override.covers(f"{override.authority}/")
+        _ = override.end
+    except (ValueError, TypeError, OverflowError) as error:
+        said = ascii(str(error))[1:-1]
+        raise ValueError(f"its override {one['entry']} is not one: {said}") from None
+    return override
 
 
 def _checked_override(one: Mapping[str, Any]) -> Override:

@@ -201,10 +201,11 @@ def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
     url: str = line["url"]
     try:
         authority = authority_of(f"{line['authority']}/")
+        url.encode()
         own = authority if url.startswith("sha256:") else authority_of(url)
     except ValueError as error:
         raise MismatchError(f"its URL or its authority is not one: {error}") from None
-    if authority is None or own != authority:
+    if authority is None or own != authority or str(authority) != line["authority"]:
         raise MismatchError(f"its URL is not of {line['authority']}")
     return None if url.startswith("sha256:") else url, authority
 

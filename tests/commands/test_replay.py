@@ -126,6 +126,8 @@ def test_hostile_text_never_reaches_the_terminal(records: Records) -> None:
             {**line, "rule": evil, "group": evil, "reason": evil, "override": evil},
             {**line, "without": {**dict.fromkeys(["rule", "group", "line"]), "allowed": True}},
             {**line, "authority": evil},
+            {**line, "authority": line["authority"] + "/p?q#f"},
+            {**line, "url": line["url"] + "\ud800"},
         ]
     for bad in hostile:
         bad["without"] = None if bad["without"] is None else {**bad["without"], "reason": evil}
@@ -167,7 +169,7 @@ OVERRIDE = {
     "until": "2026-12-01",
 }
 BAD_RUNS += [
-    ({"overrides": [{**OVERRIDE, **bad}]}, "its override 1 is not one")
+    ({"overrides": [{**OVERRIDE, **bad}]}, "its override 1 is not one: ")
     for bad in (
         {},
         {"value": None},
@@ -178,6 +180,9 @@ BAD_RUNS += [
         {"until": "tomorrow"},
         {"authority": "http://["},
         {"authority": "ftp://a"},
+        {"action": "forbid", "until": "9999-12-31"},
+        {"action": "forbid", "paths": ["/\ud800"]},
+        {"action": "delay", "value": 10**400},
     )
 ]
 
