@@ -48,8 +48,12 @@ class Authority(NamedTuple):
 
         A default port, user information or a fragment makes no other resource of it.
         """
-        end = url.find("/", 8)
-        return end >= 0 and url[end:].partition("#")[0] == "/robots.txt"
+        before, robots, after = url.partition("/robots.txt")
+        if not robots or (after and after[0] != "#"):
+            return False
+        # A host may be followed by a query or a fragment that only looks like this path.
+        host = before.partition("://")[2]
+        return bool(host) and not any(mark in host for mark in "/?#\\")
 
 
 def has_scheme(url: str) -> bool:

@@ -284,13 +284,14 @@ def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site, tmp_path: Pa
 
 WRITER = """
 import random, sys, time
-from scrapy import Request
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.test import get_crawler
+from scrapy.statscollectors import StatsCollector
 from scrapy_rep.recording.archive import Archive
 from scrapy_rep.stats import RepStats
 
-archive = Archive(sys.argv[1], "0" * 32, RepStats(get_crawler().stats), time.time)
+archive = Archive(sys.argv[1], "0" * 32, RepStats(StatsCollector(Crawler(Spider))), time.time)
 rng = random.Random(int(sys.argv[2]))
 for number in range(1_000_000):
     uri = f"http://a{number}.example/robots.txt"

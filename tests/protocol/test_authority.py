@@ -82,3 +82,23 @@ def test_schemes_hosts_and_ports_are_apart() -> None:
 def test_the_key_is_a_plain_tuple() -> None:
     """An authority is hashed once per request, so it is one."""
     assert authority_of("http://e.org/") == Authority("http", "e.org", 80) == ("http", "e.org", 80)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_so"),
+    [
+        ("http://a.example/robots.txt", True),
+        ("http://a.example:80/robots.txt", True),
+        ("http://user:p@a.example/robots.txt#part", True),
+        ("http://a.example/robots.txt?x", False),
+        ("http://a.example/x/robots.txt", False),
+        ("http://a.example/robots.txt/", False),
+        ("http://a.example?x=/robots.txt", False),
+        ("http://a.example#/robots.txt", False),
+        ("http://a.example\\private/robots.txt", False),
+        ("/robots.txt", False),
+    ],
+)
+def test_the_url_of_the_rules_has_several_spellings(url: str, is_so: bool) -> None:
+    """No other resource has one of them: what is taken for robots.txt is always allowed."""
+    assert Authority("http", "a.example", 80).has_its_rules_at(url) is is_so
