@@ -3,53 +3,80 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from math import log10
 from pathlib import Path
 
-from docs.pictures.drawing import ACCENT, FAINT, Drawing
+from docs.pictures.drawing import ACCENT, FAINT, GOOD, Drawing
 
 TABLES = Path(__file__).parent.parent / "benchmarks"
 LEFT, RIGHT = 250, 690
+COLOURS = (ACCENT, FAINT, GOOD)
+BAR, GAP = 13, 14
+
+Row = dict[str, str]
 
 
-def rows_of(name: str) -> list[dict[str, str]]:
+def rows_of(name: str) -> list[Row]:
     """Return the rows of a table."""
     with (TABLES / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def matcher() -> Drawing:
-    """The matcher beside Scrapy's default."""
-    rows = [row for row in rows_of("matcher") if ", us" in row["input"] and row["protego"]]
-    d = Drawing(760, 46 + 40 * len(rows))
-    d.bar(LEFT, 12, 14, 10)
-    d.text(LEFT + 20, 17, "scrapy_rep", anchor="start")
-    d.bar(LEFT + 120, 12, 14, 10, colour=FAINT)
-    d.text(LEFT + 140, 17, "Protego", anchor="start")
+def bars(
+    rows: list[Row], columns: dict[str, str], share: Callable[[float], float] | None = None
+) -> Drawing:
+    """Draw a group of bars for each row, and in it a bar for each column.
+
+    The first cell of a row names the group; ``columns`` names each column in the legend. ``share``
+    says how much of the width a figure takes, by default in proportion to the largest one.
+    """
+    most = max(float(row[column]) for row in rows for column in columns)
+    height = BAR * len(columns) + GAP
+    d = Drawing(760, 32 + height * len(rows))
+    x = LEFT
+    for colour, words in zip(COLOURS, columns.values(), strict=False):
+        d.bar(x, 6, 14, 10, colour=colour)
+        d.text(x + 20, 11, words, anchor="start")
+        x += 40 + 7 * len(words)
     for number, row in enumerate(rows):
-        y = 40 + 40 * number
-        d.text(LEFT - 12, y + 12, row["input"].removesuffix(", us"), anchor="end")
-        for line, (name, colour) in enumerate((("scrapy_rep", ACCENT), ("protego", FAINT))):
-            figure = float(row[name])
-            width = (log10(figure) + 0.6) / 6 * (RIGHT - LEFT)
-            d.bar(LEFT, y + 13 * line, width, 11, colour=colour)
-            d.text(LEFT + width + 6, y + 13 * line + 6, f"{figure:,g}", anchor="start")
+        y = 32 + height * number
+        d.text(LEFT - 12, y + BAR * len(columns) / 2, next(iter(row.values())), anchor="end")
+        for line, (column, colour) in enumerate(zip(columns, COLOURS, strict=False)):
+            figure = float(row[column])
+            width = (figure / most if share is None else share(figure)) * (RIGHT - LEFT)
+            d.bar(LEFT, y + BAR * line, width, BAR - 2, colour=colour)
+            d.text(LEFT + width + 6, y + BAR * line + 5.5, f"{figure:,g}", anchor="start")
     return d
+
+
+def matcher() -> Drawing:
+    """The matcher beside Scrapy's default, on a logarithmic scale from 0.25 microseconds on."""
+    rows = [row for row in rows_of("matcher") if ", us" in row["input"] and row["protego"]]
+    rows = [{**row, "input": row["input"].removesuffix(", us")} for row in rows]
+    columns = {"scrapy_rep": "scrapy_rep", "protego": "Protego"}
+    return bars(rows, columns, lambda figure: (log10(figure) + 0.6) / 6)
 
 
 def stores() -> Drawing:
     """What it takes to put, get and miss an entry."""
-    rows = rows_of("stores")
-    d = Drawing(760, 20 + 62 * len(rows))
-    for number, row in enumerate(rows):
-        y = 10 + 62 * number
-        d.text(LEFT - 72, y + 22, row["store"], anchor="end")
-        for line, name in enumerate(("put", "get", "miss")):
-            width = float(row[name]) / 200 * (RIGHT - LEFT)
-            d.text(LEFT - 10, y + 16 * line + 6, name, anchor="end", colour=FAINT)
-            d.bar(LEFT, y + 16 * line, width, 12, colour=ACCENT)
-            d.text(LEFT + width + 6, y + 16 * line + 6, row[name], anchor="start")
-    return d
+    return bars(rows_of("stores"), {"put": "put", "get": "get", "miss": "miss"})
 
 
-PLOTS = (matcher, stores)
+def pages() -> Drawing:
+    """What page directives and usage preferences cost a page."""
+    return bars(rows_of("pages"), {"report": "report", "obey": "obey"})
+
+
+def waiting_cost() -> Drawing:
+    """What it costs to let a request go while others wait."""
+    columns = {"100": "100 wait", "1,000": "1,000 wait", "10,000": "10,000 wait"}
+    return bars(rows_of("waiting"), columns)
+
+
+def filtering() -> Drawing:
+    """How many URLs a second the command and a plain loop filter."""
+    return bars(rows_of("filter"), {"URLs a second": "URLs a second"})
+
+
+PLOTS = (matcher, stores, pages, waiting_cost, filtering)
