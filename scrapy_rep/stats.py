@@ -73,6 +73,16 @@ class Collector(Protocol):
         """Keep the larger of a stat and ``value``."""
 
 
+class NoCollector:
+    """Collects nothing: for decisions outside a crawl."""
+
+    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
+        """Do nothing."""
+
+    def max_value(self, key: str, value: Any) -> None:
+        """Do nothing."""
+
+
 def response_status(status: int) -> str:
     """Return the stat of a status; all that HTTP does not define share one (RFC 9110 section 15).
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from importlib import metadata
 from typing import TYPE_CHECKING
 
 from scrapy.spiderloader import get_spider_loader
@@ -74,11 +73,3 @@ def effective_settings(settings: BaseSettings, options: Namespace) -> RepSetting
         settings = settings.copy()
         settings.set("REP_PROFILE", options.rep_profile, priority="cmdline")
     return settings_of(settings)
-
-
-def version() -> str:
-    """Return the version of this package."""
-    try:
-        return metadata.version("scrapy_rep")
-    except metadata.PackageNotFoundError:
-        return "unknown"

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scrapy_rep.commands.configuration import version
 from scrapy_rep.commands.endings import Status, usage
 from scrapy_rep.commands.lookups import fetched
 from scrapy_rep.commands.sources import Text, authority_named, is_url, read
@@ -16,6 +15,7 @@ from scrapy_rep.linting import reports
 from scrapy_rep.linting.codes import CODES
 from scrapy_rep.linting.findings import at_least
 from scrapy_rep.linting.lint import lint
+from scrapy_rep.recording.versions import own_version
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
@@ -54,7 +54,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     if options.format == "json":
         say(reports.as_json(found))
     elif options.format == "sarif":
-        say(reports.as_sarif(found, version()))
+        say(reports.as_sarif(found, own_version() or "unknown"))
     elif options.format == "github":
         if found:
             say(reports.as_github(found))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.commands.configuration import effective_settings, identity_of
@@ -29,23 +29,13 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.policy import Decision, learn, standing
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
-from scrapy_rep.stats import RepStats
+from scrapy_rep.stats import NoCollector, RepStats
 from scrapy_rep.usage.admission import UseOfPages
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.protocol.authority import Authority
-
-
-class _NoStats:
-    """Counts nothing: no request is made."""
-
-    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
-        """Do nothing."""
-
-    def max_value(self, key: str, value: Any) -> None:
-        """Do nothing."""
 
 
 class Offline:
@@ -56,7 +46,7 @@ class Offline:
         self.settings = effective_settings(settings, options)
         self._policy = self.settings.policy
         self._now = time.time()
-        stats = RepStats(_NoStats())
+        stats = RepStats(NoCollector())
         try:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:

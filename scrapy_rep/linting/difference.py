@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from scrapy_rep.linting.effects import Change, Effect, Pace, agents_of, changes
 from scrapy_rep.protocol.profiles import Profile
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import as_plain
 
 MOST_PATHS: Final = 100
 """Paths that are shown for a crawler."""
@@ -34,25 +34,14 @@ class Difference(NamedTuple):
                     "path": change.path.encode("utf-8", "surrogateescape").decode(
                         "utf-8", "replace"
                     ),
-                    "old": _told(change.old),
-                    "new": _told(change.new),
+                    "old": as_plain(change.old),
+                    "new": as_plain(change.new),
                 }
                 for change in self.paths
             ],
             "old_pace": self.old_pace._asdict(),
             "new_pace": self.new_pace._asdict(),
         }
-
-
-def _told(verdict: Verdict) -> dict[str, Any]:
-    rule = verdict.rule
-    return {
-        "allowed": verdict.allowed,
-        "rule": str(rule) if rule is not None else None,
-        "line": verdict.line,
-        "group": verdict.group,
-        "reason": verdict.reason,
-    }
 
 
 def difference(

@@ -6,7 +6,7 @@ RFC 9309 section 2.2.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from scrapy_rep.protocol import syntax
 
@@ -62,3 +62,14 @@ class Verdict:
     def __bool__(self) -> bool:
         """Return ``allowed``."""
         return self.allowed
+
+
+def as_plain(verdict: Verdict) -> dict[str, Any]:
+    """Return what JSON says of a verdict; the rule is its line as text."""
+    return {
+        "allowed": verdict.allowed,
+        "rule": None if verdict.rule is None else str(verdict.rule),
+        "line": verdict.line,
+        "group": verdict.group,
+        "reason": verdict.reason,
+    }

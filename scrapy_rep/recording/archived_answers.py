@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from scrapy.http import Response
@@ -14,6 +13,7 @@ from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
 from scrapy_rep.protocol.policy import REFUSALS
+from scrapy_rep.recording.decisions import digest_of
 from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal
 from scrapy_rep.settings import RepSettings
 
@@ -76,7 +76,8 @@ class ArchivedAnswers:
                 answer = self.answer_of(kept, settings, since)
             except (MismatchError, UndecidableError):
                 continue
-            if _digest(answer.body) == line["digest"] and answer.status == line["status"]:
+            digest = None if answer.body is None else digest_of(answer.body)
+            if digest == line["digest"] and answer.status == line["status"]:
                 return kept
         raise UndecidableError(f"no archive has the answer of {authority} that was followed")
 
@@ -206,10 +207,6 @@ def _response(kept: Kept, body: bytes, flags: list[str] | None = None) -> Respon
     for name, value in kept.fields:
         headers.setdefault(name, []).append(value)
     return Response(kept.uri, kept.status, headers, body, flags)
-
-
-def _digest(body: bytes | None) -> str | None:
-    return None if body is None else f"sha256:{sha256(body).hexdigest()}"
 
 
 def remembered(kept: OrderedDict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:

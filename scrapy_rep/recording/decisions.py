@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scrapy_rep.protocol.policy import Decision
+from scrapy_rep.protocol.verdict import as_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,7 @@ class Basis(NamedTuple):
             outcome = "stale" if failure is not None else "rules"
         else:
             outcome = "unavailable" if cached.decision is Decision.ALLOW_ALL else "denied"
-        digest = f"sha256:{sha256(answer.body or b'').hexdigest()}" if followed else None
+        digest = digest_of(answer.body or b"") if followed else None
         record = answer.record or None
         return cls(answer.fetched_at, outcome, answer.status, cause, digest, record, failed)
 
@@ -134,8 +135,8 @@ class Encoder:
 
 
 def _verdict(verdict: Verdict) -> str:
-    without = None if verdict.without is None else told(verdict.without)
-    return _json({**told(verdict), "override": verdict.override, "without": without})[1:-1]
+    without = None if verdict.without is None else as_plain(verdict.without)
+    return _json({**as_plain(verdict), "override": verdict.override, "without": without})[1:-1]
 
 
 Key = TypeVar("Key")
@@ -163,17 +164,6 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def told(verdict: Verdict) -> dict[str, Any]:
-    """Return what a line says of a verdict."""
-    return {
-        "allowed": verdict.allowed,
-        "rule": None if verdict.rule is None else str(verdict.rule),
-        "line": verdict.line,
-        "group": verdict.group,
-        "reason": verdict.reason,
-    }
-
-
 def _full(url: str) -> str:
     """Return a URL without the user information and the fragment."""
     scheme, separator, rest = url.partition("#")[0].partition("://")
@@ -189,7 +179,12 @@ def _path(url: str) -> str:
 
 def url_digest(url: str) -> str:
     """Return what ``REP_LOG_URLS = "hash"`` records of a URL."""
-    return f"sha256:{sha256(_full(url).encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return digest_of(_full(url).encode("utf-8", "surrogatepass"))
+
+
+def digest_of(octets: bytes) -> str:
+    """Return the digest by which a line names octets."""
+    return f"sha256:{sha256(octets).hexdigest()}"
 
 
 _SHOWN: dict[str, Callable[[str], str]] = {"full": _full, "path": _path, "hash": url_digest}

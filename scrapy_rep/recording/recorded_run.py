@@ -21,7 +21,7 @@ from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.recording.recorder import preferences_of
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.stats import RepStats
+from scrapy_rep.stats import NoCollector, RepStats
 from scrapy_rep.usage.admission import UseOfPages
 
 _NUMBER = (int, float)
@@ -55,7 +55,7 @@ class RecordedRun:
             settings if profile is None else replace(settings, profile=profile)
         )
         self.now = 0.0
-        overrides, stats = _overrides_of(said, self.settings), RepStats(_NoCollector())
+        overrides, stats = _overrides_of(said, self.settings), RepStats(NoCollector())
         self._paces = PaceBySettings(self.settings, lambda: self.now)
         self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
@@ -75,16 +75,6 @@ class RecordedRun:
             return Judged(refusal.verdict, said)
         verdict = judgement.verdict or cached.verdict(asked.authority, asked.url, asked.agent)
         return Judged(verdict, preferences_of(cached, asked.url, asked.agent))
-
-
-class _NoCollector:
-    """A stats collector that collects nothing."""
-
-    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
-        """Do nothing."""
-
-    def max_value(self, key: str, value: Any) -> None:
-        """Do nothing."""
 
 
 def _settings_of(said: Mapping[str, Any]) -> RepSettings:

@@ -34,14 +34,14 @@ from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.policy import REFUSALS, Decision, Standing, standing
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import Verdict, as_plain
 from scrapy_rep.recording.archived_answers import (
     ArchivedAnswers,
     MismatchError,
     UndecidableError,
     remembered,
 )
-from scrapy_rep.recording.decisions import Basis, told, url_digest
+from scrapy_rep.recording.decisions import Basis, url_digest
 from scrapy_rep.recording.recorded_run import Judged, RecordedRun
 from scrapy_rep.recording.warc_reader import ArchiveIndex
 from scrapy_rep.settings import RepSettings
@@ -225,9 +225,9 @@ def _differences(
     """Return what a line says otherwise than the replay, by the names of the fields."""
     verdict = judged.verdict
     found = {
-        **told(verdict),
+        **as_plain(verdict),
         "override": verdict.override,
-        "without": None if verdict.without is None else told(verdict.without),
+        "without": None if verdict.without is None else as_plain(verdict.without),
         "preferences": judged.preferences,
         "profile": profile,
     }
