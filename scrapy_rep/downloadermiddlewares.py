@@ -319,7 +319,8 @@ class RepDownloaderMiddleware:
             self._is_prepared = True
 
     async def _engine_started(self) -> None:
-        """End the crawl before its first request if Scrapy lacks something necessary."""
+        """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
+        self._stats.identity(self.agents(None))
         if self._overrides is not None:
             self._overrides.open()
         if self._recorder is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -126,17 +126,17 @@ class RepStats:
         self.inc(FORBIDDEN)
         if not logger.isEnabledFor(logging.DEBUG):
             return
-        page, why = without_credentials(url), _why(verdict)
+        page, reason = without_credentials(url), why(verdict)
         if verdict.override is not None:
-            logger.debug("Forbidden by override: <%s %s> (%s)", method, page, why)
+            logger.debug("Forbidden by override: <%s %s> (%s)", method, page, reason)
         else:
-            logger.debug("Forbidden by robots.txt: <%s %s> (%s)", method, page, why)
+            logger.debug("Forbidden by robots.txt: <%s %s> (%s)", method, page, reason)
 
     def allowed_by_override(self, method: str, url: str, verdict: Verdict) -> None:
         """Say what an override lets through."""
         if logger.isEnabledFor(logging.DEBUG):
             page = without_credentials(url)
-            logger.debug("Allowed by override: <%s %s> (%s)", method, page, _why(verdict))
+            logger.debug("Allowed by override: <%s %s> (%s)", method, page, why(verdict))
 
     def override_expired(self, name: str) -> None:
         """Count an override whose last day is over, and say that it is not applied."""
@@ -216,6 +216,13 @@ class RepStats:
             self._said.add(why)
             logger.warning("The robots.txt store: %s; the crawl goes on without it", printable(why))
 
+    def paced(self, authority: Authority, seconds: float) -> None:
+        """Count and log a pace that is kept from now on."""
+        self.inc(CRAWL_DELAY_APPLIED)
+        logger.debug(
+            "Requests to %s go one at a time, at least %s s apart", authority, f"{seconds:,g}"
+        )
+
     def capped(self, authority: Authority, asked: float, most: float, said: bool) -> None:
         """Count a requested pace that is capped; log it unless that was ``said`` before."""
         self.inc(CRAWL_DELAY_CAPPED)
@@ -267,10 +274,10 @@ class RepStats:
     def disallowed_uses(self, pages: int, counts: dict[str, int], *, obeys: bool) -> None:
         """Log how many pages disallow which use; ``counts`` is by category."""
         logger.info(
-            "Of %s pages, some disallow a use: %s.%s",
+            "Of %s pages read, %s%s",
             f"{pages:,}",
-            ", ".join(f"{number:,} {category}" for category, number in counts.items()),
-            "" if obeys else ' REP_PREFERENCES = "skip" or "drop" would obey it for REP_PURPOSES',
+            ", ".join(f"{number:,} disallow {category}" for category, number in counts.items()),
+            "" if obeys else f'; REP_PREFERENCES = "skip" and REP_PURPOSES = {[*counts]} obey that',
         )
 
     def without_purpose(self, mode: str) -> None:
@@ -307,6 +314,11 @@ class RepStats:
     def switched_off(self, why: str) -> None:
         """Warn that a feature is switched off, because Scrapy lacks what it needs."""
         logger.warning("%s", why)
+
+    def identity(self, tokens: Sequence[str]) -> None:
+        """Log by which names a crawl is addressed, and how to change the name that all share."""
+        hint = ". Set USER_AGENT to the name of your crawler" if tokens == ("Scrapy",) else ""
+        logger.info("Obeying robots.txt as %s%s", ", else ".join(map(printable, tokens)), hint)
 
     def nameless(self, user_agent: str) -> None:
         """Warn that a User-Agent names no crawler, and name the setting for it."""
@@ -360,11 +372,11 @@ class PageStats:
         logger.info("Of %s pages read: %s", f"{self._pages:,}", "; ".join([said, *would]))
 
 
-def _why(verdict: Verdict) -> str:
-    """Return what a verdict follows from, for a log line."""
+def why(verdict: Verdict) -> str:
+    """Return what a verdict follows from: printable, in one line."""
     if verdict.override is not None and verdict.without is not None:
         would = "allowed" if verdict.without.allowed else "forbidden"
-        without = f"without it: {would}, {_why(verdict.without)}"
+        without = f"without it: {would}, {why(verdict.without)}"
         return f"{printable(verdict.override)}; {without}"
     if verdict.rule is None:
         return verdict.reason

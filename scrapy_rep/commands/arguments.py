@@ -84,7 +84,7 @@ def parse(args: Sequence[str], *, wants_help: bool) -> argparse.Namespace:
         names = [name for name in args[:depth] if not name.startswith("-")]
         parser.parse_args([*names, "--help"])
     if not args:
-        parser.error("a subcommand is missing")
+        parser.error(f"a subcommand is missing: one of {', '.join(_EXAMPLES)}")
     return parser.parse_args(args)
 
 

@@ -78,7 +78,7 @@ def _add(archives: ArchiveIndex, file: str) -> None:
         if not archives.add(file):
             note("replay", f"{file} ends within a record; what is before it is read")
     except ImportError:
-        raise usage("reading archives needs warcio: pip install scrapy_rep[evidence]") from None
+        raise usage("reading archives needs warcio: pip install 'scrapy_rep[evidence]'") from None
     except ArchiveError as error:
         raise usage(str(error)) from None
     except OSError as error:

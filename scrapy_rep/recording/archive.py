@@ -61,7 +61,7 @@ class Archive:
         try:
             self._make = warc.RecordMaker()
         except ImportError:
-            needs = "needs warcio: pip install scrapy_rep[evidence]"
+            needs = "needs warcio: pip install 'scrapy_rep[evidence]'"
             raise ValueError(f"REP_WARC = {path!r} {needs}") from None
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
         try:

@@ -141,7 +141,7 @@ def test_a_missing_dependency_is_named_with_the_extra(
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == (
         f"scrapy robots report: reports need jinja2 and matplotlib (No {missing}): "
-        "pip install scrapy_rep[report]\n"
+        "pip install 'scrapy_rep[report]'\n"
     )
 
 

@@ -371,7 +371,7 @@ def fast_up_to_a_cut(path: Path) -> int:
         (
             "robots.warc.gz",
             "warcio.statusandheaders",
-            r"needs warcio: pip install scrapy_rep\[evid",
+            r"needs warcio: pip install 'scrapy_rep\[evid",
         ),
         ("robots.warc", "", r"must be the path of a file that ends with \.warc\.gz"),
     ],
