@@ -50,8 +50,8 @@ _EXAMPLES = {
   scrapy robots filter --robots-dir robots/ --missing allow urls.txt
   scrapy robots filter --warc CC-MAIN-robotstxt.warc.gz urls.txt""",
     "replay": """examples:
+  scrapy robots replay decisions.jsonl --warc robots.warc.gz
   scrapy robots replay decisions.jsonl --warc robots-20261122093000-7c6cd3b8.warc.gz
-  scrapy robots replay decisions.jsonl --warc first.warc.gz --warc second.warc.gz
   scrapy robots replay decisions.jsonl --warc robots.warc.gz --rep-profile google""",
     "cache": """examples:
   scrapy robots cache count
@@ -229,7 +229,8 @@ def _replay(parser: Parser) -> None:
         action="append",
         required=True,
         metavar="FILE",
-        help="an archive of REP_WARC; repeat it for several (extra: scrapy_rep[evidence])",
+        help="an archive, or the name in REP_WARC, which stands for the archives of all its runs; "
+        "repeat it for several (extra: scrapy_rep[evidence])",
     )
     parser.add_argument(
         "--agent",

@@ -6,10 +6,13 @@ import json
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
+from glob import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep.commands.endings import Status, usage, why
 from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.recording.archive import SUFFIX
 from scrapy_rep.recording.log_reader import Line, LogError, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Finding, Replay, Replayed
@@ -43,8 +46,9 @@ def needs_crawl(options: Namespace) -> bool:
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Decide each decision of a log again, and print those that do not agree, or would change."""
     with ArchiveIndex() as archives:
-        for file in options.warc:
-            _add(archives, file)
+        for name in options.warc:
+            for file in _files(name):
+                _add(archives, file)
         return _run(options, archives)
 
 
@@ -70,6 +74,17 @@ def _run(options: Namespace, archives: ArchiveIndex) -> Status:
     if found[Finding.DIFFERS] or changed:
         return Status.FOUND
     return Status.UNKNOWN if found[Finding.UNKNOWN] else Status.CLEAN
+
+
+def _files(name: str) -> list[str]:
+    """Return the archive of that name, or those of all runs that had it in ``REP_WARC``."""
+    path = Path(name)
+    if path.exists() or not path.name.endswith(SUFFIX):
+        return [name]
+    # Nothing but the name says what is the time and the run; the rest of the name may be a pattern.
+    stem = escape(path.name.removesuffix(SUFFIX))
+    runs = path.parent.glob(f"{stem}-{'[0-9]' * 14}-{'[0-9a-f]' * 8}{SUFFIX}*")
+    return [*map(str, sorted(runs))] or [name]
 
 
 def _add(archives: ArchiveIndex, file: str) -> None:

@@ -59,6 +59,19 @@ def test_all_agree(records: Records) -> None:
     assert done == (0, "", "scrapy robots replay: 3 decisions: 3 agree\n")
 
 
+def test_the_name_in_the_setting_stands_for_the_archives_of_all_runs(
+    records: Records, tmp_path: Path
+) -> None:
+    """Not for a file of that name, nor for one whose name only begins like it."""
+    (tmp_path / "robots-other.warc.gz").write_bytes(b"not an archive")
+    killed = tmp_path / "robots-20200101000000-00000000.warc.gz.open"
+    killed.write_bytes(records.archive.read_bytes()[:-20])
+    done = robots("replay", records.log, "--warc", tmp_path / "robots.warc.gz")
+    assert (done.status, done.out) == (0, "")
+    assert f"{killed} ends within a record" in done.err
+    assert done.err.endswith("3 decisions: 3 agree\n")
+
+
 def test_a_decision_that_differs_is_named(records: Records) -> None:
     """Status 1; which line, what the archive says, what the log says."""
     lines = records.lines
