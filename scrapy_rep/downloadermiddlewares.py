@@ -89,12 +89,12 @@ class RepDownloaderMiddleware:
         )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
+        self._identity = Identity(crawler, settings, self._stats)
         run = uuid4().hex
         self._archive = self._make_archive(settings, run)
         self._fetcher = self._make_fetcher(crawler, settings)
         self._cache = self._make_cache(crawler, settings)
         self._tdmrep = self._make_tdmrep_cache(crawler, settings)
-        self._identity = Identity(crawler, settings, self._stats)
         self._overrides = self._applied(overrides)
         self._recorder = self._make_recorder(settings, run, overrides)
         use = self._make_use(settings)

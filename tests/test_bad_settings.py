@@ -246,6 +246,15 @@ def test_a_bad_setting_of_a_spider_is_the_last_line(
     assert "s3cret" not in done.stderr
 
 
+def test_a_spider_without_a_name_leaves_no_files(project: Path) -> None:
+    """Neither a log nor an archive that was begun."""
+    before = {*project.iterdir()}
+    records = ["-s", "REP_DECISION_LOG=log.jsonl", "-s", "REP_WARC=a.warc.gz"]
+    done = run(project, "-m", "scrapy", "crawl", "nameless", *records)
+    assert done.returncode == 1
+    assert {path.suffix for path in {*project.iterdir()} - before} <= {"", ".pyc"}
+
+
 @pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])
 @pytest.mark.parametrize("spider", ["Custom", "ByHand"])
 def test_a_bad_setting_in_a_script_is_the_last_line(

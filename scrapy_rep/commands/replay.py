@@ -77,14 +77,17 @@ def _run(options: Namespace, archives: ArchiveIndex) -> Status:
 
 
 def _files(name: str) -> list[str]:
-    """Return the archive of that name, or those of all runs that had it in ``REP_WARC``."""
+    """Return the archive of that name, or those of all runs that had it in ``REP_WARC``.
+
+    A run that was killed at once leaves a file without octets, which is passed over.
+    """
     path = Path(name)
     if path.exists() or not path.name.endswith(SUFFIX):
         return [name]
     # Nothing but the name says what is the time and the run; the rest of the name may be a pattern.
     stem = escape(path.name.removesuffix(SUFFIX))
     runs = path.parent.glob(f"{stem}-{'[0-9]' * 14}-{'[0-9a-f]' * 8}{SUFFIX}*")
-    return [*map(str, sorted(runs))] or [name]
+    return [str(run) for run in sorted(runs) if run.stat().st_size] or [name]
 
 
 def _add(archives: ArchiveIndex, file: str) -> None:

@@ -66,6 +66,7 @@ def test_the_name_in_the_setting_stands_for_the_archives_of_all_runs(
     (tmp_path / "robots-other.warc.gz").write_bytes(b"not an archive")
     killed = tmp_path / "robots-20200101000000-00000000.warc.gz.open"
     killed.write_bytes(records.archive.read_bytes()[:-20])
+    (tmp_path / "robots-20200101000000-00000001.warc.gz.open").touch()
     done = robots("replay", records.log, "--warc", tmp_path / "robots.warc.gz")
     assert (done.status, done.out) == (0, "")
     assert f"{killed} ends within a record" in done.err
