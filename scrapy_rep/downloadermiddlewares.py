@@ -273,7 +273,9 @@ class RepDownloaderMiddleware:
     def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
         if overrides is None:
             return None
-        return AppliedOverrides(overrides, self._stats, self._politeness.read, time.time)
+        applied = AppliedOverrides(overrides, self._stats, self._politeness.read, time.time)
+        self._stats.is_overridden = applied.__contains__
+        return applied
 
     def _make_recorder(
         self, settings: RepSettings, run: str, overrides: Overrides | None

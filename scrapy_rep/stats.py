@@ -120,6 +120,7 @@ class RepStats:
         self._said: set[str] = set()
         self._waited = 0.0
         self.unshared = ""
+        self.is_overridden: Callable[[Authority], bool] = lambda authority: False
 
     def forbidden(self, method: str, url: str, verdict: Verdict) -> None:
         """Count a forbidden request, and log the rule, line and group that forbid it."""
@@ -182,13 +183,14 @@ class RepStats:
         """Log in one line that a fetch failed, and the consequence."""
         status = f" {outcome.status}" if outcome.status else ""
         detail = f": {printable(outcome.detail)}" if outcome.detail else ""
+        but = ", except by override" if self.is_overridden(authority) else ""
         logger.warning(
             "robots.txt of %s is unreachable (%s%s%s): %s; next attempt in %.0f s",
             authority,
             outcome.cause,
             status,
             detail,
-            "the last good copy is followed" if stale else "nothing is requested from it",
+            "the last good copy is followed" if stale else f"nothing is requested from it{but}",
             retry_in,
         )
 
