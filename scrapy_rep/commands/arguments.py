@@ -19,7 +19,7 @@ _STATUSES = """exit status:
     0  all is allowed, or nothing was found
     1  some is disallowed, or something was found
     2  the command line or the input is not right
-    3  the rules could not be had
+    3  the rules could not be fetched or read
     4  rules that were approved have changed
   130  interrupted"""
 
