@@ -13,7 +13,7 @@ from scrapy_rep.awaiting import from_thread
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.appending import LineFile
 from scrapy_rep.recording.decisions import SCHEMA_VERSION, Basis, Decided, Encoder, utc, version_of
 from scrapy_rep.recording.versions import versions
@@ -118,6 +118,14 @@ class DecisionRecorder:
             now = self._clock()
             args = (now, request.method, url, authority, agent, verdict, cached.basis)
             self._file.add(Decided(*args, preferences, delay=_delay(cached, agent, now)))
+
+    def passed_without_rules(self, asked: Asked) -> None:
+        """Record a request for rules that are not known; it rests on nothing."""
+        if self._all:
+            request, url, authority, agent = asked
+            verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
+            args = (self._clock(), request.method, url, authority, agent, verdict, _NOTHING)
+            self._file.add(Decided(*args))
 
     def refused(self, request: Request, url: str, agent: tuple[str, ...], error: Exception) -> None:
         """Record a refusal; an error that is not one is ignored."""

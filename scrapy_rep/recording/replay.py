@@ -34,7 +34,7 @@ from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.policy import REFUSALS, Decision, Standing, standing
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.verdict import Verdict, as_plain
+from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict, as_plain
 from scrapy_rep.recording.archived_answers import (
     ArchivedAnswers,
     MismatchError,
@@ -102,6 +102,8 @@ class Replay:
         """Decide again; ``with_copy``: the last good copy of a ``tdmrep.json`` was known."""
         url, authority = _asked(line)
         run.now = now = _seconds(line["time"])
+        if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
+            return _without_rules(line, run)
         cached = self._cached(line, run.settings, authority, now)
         agent = self._agent or tuple(line["agent"])
         tdmrep = _ArchivedTdmrep(self._answers, run.settings, now, with_copy=with_copy)
@@ -212,11 +214,24 @@ def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
 
 def _page(digest: str, authority: Authority, run: RecordedRun, cached: CachedRules) -> str:
     """Return a URL about which is decided as about the one of a digest; raise if none is known."""
-    if digest == url_digest(authority.robots_uri):
+    if _is_of_the_rules(digest, authority):
         return authority.robots_uri
     if cached.robots is not None or run.settings.fetches_tdmrep or authority in run.overrides:
         raise UndecidableError("its URL is not in the log")
     return f"{authority}/"
+
+
+def _is_of_the_rules(shown: str, authority: Authority) -> bool:
+    """Return whether the URL of a line, or its digest, is that of the rules themselves."""
+    return authority.has_its_rules_at(shown) or shown == url_digest(authority.robots_uri)
+
+
+def _without_rules(line: Mapping[str, Any], run: RecordedRun) -> Replayed:
+    """Decide a request for rules that were not known: allowed (RFC 9309 section 2.2.2)."""
+    verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
+    differences = _differences(line, Judged(verdict, None), Basis(), run.settings.profile)
+    finding = Finding.DIFFERS if differences else Finding.AGREES
+    return Replayed(finding, "; ".join(differences.values()), verdict)
 
 
 def _differences(

@@ -180,6 +180,44 @@ async def test_each_change_of_a_log_is_found(site: Site, tmp_path: Path) -> None
         assert count > 500
 
 
+@pytest.mark.parametrize("urls", ["full", "path", "hash"])
+@ensureDeferred
+async def test_a_request_for_unknown_rules_agrees(site: Site, tmp_path: Path, urls: str) -> None:
+    """It is allowed whatever they say, so no record is needed; each change of its line is found."""
+    shops = [site.authority(robots) for robots in (RULES, Reply(503))]
+    settings = obey(
+        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
+        REP_DECISIONS="all",
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        REP_LOG_URLS=urls,
+    )
+    plans = [
+        {"url": shop.url(path), "dont_filter": True, "meta": {"dont_retry": True}}
+        for shop in shops
+        for path in ("/robots.txt", "/robots.txt#part")
+    ]
+    await crawl(settings=settings, plans=plans)
+    run, *decisions = lines_of(tmp_path / "decisions.jsonl")
+    assert [line["outcome"] for line in decisions] == ["unknown"] * 4
+    changes = {
+        "allowed": False,
+        "reason": "rule",
+        "rule": "Allow: /",
+        "line": 1,
+        "group": "*",
+        "profile": "1994",
+        "override": "forged",
+        "preferences": {"tdm": "disallowed"},
+    }
+    with index_of(archives_in(tmp_path)) as index:
+        replay, of_run = Replay(index), RecordedRun(run)
+        for line in decisions:
+            assert replay.decide(line, of_run).finding is Finding.AGREES
+            for name, value in changes.items():
+                found = replay.decide({**line, name: value}, of_run)
+                assert found.finding is Finding.DIFFERS, name
+
+
 @ensureDeferred
 async def test_what_is_in_no_archive_is_not_decided(site: Site, tmp_path: Path) -> None:
     """Nothing agrees for want of a record: 3 is the status of the command."""
