@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.nofollow import is_by_nofollow
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
@@ -133,9 +134,7 @@ class DecisionRecorder:
             return
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
-        if isinstance(error, RobotsUnreachable) and cached is not None and not cached.unreachable:
-            cached = None  # it is the crawler that failed, whatever is known of the site
-        if authority is not None and cached is not None:
+        if authority is not None and cached is not None and _rests_on(cached, error):
             self._learn(authority, cached)
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
@@ -186,6 +185,16 @@ class DecisionRecorder:
             self._is_said = True
             self._stats.decisions_lost(error, required=self.is_required)
         self._lost += lines
+
+
+def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -> bool:
+    """Return whether a refusal follows from what is known of the site.
+
+    Otherwise the crawler failed, or the page that the request was found on refused it.
+    """
+    if isinstance(error, RobotsUnreachable):
+        return cached.unreachable
+    return not is_by_nofollow(error.verdict.reason)
 
 
 def _override(one: Override) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from scrapy import Request
 
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
+from scrapy_rep.nofollow import is_by_nofollow
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import Entry
@@ -185,7 +186,7 @@ def _elsewhere(line: Mapping[str, Any]) -> Replayed | None:
     reason, allowed = line["reason"], line["allowed"]
     if reason == "dont_obey_robotstxt":
         found, why = allowed, "the request did not obey"
-    elif reason.startswith("nofollow"):
+    elif is_by_nofollow(reason):
         found, why = not allowed, "a page asked not to follow its links"
     elif reason == "unreachable" and (
         line["outcome"] == "unknown" or (line["cause"] in _OURS and line["failure_record"] is None)

@@ -17,9 +17,11 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RobotsTxt, Rule, Verdict
 from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.policy import Policy, standing
 from scrapy_rep.recording.decisions import Basis, Decided, Encoder, utc
 from scrapy_rep.recording.recorder import DecisionRecorder, Run
@@ -129,6 +131,35 @@ def test_memory_of_authorities_is_bounded(tmp_path: Path) -> None:
             recorder.passed(Asked(request, request.url, authority, ("mybot",)), cached, None)
     recorder.close()
     assert len((tmp_path / "log").read_bytes().splitlines()) == 10_500
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RobotsForbidden(Verdict(False, reason="nofollow (meta)"), SITE),
+        RobotsForbidden(Verdict(False, reason="nofollow"), SITE),
+        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.CLOSING),
+        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.ERROR),
+    ],
+    ids=lambda error: f"{error.verdict.reason} {getattr(error, 'cause', '')}",
+)
+def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
+    tmp_path: Path, error: RobotsForbidden | RobotsUnreachable
+) -> None:
+    """Its line says nothing of them, and their first decision is recorded after it."""
+    recorder, rules = recorder_of(tmp_path / "log")
+    assert SITE is not None
+    request = Request("http://a.example/a")
+    recorder.refused(request, request.url, ("mybot",), error)
+    for _ in range(2):
+        recorder.passed(Asked(request, request.url, SITE, ("mybot",)), rules, None)
+    recorder.close()
+    refused, first = map(json.loads, (tmp_path / "log").read_bytes().splitlines())
+    rests_on = ("status", "digest", "record", "failure_record", "age")
+    assert refused["outcome"] == "unknown"
+    assert {refused[name] for name in rests_on} == {None}
+    assert (refused["authority"], refused["reason"]) == (str(SITE), error.verdict.reason)
+    assert (first["allowed"], first["outcome"], first["status"]) == (True, "rules", 200)
 
 
 @timed
