@@ -114,6 +114,12 @@ def test_the_archive_of_a_crawl_that_was_killed_is_read(records: Records, tmp_pa
     assert "1 line that is not JSON: passed over\n" in done.err
 
 
+def test_a_byte_order_mark_hides_no_line(records: Records) -> None:
+    """An editor may have put one before the first line, which is that of the run."""
+    records.log.write_bytes(b"\xef\xbb\xbf" + records.log.read_bytes())
+    assert records.replay() == (0, "", "scrapy robots replay: 3 decisions: 3 agree\n")
+
+
 def test_hostile_text_never_reaches_the_terminal(records: Records) -> None:
     """Of a log that was changed: whatever is printed of it is escaped."""
     evil = "\x1b[2J\x07\u202e\r\n"
