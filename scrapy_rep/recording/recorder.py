@@ -193,7 +193,7 @@ def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -
     Otherwise the crawler failed, or the page that the request was found on refused it.
     """
     if isinstance(error, RobotsUnreachable):
-        return cached.unreachable
+        return cached.unreachable and cached.cause == error.cause
     return not is_by_nofollow(error.verdict.reason)
 
 

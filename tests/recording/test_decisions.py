@@ -20,7 +20,7 @@ from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.policy import Policy, standing
 from scrapy_rep.recording.decisions import Basis, Decided, Encoder, utc
@@ -103,6 +103,28 @@ def test_times_are_utc_to_the_millisecond(seconds: float) -> None:
     whole, milliseconds = told[:-1].split(".")
     assert time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(int(seconds))) == whole
     assert abs(int(milliseconds) / 1_000 - seconds % 1) < 0.0011
+
+
+def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Path) -> None:
+    """A site is known to be unreachable, and the crawl ends while it is asked again."""
+    assert SITE is not None
+    now = time.time()
+    entry = Entry(failure=Failure(now, now, cause="status 503"))
+    known = CachedRules(entry, standing(entry, now, Policy()), None, now)
+    settings = replace(RepSettings(), decision_log=str(tmp_path / "log"))
+    stats = RepStats(get_crawler().stats)
+    recorder = DecisionRecorder(settings, stats, lambda _: known, time.time, Run("0" * 32))
+    request = Request("http://a.example/a")
+    for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
+        error = RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, cause)
+        recorder.refused(request, request.url, ("mybot",), error)
+    recorder.close()
+    found = [json.loads(line) for line in (tmp_path / "log").read_bytes().splitlines()]
+    assert [(line["outcome"], line["cause"], line["age"] is None) for line in found] == [
+        ("unreachable", "status 503", False),
+        ("unknown", "crawl closing", True),
+        ("unknown", "timeout", True),
+    ]
 
 
 def recorder_of(path: Path, **more: Any) -> tuple[DecisionRecorder, CachedRules]:
