@@ -92,6 +92,7 @@ class DecisionRecorder:
                 "profile": settings.profile,
                 "agent": agent,
                 "policy": asdict(settings.policy),
+                "timeout": settings.timeout,
                 "crawl_delay": settings.crawl_delay,
                 "max_crawl_delay": settings.max_crawl_delay,
                 "over_max_crawl_delay": settings.over_max_crawl_delay,

@@ -34,6 +34,7 @@ _START = b'{"crawl":'
 _SETTINGS = frozenset(
     (
         "profile",
+        "timeout",
         "crawl_delay",
         "max_crawl_delay",
         "over_max_crawl_delay",

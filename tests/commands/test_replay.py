@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,6 +70,26 @@ def test_a_decision_that_differs_is_named(records: Records) -> None:
     assert done.out.startswith(f"line {number + 1}: differs: http://127.")
     assert done.out.endswith(": line is 2, in the log 7\n")
     assert done.err == "scrapy robots replay: 3 decisions: 2 agree, 1 differ\n"
+
+
+@pytest.mark.parametrize(
+    ("which", "seconds", "said"),
+    [
+        (0, 3_600, "its time is before that of the line before it in its run"),
+        (1, -3_600, "its time and its age contradict the record"),
+        (1, 3_600, "its time and its age contradict the record"),
+    ],
+)
+def test_a_changed_time_is_named(records: Records, which: int, seconds: int, said: str) -> None:
+    """Status 1; by the lines of the run, and by the archive."""
+    lines = records.lines
+    time = datetime.fromisoformat(lines[which]["time"][:-1]) + timedelta(seconds=seconds)
+    lines[which]["time"] = time.isoformat(timespec="milliseconds") + "Z"
+    records.write(lines)
+    done = records.replay()
+    assert done.status == 1
+    assert "line 2: differs: " in done.out
+    assert said in done.out
 
 
 def test_a_record_that_is_in_no_archive_is_status_3(records: Records) -> None:
