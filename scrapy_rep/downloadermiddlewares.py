@@ -98,7 +98,7 @@ class RepDownloaderMiddleware:
         self._overrides = self._applied(overrides)
         self._recorder = self._make_recorder(settings, run, overrides)
         use = self._make_use(settings)
-        judge = Judge(self._cache, self._politeness, use, self._overrides)
+        judge = self._make_judge(use)
         self.explainer = Explainer(self._identity, self._cache, judge, use)
         self._gate = Gate(
             identity=self._identity,
@@ -300,6 +300,11 @@ class RepDownloaderMiddleware:
         if settings.preferences != "report" and not settings.purposes:
             self._stats.without_purpose(settings.preferences)
         return UseOfPages(settings, self._tdmrep)
+
+    def _make_judge(self, use: UseOfPages | None) -> Judge:
+        all_verdicts = self._recorder is not None and self._recorder.records_all
+        politeness, overrides = self._politeness, self._overrides
+        return Judge(self._cache, politeness, use, overrides, gives_verdicts=all_verdicts)
 
     def _caches(self) -> list[RobotsCache]:
         return [self._cache] if self._tdmrep is None else [self._cache, self._tdmrep]

@@ -268,7 +268,8 @@ class Gate:
         """Record and count a request that goes on, and note what is said about its use."""
         if self._recorder is not None:
             self._recorder.passed(asked, cached, judgement.verdict)
-            await self._recorded(asked.request)
+            if self._recorder.is_required:
+                await self._recorded(asked.request)
         if judgement.noted is not None:
             note(asked.request, judgement.noted)
         if self._overrides is not None and judgement.verdict is not None:

@@ -56,9 +56,10 @@ class Judgement(NamedTuple):
     """What is decided of one request, and what follows if it passes.
 
     ``refusal`` is what the request ends in, ``None`` if it may pass. It ``is_for_use`` if the rules
-    allow the request, and the purposes of the crawl do not. ``verdict`` is given only where
-    overrides have a say, and ``override`` is the one that changed it. ``pace`` is what the host has
-    to keep from now on, and ``noted`` what the site says about the use of the page.
+    allow the request, and the purposes of the crawl do not. ``verdict`` is given where overrides
+    have a say or every verdict is wanted, and ``override`` is the one that changed it. ``pace`` is
+    what the host has to keep from now on, and ``noted`` what the site says about the use of the
+    page.
     """
 
     refusal: RobotsForbidden | RobotsUnreachable | None = None
@@ -69,8 +70,16 @@ class Judgement(NamedTuple):
     noted: Noted | None = None
 
 
+_PASSES: Final = Judgement()
+"""The judgement on most requests: they may pass, and nothing follows from it."""
+
+
 class Judge:
-    """Judges requests by the rules in force. ``use`` and ``overrides`` are there if asked for."""
+    """Judges requests by the rules in force. ``use`` and ``overrides`` are there if asked for.
+
+    ``gives_verdicts`` is true if each request is recorded with its verdict. Without it the judge
+    asks only whether the rules allow a request, which takes a third of the time.
+    """
 
     def __init__(
         self,
@@ -78,22 +87,28 @@ class Judge:
         politeness: RefusesPaces,
         use: UseOfPages | None,
         overrides: AppliedOverrides | None,
+        *,
+        gives_verdicts: bool = False,
     ):
         self._cache = cache
         self._politeness = politeness
         self._use = use
         self._overrides = overrides
+        self._gives_verdicts = gives_verdicts
 
     def judge(self, asked: Asked, cached: CachedRules) -> Judgement:
         """Decide whether a request may pass."""
         overrides = self._overrides_for(asked)
         verdict = override = noted = None
-        if overrides is None:
-            allowed = cached.allows(asked.authority, asked.url, asked.agent)
-        else:
+        if overrides is not None:
             verdict, override = overrides.verdict(asked, cached)
             self._cache.weigh(asked.authority, cached)
             allowed = verdict.allowed
+        elif self._gives_verdicts:
+            verdict = cached.verdict(asked.authority, asked.url, asked.agent)
+            allowed = verdict.allowed
+        else:
+            allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
             return Judgement(self._refusal(asked, cached, verdict, override), override=override)
         if self._use is not None and self._use.concerns(cached):
@@ -107,6 +122,8 @@ class Judge:
             if refused is not None:
                 error = RobotsForbidden(refused.verdict, asked.authority, refused.retry_at)
                 return Judgement(error)
+        if verdict is None and pace is None and noted is None:
+            return _PASSES
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
     def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:

@@ -113,7 +113,8 @@ def test_records_cost_nothing_where_they_are_off() -> None:
     done = python("-m", "tests.benchmarks.records", "2000")
     assert done.returncode == 0, done.stderr
     rows = {row[:24].strip(): row[24:].split() for row in done.stdout.splitlines()[1:]}
-    assert len(rows) == 5
+    assert len(rows) == 6
     assert float(rows["off"][1]) < 0.3
     assert float(rows["archive"][1]) < 0.3
     assert float(rows["log of all"][3]) < 10.0
+    assert float(rows["log of all, Allow rules"][3]) < 10.0

@@ -29,6 +29,13 @@ class Match(NamedTuple):
     too_costly: bool = False
 
 
+Longest = tuple[int, Sequence[str]]
+"""The octets of the longest rule that matches, and the rules of that length as written.
+
+These are 0 and nothing if no rule matches.
+"""
+
+
 class RuleSet(Protocol):
     """Rules of which the longest match decides.
 
@@ -36,16 +43,11 @@ class RuleSet(Protocol):
     TooCostlyError if its part of the budget is used up.
     """
 
-    def longest_disallow(self, path: str, share: int, /) -> int:
-        """Return the octets of the longest disallow rule that matches; 0 if none does."""
+    def longest_disallow(self, path: str, share: int, /) -> Longest:
+        """Return the longest disallow rules that match."""
 
-    def longest_allow(self, path: str, share: int, /) -> int:
-        """Return the octets of the longest allow rule that matches; 0 if none does."""
-
-    def patterns_of_length(
-        self, path: str, share: int, octets: int, /, *, allow: bool
-    ) -> list[str]:
-        """Return the matching rules of one kind that have this many octets, as written."""
+    def longest_allow(self, path: str, share: int, /) -> Longest:
+        """Return the longest allow rules that match."""
 
 
 class Comparison(NamedTuple):
@@ -55,37 +57,16 @@ class Comparison(NamedTuple):
     path: str
     share: int
 
-    def longest_disallow(self) -> int:
-        """Return the octets of the longest disallow rule that matches; may raise TooCostlyError."""
+    def longest_disallow(self) -> Longest:
+        """Return the longest disallow rules that match; may raise TooCostlyError."""
         return self.rules.longest_disallow(self.path, self.share)
 
-    def longest_allow(self) -> int | None:
-        """Return the octets of the longest allow rule that matches; None if that is too costly."""
+    def longest_allow(self) -> Longest | None:
+        """Return the longest allow rules that match; None if it is too costly to tell."""
         try:
             return self.rules.longest_allow(self.path, self.share)
         except TooCostlyError:
             return None
-
-    def patterns_of_length(self, octets: int, *, allow: bool) -> list[str]:
-        """Return the matching rules of a length; none if there are none or it is too costly."""
-        try:
-            found = self.rules.patterns_of_length
-            return found(self.path, self.share, octets, allow=allow) if octets else []
-        except TooCostlyError:
-            return []
-
-
-def longest_rules(comparisons: Sequence[Comparison]) -> tuple[int, int]:
-    """Return the octets of the longest disallow and the longest allow rule that match.
-
-    Raises TooCostlyError if it is too costly to tell which of the two is longer.
-    """
-    disallow = max([one.longest_disallow() for one in comparisons])
-    allows = [one.longest_allow() for one in comparisons]
-    allow = max([octets or 0 for octets in allows])
-    if allow < disallow and None in allows:
-        raise TooCostlyError
-    return disallow, allow
 
 
 def is_allowed(comparisons: Sequence[Comparison], free_path: str | None) -> bool:
@@ -94,9 +75,9 @@ def is_allowed(comparisons: Sequence[Comparison], free_path: str | None) -> bool
     The path of the first comparison is the match path; ``free_path`` is always allowed. The
     search ends at the first disallow rule that is longer than all allow rules.
     """
-    allow = max([one.longest_allow() or 0 for one in comparisons])
+    allow, _ = _longest([one.longest_allow() for one in comparisons])
     try:
-        is_disallowed = any(one.longest_disallow() > allow for one in comparisons)
+        is_disallowed = any(one.longest_disallow()[0] > allow for one in comparisons)
     except TooCostlyError:
         is_disallowed = True
     return not is_disallowed or comparisons[0].path == free_path
@@ -109,16 +90,25 @@ def match(comparisons: Sequence[Comparison]) -> Match:
     """
     path = comparisons[0].path
     try:
-        disallow, allow = longest_rules(comparisons)
+        disallow, disallows = _longest([one.longest_disallow() for one in comparisons])
     except TooCostlyError:
         return Match(path, False, too_costly=True)
-    if not disallow and not allow:
-        return Match(path)
-    disallows = [p for one in comparisons for p in one.patterns_of_length(disallow, allow=False)]
-    allows = [p for one in comparisons for p in one.patterns_of_length(allow, allow=True)]
-    if allow >= disallow:
-        return Match(path, True, allows, disallows)
-    return Match(path, False, disallows, allows)
+    found = [one.longest_allow() for one in comparisons]
+    allow, allows = _longest(found)
+    if allow < disallow:
+        if None in found:  # an allow rule that was not compared may be longer
+            return Match(path, False, too_costly=True)
+        return Match(path, False, disallows, allows)
+    return Match(path, True, allows, disallows) if allow else Match(path)
+
+
+def _longest(found: Sequence[Longest | None]) -> Longest:
+    """Return the longest rules of several comparisons together; None counts as no rule."""
+    known = [one for one in found if one is not None]
+    if len(known) == 1:  # as for nearly every URI
+        return known[0]
+    octets = max((octets for octets, _ in known), default=0)
+    return octets, [rule for longest, rules in known if longest == octets for rule in rules]
 
 
 def strictest(matches: Sequence[Match], free_path: str | None) -> Match:

@@ -93,23 +93,20 @@ class PatternSet:
             return is_prefix
         return any(wildcard.matches(path) for wildcard, _ in self._candidates(path, share))
 
-    def longest(self, path: str, share: int) -> int:
-        """Return the octets of the longest pattern that matches a path; 0 if none does."""
+    def longest(self, path: str, share: int) -> tuple[int, list[str]]:
+        """Return the octets of the longest pattern that matches a path, and the patterns.
+
+        They are as written, several if they are equally long; 0 and nothing if none matches.
+        """
         text = self._longest_literal(path) if self._literals else None
         octets = self._form.octets(text) if text is not None else 0
-        for wildcard, _ in self._candidates(path, share) if self.special else ():
-            if wildcard.octets > octets and wildcard.matches(path):
-                octets = wildcard.octets
-        return octets
-
-    def patterns_of_length(self, path: str, octets: int, share: int) -> list[str]:
-        """Return the patterns with this many octets that match a path, as written."""
-        text = self._longest_literal(path)
-        found = [text] if text is not None and self._form.octets(text) == octets else []
+        found = [text] if text is not None else []
         for wildcard, pattern in self._candidates(path, share) if self.special else ():
-            if wildcard.octets == octets and wildcard.matches(path):
+            if wildcard.octets >= octets and wildcard.matches(path):
+                if wildcard.octets > octets:
+                    octets, found = wildcard.octets, []
                 found.append(pattern)
-        return found
+        return octets, found
 
     def _longest_literal(self, path: str) -> str | None:
         """Return the longest literal that begins a path, which has the most octets of them."""

@@ -13,13 +13,14 @@ from itertools import chain
 from scrapy_rep.matching.budget import TooCostlyError
 from scrapy_rep.matching.escapes import AS_WRITTEN, as_written, patterns_within_escapes
 from scrapy_rep.matching.index import PatternIndex
-from scrapy_rep.matching.match import Comparison, Match, is_allowed, match, strictest
-from scrapy_rep.matching.matcher import Matcher, indexed_matcher, matcher_for
+from scrapy_rep.matching.match import Comparison, Longest, Match, is_allowed, match, strictest
+from scrapy_rep.matching.matcher import Matcher, Rules, indexed_matcher, matcher_for
 from scrapy_rep.matching.memory import Measure, measured
 from scrapy_rep.matching.normal_form import (
     ROBOTS_TXT,
     NormalForm,
     normal_path,
+    origin_of,
     readings,
     utf8_octets,
     written_path,
@@ -28,6 +29,25 @@ from scrapy_rep.matching.pattern_set import PatternSet
 from scrapy_rep.matching.patterns import patterns_of
 from scrapy_rep.matching.prefilter import NO_PATTERNS, Prefilter
 from scrapy_rep.matching.tuning import INDEX_AFTER, LONG_URI
+
+
+class _Unknown:
+    """Rules that answer no question: what is asked of them counts as disallowed."""
+
+    def allows_path(self, path: str, share: int = 1) -> bool:
+        """Return False."""
+        return False
+
+    def only_match_path(self, path: str) -> str | None:
+        """Return None."""
+        return None
+
+    def allows_all_readings(self, path: str, allows: Matcher) -> bool:
+        """Return False."""
+        return False
+
+
+_UNKNOWN = _Unknown()
 
 
 class LongestMatchRules:
@@ -44,6 +64,7 @@ class LongestMatchRules:
         "_allow_set",
         "_allow_values",
         "_asked",
+        "_clear",
         "_disallow_set",
         "_escape_rules",
         "_escape_rules_are_known",
@@ -70,6 +91,7 @@ class LongestMatchRules:
         """Whether there are no allow rules, so that no rule matches what is allowed."""
         self._disallow_set: PatternSet | None = None
         self._allow_set: PatternSet | None = None
+        self._clear: Matcher | None = None
         self._form = form
         self._free_path = ROBOTS_TXT if robots_txt_is_free else None
         self._asked = 0
@@ -89,7 +111,8 @@ class LongestMatchRules:
         """What was made on demand."""
         sets = [found and found.state for found in (self._disallow_set, self._allow_set)]
         escape_rules = self._escape_rules
-        return self._prefilter is NO_PATTERNS, *sets, escape_rules and escape_rules.state
+        made = self._prefilter is NO_PATTERNS, self._clear is None
+        return *made, *sets, escape_rules and escape_rules.state
 
     @property
     def _disallow(self) -> PatternSet:
@@ -117,13 +140,18 @@ class LongestMatchRules:
 
         It may call ``replace`` later, once, with a faster one that is to be asked from then on.
         """
+        return self._matcher(self, replace)
+
+    def _matcher(self, rules: Rules, replace: Callable[[Matcher], object]) -> Matcher:
+        """Return a matcher that asks ``rules`` about paths that a disallow rule may match."""
+
+        def with_index() -> Matcher:
+            return indexed_matcher(self._index_disallow_rules(), rules, self._form)
+
         prefilter = self._prefilter
         if prefilter is NO_PATTERNS:
-            return self._indexed_matcher()
-        return matcher_for(prefilter, self, self._form, self._indexed_matcher, replace)
-
-    def _indexed_matcher(self) -> Matcher:
-        return indexed_matcher(self._index_disallow_rules(), self, self._form)
+            return with_index()
+        return matcher_for(prefilter, rules, self._form, with_index, replace)
 
     def _index_disallow_rules(self) -> PatternIndex:
         """Replace the prefilter of the disallow rules by an index."""
@@ -207,13 +235,13 @@ class LongestMatchRules:
             if self._asked < INDEX_AFTER:
                 self._count(path)
             try:
-                octets = self._allow.longest(path, share)
+                octets, _ = self._allow.longest(path, share)
             except TooCostlyError:
                 octets = 0  # A disallow rule that matches counts as the longer one.
         try:
             if not octets:
                 return not self._disallow.matches(path, share) or path == self._free_path
-            return octets >= self._disallow.longest(path, share) or path == self._free_path
+            return octets >= self._disallow.longest(path, share)[0] or path == self._free_path
         except TooCostlyError:
             return path == self._free_path
 
@@ -223,31 +251,62 @@ class LongestMatchRules:
         If a URI is allowed with its dot segments and not without them, the rules that disallow it
         without them decide.
         """
+        origin = origin_of(uri)
+        if origin and _is_plain(uri) and self._is_clear(uri):
+            path = uri[len(origin) - 1 :]
+            return self._match_of_allow_rules(normal_path(path, self._form))
         matches = [match(found) for found in self.comparisons(written_path(uri, self._form))]
         return strictest(matches, self._free_path)
 
-    def longest_disallow(self, path: str, share: int) -> int:
-        """Return the octets of the longest disallow rule that matches; raises TooCostlyError."""
+    @property
+    def _is_clear(self) -> Matcher:
+        """Tells whether it is known at once that no disallow rule matches a URI.
+
+        This is so for most URIs. For a file with 80 rules and ``Allow: /`` it makes
+        :meth:`match` three times as fast.
+        """
+        found = self._clear
+        if found is None:
+            found = self._clear = self._matcher(_UNKNOWN, self._replace_clear)
+        return found
+
+    def _replace_clear(self, matcher: Matcher) -> None:
+        self._clear = matcher
+
+    def _match_of_allow_rules(self, path: str) -> Match:
+        """Return the allow rules that match a path that no disallow rule matches."""
+        if self.only_disallows:
+            return Match(path)
+        if self._asked < INDEX_AFTER:
+            self._count(path)
+        try:
+            octets, patterns = self._allow.longest(path, 1)
+        except TooCostlyError:  # whether one matches makes no difference
+            return Match(path)
+        return Match(path, True, patterns) if octets else Match(path)
+
+    def longest_disallow(self, path: str, share: int) -> Longest:
+        """Return the longest disallow rules that match a path; raises TooCostlyError."""
         self._count(path)
         disallow = self._disallow
         if self._asked >= INDEX_AFTER and disallow.is_large:
             self._index_disallow_rules()
         return disallow.longest(path, share)
 
-    def longest_allow(self, path: str, share: int) -> int:
-        """Return the octets of the longest allow rule that matches; raises TooCostlyError."""
+    def longest_allow(self, path: str, share: int) -> Longest:
+        """Return the longest allow rules that match a path; raises TooCostlyError."""
         return self._allow.longest(path, share)
-
-    def patterns_of_length(self, path: str, share: int, octets: int, *, allow: bool) -> list[str]:
-        """Return the matching rules of one kind that have this many octets, as written."""
-        rules = self._allow if allow else self._disallow
-        return rules.patterns_of_length(path, octets, share)
 
     def _count(self, path: str) -> None:
         """Count a question, and build the index of many allow rules when it pays."""
         self._asked += 1 if len(path) < LONG_URI else INDEX_AFTER
         if self._asked >= INDEX_AFTER and self._allow.is_large:
             self._allow.build_index()
+
+
+def _is_plain(uri: str) -> bool:
+    """Return True for a URI that has one reading and no escape."""
+    return "%" not in uri and "/." not in uri and "#" not in uri and uri.isascii()
 
 
 class MergedRules:
@@ -326,15 +385,14 @@ class _EscapeRules:
             return False
         return self._matcher("", path, share) is not allowed
 
-    def longest_disallow(self, path: str, share: int) -> int:
-        """Return the octets of the longest disallow rule that matches; raises TooCostlyError."""
-        return self._rules.longest_disallow(path, share)
+    def longest_disallow(self, path: str, share: int) -> Longest:
+        """Return the longest disallow rules that match a path; raises TooCostlyError."""
+        return self._as_in_the_file(self._rules.longest_disallow(path, share), allow=False)
 
-    def longest_allow(self, path: str, share: int) -> int:
-        """Return the octets of the longest allow rule that matches; raises TooCostlyError."""
-        return self._rules.longest_allow(path, share)
+    def longest_allow(self, path: str, share: int) -> Longest:
+        """Return the longest allow rules that match a path; raises TooCostlyError."""
+        return self._as_in_the_file(self._rules.longest_allow(path, share), allow=True)
 
-    def patterns_of_length(self, path: str, share: int, octets: int, *, allow: bool) -> list[str]:
-        """Return the matching rules of one kind that have this many octets, as in the file."""
-        found = self._rules.patterns_of_length(path, share, octets, allow=allow)
-        return [self._patterns[allow][text] for text in found]
+    def _as_in_the_file(self, found: Longest, *, allow: bool) -> Longest:
+        octets, texts = found
+        return octets, [self._patterns[allow][text] for text in texts]

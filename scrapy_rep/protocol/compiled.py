@@ -19,6 +19,7 @@ from scrapy_rep.protocol import groups
 from scrapy_rep.protocol.groups import Lines, RuleValues
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import Profile
+from scrapy_rep.protocol.verdict import Verdict
 
 _Part = LongestMatchRules | FirstMatchRules
 _Source = RuleValues | list[tuple[bool, str]]
@@ -35,7 +36,7 @@ class Compiled:
     what is made on demand is published whole.
     """
 
-    __slots__ = ("_fingerprints", "group", "lines", "parts", "rules", "wanted")
+    __slots__ = ("_fingerprints", "group", "lines", "parts", "rules", "verdicts", "wanted")
 
     parts: list[_Part]
     rules: LongestMatchRules | FirstMatchRules | MergedRules
@@ -49,6 +50,8 @@ class Compiled:
     ) -> None:
         self.wanted = wanted
         self.lines: list[Lines] | None = None
+        self.verdicts: dict[tuple[object, ...], Verdict] = {}
+        """The last verdicts by a rule, by what :class:`Match` says of the rules."""
         self.group, sources = _sources(text, wanted, profile)
         self._fingerprints: list[bytes] | None = None
         if not others and len(sources) == 1:
@@ -78,11 +81,6 @@ class Compiled:
         if self._fingerprints is None:  # not needed while there was one crawler
             self._fingerprints = _fingerprints(_sources(text, self.wanted, profile)[1])
         return zip(self._fingerprints, self.parts, strict=True)
-
-    @property
-    def only_disallows(self) -> bool:
-        """Whether an allowed path is one that no rule matches; False if that is not known."""
-        return isinstance(self.rules, LongestMatchRules) and self.rules.only_disallows
 
     def find_lines(self, text: bytes, profile: Profile, others: Collection[Compiled]) -> None:
         """Read the lines of the rules; those that another crawler has already are shared."""

@@ -165,7 +165,9 @@ def _second(seconds: int) -> str:
 
 
 def _full(url: str) -> str:
-    """Return a URL without the user information and the fragment."""
+    """Return a URL without the user information and the fragment; most have neither."""
+    if "@" not in url and "#" not in url and "://" in url:
+        return url
     scheme, separator, rest = url.partition("#")[0].partition("://")
     if not separator:
         return scheme

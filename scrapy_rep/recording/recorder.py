@@ -65,7 +65,7 @@ class DecisionRecorder:
         self._stats = stats
         self._known = known
         self._clock = clock
-        self._all = settings.decisions == "all"
+        self.records_all = settings.decisions == "all"
         self._run = run
         self._bases: OrderedDict[Authority, tuple[Any, Basis]] = OrderedDict()
         self._lost = 0
@@ -109,13 +109,14 @@ class DecisionRecorder:
         )
 
     def passed(self, asked: Asked, cached: CachedRules, verdict: Verdict | None) -> None:
-        """Record a request that goes on; ``verdict`` is None if no override has a say in it."""
+        """Record a request that goes on; ``verdict`` is None if it was not needed so far."""
         request, url, authority, agent = asked
         is_first = cached.basis is None and self._learn(authority, cached)
-        if not (is_first or self._all or verdict is not None):
+        if not (is_first or self.records_all or verdict is not None):
             return
-        verdict = verdict or cached.verdict(authority, url, agent)
-        if is_first or self._all or verdict.override is not None:
+        if verdict is None:
+            verdict = cached.verdict(authority, url, agent)
+        if is_first or self.records_all or verdict.override is not None:
             preferences = preferences_of(cached, url, agent)
             now = self._clock()
             args = (now, request.method, url, authority, agent, verdict, cached.basis)

@@ -195,8 +195,9 @@ def test_a_pattern_set_says_the_same_with_an_index_and_without(seed: int) -> Non
         longest = max(map(len, matching), default=0)
         for some in (without, indexed):
             assert some.matches(path, 1) is bool(matching)
-            assert some.longest(path, 1) == longest
-            named = some.patterns_of_length(path, longest, 1)
+            octets, named = some.longest(path, 1)
+            assert octets == longest
+            assert len(named) == len({*named})
             assert {*named} == {text for text in matching if len(text) == longest}
 
 
