@@ -124,7 +124,7 @@ class DecisionRecorder:
 
     def passed_without_rules(self, asked: Asked) -> None:
         """Record a request for rules that are not known; it rests on nothing."""
-        if self._all:
+        if self.records_all:
             request, url, authority, agent = asked
             verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
             args = (self._clock(), request.method, url, authority, agent, verdict, _NOTHING)
