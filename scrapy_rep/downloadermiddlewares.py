@@ -327,6 +327,8 @@ class RepDownloaderMiddleware:
         """End the crawl before its first request if Scrapy lacks something necessary."""
         if self._overrides is not None:
             self._overrides.open()
+        if self._archive is not None:
+            self._archive.open()
         if self._recorder is not None:
             self._recorder.open(self._identity.default)
         try:
