@@ -330,6 +330,8 @@ class RepDownloaderMiddleware:
         self._stats.identity(self.agents(None))
         if self._overrides is not None:
             self._overrides.open()
+        if self._archive is not None:
+            self._archive.open()
         if self._recorder is not None:
             self._recorder.open(self._identity.default)
         try:

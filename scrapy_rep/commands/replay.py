@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_rep.commands.endings import Status, usage, why
 from scrapy_rep.commands.terminal import escaped, note, painted, say
 from scrapy_rep.recording.archive import SUFFIX
+from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.log_reader import Line, LogError, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Finding, Replay, Replayed
@@ -32,10 +33,11 @@ _NAMES = {
 
 
 class _Runs(NamedTuple):
-    """A run as it was recorded, and as it is asked for; or what is wrong with its first line."""
+    """A run as it was recorded, as it is asked for, and the times of its lines so far."""
 
-    recorded: RecordedRun | None
-    other: RecordedRun | None = None
+    recorded: RecordedRun
+    other: RecordedRun
+    times: Chronology
 
 
 def needs_crawl(options: Namespace) -> bool:
@@ -122,15 +124,18 @@ def _replayed(
         if line.is_run:
             runs[line.fields["crawl"]] = _runs(line, options)
             continue
-        recorded, asked = runs.get(line.fields["crawl"], _Runs(None))
-        if recorded is None:
+        run = runs.get(line.fields["crawl"])
+        if run is None:
             missing = "the first line of its run is not in the log"
             yield line, Replayed(Finding.UNKNOWN, missing), None
             continue
-        replayed = replay.decide(line.fields, recorded)
+        replayed = replay.decide(line.fields, run.recorded)
+        fault = run.times.fault(line.fields)
+        if fault and replayed.finding is not Finding.DIFFERS:
+            replayed = Replayed(Finding.DIFFERS, fault)
         again = None
-        if not compares and asked is not None and replayed.finding is Finding.AGREES:
-            again = other.decide(line.fields, asked, compares=False)
+        if not compares and replayed.finding is Finding.AGREES:
+            again = other.decide(line.fields, run.other, compares=False)
         yield line, replayed, again
     if broken:
         which = "line that is" if broken == 1 else "lines that are"
@@ -143,7 +148,9 @@ def _runs(line: Line, options: Namespace) -> _Runs:
         other = RecordedRun(line.fields, options.rep_profile) if options.rep_profile else recorded
     except ValueError as error:
         raise usage(f"{options.decisions}, line {line.number}: {error}") from None
-    return _Runs(recorded, other)
+    times = Chronology()
+    times.fault(line.fields)
+    return _Runs(recorded, other, times)
 
 
 def _lines(file: str) -> Iterator[Line | int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,6 +86,26 @@ def test_a_decision_that_differs_is_named(records: Records) -> None:
     assert done.err == "scrapy robots replay: 3 decisions: 2 agree, 1 differ\n"
 
 
+@pytest.mark.parametrize(
+    ("which", "seconds", "said"),
+    [
+        (0, 3_600, "its time is before that of the line before it in its run"),
+        (1, -3_600, "its time and its age contradict the record"),
+        (1, 3_600, "its time and its age contradict the record"),
+    ],
+)
+def test_a_changed_time_is_named(records: Records, which: int, seconds: int, said: str) -> None:
+    """Status 1; by the lines of the run, and by the archive."""
+    lines = records.lines
+    time = datetime.fromisoformat(lines[which]["time"][:-1]) + timedelta(seconds=seconds)
+    lines[which]["time"] = time.isoformat(timespec="milliseconds") + "Z"
+    records.write(lines)
+    done = records.replay()
+    assert done.status == 1
+    assert "line 2: differs: " in done.out
+    assert said in done.out
+
+
 def test_a_record_that_is_in_no_archive_is_status_3(records: Records) -> None:
     """What cannot be decided is not said to agree."""
     lines = records.lines
@@ -126,6 +147,12 @@ def test_the_archive_of_a_crawl_that_was_killed_is_read(records: Records, tmp_pa
     assert done.status == 0
     assert "cut ends within a record; what is before it is read\n" in done.err
     assert "1 line that is not JSON: passed over\n" in done.err
+
+
+def test_a_byte_order_mark_hides_no_line(records: Records) -> None:
+    """An editor may have put one before the first line, which is that of the run."""
+    records.log.write_bytes(b"\xef\xbb\xbf" + records.log.read_bytes())
+    assert records.replay() == (0, "", "scrapy robots replay: 3 decisions: 3 agree\n")
 
 
 def test_hostile_text_never_reaches_the_terminal(records: Records) -> None:

@@ -47,6 +47,14 @@ def test_several_logs_are_merged(tmp_path: Path, log: Path) -> None:
         assert words in said
 
 
+def test_a_byte_order_mark_hides_no_line(tmp_path: Path, log: Path) -> None:
+    """An editor may have put one before the first line, which is that of the run."""
+    log.write_bytes(b"\xef\xbb\xbf" + log.read_bytes())
+    page = tmp_path / "report.html"
+    assert robots("report", log, "-o", page) == (0, f"{page}: 2 decisions of 1 run\n", "")
+    assert "is missing from the log" not in page.read_text("utf-8")
+
+
 def test_the_page_goes_to_standard_output_on_request(tmp_path: Path, log: Path) -> None:
     """And nothing but the page."""
     ended = robots("report", log, "-o", "-")
