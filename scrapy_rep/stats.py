@@ -1,4 +1,4 @@
-"""The stats and the log lines of a crawl, and how hostile text is made harmless in them."""
+"""The stats and the log lines of a crawl."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.statscollectors import StatsCollector
+
+from scrapy_rep.protocol.printable import printable, why, without_credentials
 
 if TYPE_CHECKING:
     from scrapy_rep.pages.statements import PageDirectives
@@ -59,7 +61,6 @@ PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
 _LIMITS_OF_PAGES = ("max_snippet", "max_video_preview", "max_image_preview", "unavailable_after")
-_LONGEST = 200
 _MOST_SAID = 20
 
 
@@ -89,26 +90,6 @@ def response_status(status: int) -> str:
     Otherwise a server could create any number of stats.
     """
     return RESPONSE_STATUS.format(status if 100 <= status <= 599 else "other")
-
-
-def printable(text: str | bytes | None) -> str:
-    """Return untrusted text without characters that a terminal or a log reader interprets."""
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "backslashreplace")
-    escaped = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text or ""
-    )
-    return escaped if len(escaped) <= _LONGEST else escaped[:_LONGEST] + "..."
-
-
-def without_credentials(url: str) -> str:
-    """Return a URL for a log line: without user information, printable, not too long."""
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        return printable(url)
-    ends = [end for end in map(rest.find, "/?#") if end >= 0]
-    end = min(ends, default=len(rest))
-    return printable(f"{scheme}://{rest[:end].rpartition('@')[2]}{rest[end:]}")
 
 
 class RepStats:
@@ -372,18 +353,6 @@ class PageStats:
             with_it = "" if self._obeys else ' and REP_PAGE_DIRECTIVES = "obey"'
             would.append(f'REP_NOINDEX = "drop"{with_it} drops the items of noindex pages')
         logger.info("Of %s pages read: %s", f"{self._pages:,}", "; ".join([said, *would]))
-
-
-def why(verdict: Verdict) -> str:
-    """Return what a verdict follows from: printable, in one line."""
-    if verdict.override is not None and verdict.without is not None:
-        would = "allowed" if verdict.without.allowed else "forbidden"
-        without = f"without it: {would}, {why(verdict.without)}"
-        return f"{printable(verdict.override)}; {without}"
-    if verdict.rule is None:
-        return verdict.reason
-    rule, group = printable(str(verdict.rule)), printable(verdict.group)
-    return f"{rule}, line {verdict.line}, group {group}"
 
 
 def _plain_inc_value(collector: Collector) -> Callable[..., None]:

@@ -86,7 +86,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "page_url": {"protocol"},
     "awaiting": set(),
     "stats": {"pages.statements", "protocol"},
-    "exceptions": {"preferences", "protocol", "stats"},
+    "exceptions": {"preferences", "protocol"},
     "settings": {"preferences", "protocol", "stores.uri"},
     "identity": {"protocol", "settings", "stats"},
     "start_requests": {"exceptions", "protocol", "stats"},
