@@ -1,4 +1,4 @@
-"""What a request is told: the rules or an override, then the purposes of the crawl, then the pace.
+"""Whether a request may pass: by the rules or an override, then the purposes, then the pace.
 
 The gate judges requests by this, and ``explain`` judges URLs by it, so both give the same answer.
 Nothing is counted or logged here.
@@ -187,7 +187,7 @@ class Judge:
 
 
 class PaceBySettings:
-    """Stands in for the cache and the politeness of a crawl where none takes place.
+    """Answers for the pace where there is no crawl: in a replay and in the command.
 
     ``clock()`` is in seconds since the epoch.
     """

@@ -19,7 +19,8 @@ class Match(NamedTuple):
     ``path`` is the match path. ``allow`` is the kind of the rules that decide, and None if no rule
     matches. ``patterns`` are those rules as written, several if they are equally long;
     ``overruled`` are the longest matching rules of the other kind. If the comparison was
-    ``too_costly``, ``allow`` is False and both are empty.
+    ``too_costly``, ``allow`` is False and both are empty. ``/robots.txt`` is not special here:
+    ``allow`` is False under ``Disallow: /``, and the caller knows if that path is always allowed.
     """
 
     path: str
@@ -73,7 +74,7 @@ def is_allowed(comparisons: Sequence[Comparison], free_path: str | None) -> bool
     """Return True if one reading of a URI is allowed.
 
     The path of the first comparison is the match path; ``free_path`` is always allowed. The
-    search ends at the first disallow rule that is longer than all allow rules.
+    search ends at the first comparison with a disallow rule that is longer than all allow rules.
     """
     allow, _ = _longest([one.longest_allow() for one in comparisons])
     try:

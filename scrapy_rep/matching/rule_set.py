@@ -310,9 +310,9 @@ def _is_plain(uri: str) -> bool:
 
 
 class MergedRules:
-    """The rules of several groups that apply together; the rule with the most octets decides.
+    """Rules in two parts that apply together; the rule with the most octets decides.
 
-    Each group keeps its own rule set, so that crawlers can share it.
+    One part is the largest group, which crawlers can share. The other part is all other groups.
     """
 
     __slots__ = ("_form", "_free_path", "_parts")
@@ -336,7 +336,7 @@ class MergedRules:
             matchers.append(part.matcher(partial(matchers.__setitem__, number)))
 
         def allows(uri: str) -> bool:
-            # What each group allows, even by overruling itself, all of them together allow.
+            # What each part allows, even by overruling itself, both of them together allow.
             return all(allows(uri) for allows in matchers) or self._is_allowed(uri)
 
         return allows
@@ -349,7 +349,7 @@ class MergedRules:
         return strictest([match(found) for found in self._comparisons(uri)], self._free_path)
 
     def _comparisons(self, uri: str) -> Iterator[list[Comparison]]:
-        """Return the comparisons for each reading of a URI, those of all groups together."""
+        """Return the comparisons for each reading of a URI, those of all parts together."""
         path = written_path(uri, self._form)
         each = [part.comparisons(path) for part in self._parts]
         return ([*chain.from_iterable(found)] for found in zip(*each, strict=True))

@@ -1,1 +1,1 @@
-"""The operator's exceptions for single authorities: ``REP_OVERRIDES``."""
+"""What the operator decides for single authorities: ``REP_OVERRIDES``."""

@@ -1,1 +1,1 @@
-"""Records of what was decided: ``REP_DECISION_LOG``."""
+"""Records of a crawl: decisions, what sites answered, and the replay of one from the other."""

@@ -217,7 +217,8 @@ def _override(one: Override) -> dict[str, Any]:
 def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | None:
     """Return the interval in seconds that the rules ask of ``agent`` now; None for none.
 
-    It is null at an authority that has overrides, which may set another pace.
+    It is None at an authority that has overrides, which may set another pace: there
+    :class:`scrapy_rep.judgement.Judge` never asks the cache for the pace, so that none is read.
     """
     pace = cached.pace
     return (pace.asked(now) or None) if pace is not None and pace.agent == agent else None

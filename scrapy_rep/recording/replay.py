@@ -4,15 +4,15 @@ A line of a decision log names the records of the responses that the decision re
 the entry of the authority is made anew, by the same steps as after a fetch: the status decides the
 outcome, the body is decoded and cut at the limit, policy says what the entry means at the time of
 the decision, and the rules, the overrides, the purposes and the pace are asked in the order of the
-gate. All that the line says must come out again.
+gate. What the log says of the verdict and its basis must come out again.
 
 A copy from a store may have been archived by another run. If its record is not known, it is looked
 for by the site, the digest and the time.
 
 Four things may come of it (:class:`Finding`). What does not follow from a robots.txt is not decided
 again: a page that asks not to follow its links, a request that does not obey, and a failure of the
-crawler itself. It is counted apart, and only checked to hold the verdict of its reason, and nothing
-that only a robots.txt could have said.
+crawler itself. Such a line is counted apart. Only two things are checked: its verdict is that of
+its reason, and it names nothing that only a robots.txt can say.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _RESTS_ON = {
     "unreachable": {"failure_record", "age"},
     "unknown": set[str](),
 }
-"""What a line names of that on which its decision rests, by its outcome."""
+"""The fields that a line has, by its outcome; the others are null."""
 
 _OURS = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
 
@@ -198,7 +198,7 @@ class _ArchivedTdmrep:
 
 
 def _contradiction(line: Mapping[str, Any]) -> str:
-    """Return in what a line contradicts itself: what it rests on follows from its outcome."""
+    """Return how a line contradicts itself, "" if it does not."""
     outcome, named = line["outcome"], _RESTS_ON[line["outcome"]]
     for name in ("status", "digest", "record", "failure_record", "age"):
         if line[name] is not None and name not in named:
@@ -235,7 +235,7 @@ def _elsewhere(line: Mapping[str, Any]) -> _Elsewhere | None:
 def _compared(
     line: Mapping[str, Any], verdict: Verdict, run: RecordedRun, finding: Finding, why: str = ""
 ) -> Replayed:
-    """Return a finding about a line that rests on no record, if it says nothing but a verdict."""
+    """Return ``finding``; DIFFERS if a line without a record says more than its verdict."""
     differences = _differences(line, Judged(verdict, None), Basis(), run.settings.profile)
     if differences:
         return Replayed(Finding.DIFFERS, "; ".join(differences.values()), verdict)
@@ -257,7 +257,7 @@ def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
 
 
 def _page(digest: str, authority: Authority, run: RecordedRun, cached: CachedRules) -> str:
-    """Return a URL about which is decided as about the one of a digest; raise if none is known."""
+    """Return a URL that is decided as the hashed one; raise if that depends on the URL."""
     if _is_of_the_rules(digest, authority):
         return authority.robots_uri
     if cached.robots is not None or run.settings.fetches_tdmrep or authority in run.overrides:

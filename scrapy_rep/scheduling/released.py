@@ -33,7 +33,12 @@ _MOMENT = 1.0
 """Seconds for which a request in transit has the turn of its host, at least."""
 
 _TURNS = 6
-"""Turns of the loop for which it has it, at least: the loop may have been busy meanwhile."""
+"""Passes of the waiting room for which it has that turn, at least.
+
+The event loop may be busy for all of that second, so that the request could not move on. Each pass
+is another turn of the loop. A request in :class:`_Doubt` that is in its slot after as many passes
+is being downloaded.
+"""
 
 
 class _Doubt(NamedTuple):
