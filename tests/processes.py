@@ -80,23 +80,31 @@ def start_python(
     cwd: Path | str = ROOT,
     env: Mapping[str, str] | None = None,
     given: bytes = b"",
+    output: int | None = None,
 ) -> Forked:
     """Start such a process, and do not wait for its end.
 
     `options` are those of the interpreter, `imports` what the process finds imported already.
+    `output` is a file descriptor, such as a terminal's, that gets both streams of the process.
     """
     order = {
         "arguments": arguments,
         "cwd": str(cwd),
         "env": dict(os.environ if env is None else env),
     }
-    return Forked(_parent((*options,), (*imports,)), order, given)
+    return Forked(_parent((*options,), (*imports,)), order, given, output)
 
 
 class Forked:
     """A process that was started here, with what is used of subprocess.Popen."""
 
-    def __init__(self, parent: socket.socket, order: Mapping[str, Any], given: bytes) -> None:
+    def __init__(
+        self,
+        parent: socket.socket,
+        order: Mapping[str, Any],
+        given: bytes,
+        output: int | None = None,
+    ) -> None:
         self.returncode: int | None = None
         self._arguments = order["arguments"]
         self._channel, theirs = socket.socketpair()
@@ -107,6 +115,8 @@ class Forked:
             file.seek(0)
         with theirs, files[0], files[1]:
             numbers = [theirs.fileno(), *(file.fileno() for file in files)]
+            if output is not None:
+                numbers[3:] = [output, output]
             socket.send_fds(parent, [b"!"], numbers)
         self._out, self._err = files[2:]
         self.pid = self._answer()
@@ -200,6 +210,9 @@ def serve(number: int, imports: Sequence[str], standard: list[str]) -> None:
     for at, file in enumerate(streams):
         os.dup2(file, at)
         os.close(file)
+    if os.isatty(1):  # those that it has by now take it for a file
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
     with os.fdopen(order, "rb") as text:
         job = json.load(text)
     _become(job["arguments"], job["cwd"], job["env"], standard)
