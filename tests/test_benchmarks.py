@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 import scrapy
 
 from tests.benchmarks.crossings import Way, measure
-from tests.crawl.harness import ROOT
+from tests.processes import ROOT, run_python
 from tests.timed import timed
 
 BROKEN = """
@@ -25,14 +26,8 @@ memory.main(["ours", "400"])
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the top folder."""
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+    return run_python(*arguments, env=environment, timeout=100)
 
 
 def test_memory_is_measured() -> None:
@@ -110,7 +105,7 @@ def test_the_filter_is_measured() -> None:
 @timed
 def test_records_cost_nothing_where_they_are_off() -> None:
     """Under 0.3 microseconds a request; and each kind of records is measured."""
-    done = python("-m", "tests.benchmarks.records", "2000")
+    done = python("-m", "tests.benchmarks.records", "600")
     assert done.returncode == 0, done.stderr
     rows = {row[:24].strip(): row[24:].split() for row in done.stdout.splitlines()[1:]}
     assert len(rows) == 6
