@@ -26,8 +26,8 @@ memory.main(["ours", "400"])
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the top folder."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
-    return run_python(*arguments, env=environment, timeout=100)
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    return run_python(*arguments, env={**os.environ, "PYTHONPATH": path}, timeout=100)
 
 
 def test_memory_is_measured() -> None:
