@@ -4,9 +4,9 @@ Most of the time of a `scrapy ...` process goes into imports, and hundreds of te
 Here one process for each worker of pytest imports what a crawl needs, and forks for each call.
 
 A forked process is a process like any other: it has its own memory, reactor, environment, folder
-and streams, and it ends as Python ends, with atexit and an exit status. The one difference is that
-some modules are imported already. Where imports are the point, or where a test reads what a process
-says while it runs, use :mod:`subprocess`.
+and streams, and it ends as Python ends, with atexit and an exit status. The differences are that
+some modules are imported already, and that memory is freed at the end only under -W. Where imports
+are the point, or where a test reads what a process says while it runs, use :mod:`subprocess`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -201,7 +202,11 @@ def serve(number: int, imports: Sequence[str], standard: list[str]) -> None:
             for file in files:
                 os.close(file)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    answers, order, *streams = files
+    _begin(*files, standard=standard)
+
+
+def _begin(answers: int, order: int, *streams: int, standard: list[str]) -> None:
+    """Fork once more, for a process that watches, and do what was ordered."""
     with socket.socket(fileno=answers) as channel:
         if child := os.fork():
             for file in (order, *streams):
@@ -215,7 +220,27 @@ def serve(number: int, imports: Sequence[str], standard: list[str]) -> None:
         sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
     with os.fdopen(order, "rb") as text:
         job = json.load(text)
-    _become(job["arguments"], job["cwd"], job["env"], standard)
+    status: Any = 0
+    try:
+        _become(job["arguments"], job["cwd"], job["env"], standard)
+    except SystemExit as end:
+        status = end.code or 0
+    _end(status)
+
+
+def _end(status: Any) -> NoReturn:
+    """End as Python does, but free no memory: that takes longer than most of what is run here.
+
+    Where warnings are errors, Python ends by itself, so that it finds what nothing has closed.
+    """
+    if sys.warnoptions or not isinstance(status, int):
+        sys.exit(status)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    gc.collect()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _watch(channel: socket.socket, child: int) -> NoReturn:
