@@ -36,10 +36,11 @@ _POLICY: dict[str, tuple[type, ...]] = {
 
 
 class Judged(NamedTuple):
-    """A verdict, and what was said about the use of the page."""
+    """A verdict, what was said about the use of the page, and the delay that was asked for."""
 
     verdict: Verdict
     preferences: Mapping[str, Any] | None
+    delay: float | None = None
 
 
 class RecordedRun:
@@ -74,7 +75,15 @@ class RecordedRun:
                 said = {str(statement.category): str(statement.answer)}
             return Judged(refusal.verdict, said)
         verdict = judgement.verdict or cached.verdict(asked.authority, asked.url, asked.agent)
-        return Judged(verdict, preferences_of(cached, asked.url, asked.agent))
+        said = preferences_of(cached, asked.url, asked.agent)
+        return Judged(verdict, said, self._delay(asked, cached))
+
+    def _delay(self, asked: Asked, cached: CachedRules) -> float | None:
+        """Return the seconds that an allowed request has to keep, as a log has them."""
+        if asked.authority in self.overrides:
+            return None
+        pace = self._paces.pace(asked.authority, cached, asked.agent)
+        return (round(pace.asked(self.now), 3) or None) if pace is not None else None
 
 
 def _settings_of(said: Mapping[str, Any]) -> RepSettings:
@@ -105,6 +114,7 @@ def _settings_of(said: Mapping[str, Any]) -> RepSettings:
         purpose_tokens={name: tuple(tokens) for name, tokens in said["purpose_tokens"].items()},
         tdmrep=said["tdmrep"],
         log_urls=said["log_urls"],
+        timeout=said["timeout"],
     )
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.nofollow import is_by_nofollow
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.appending import LineFile
 from scrapy_rep.recording.decisions import SCHEMA_VERSION, Basis, Decided, Encoder, utc, version_of
 from scrapy_rep.recording.versions import versions
@@ -91,6 +92,7 @@ class DecisionRecorder:
                 "profile": settings.profile,
                 "agent": agent,
                 "policy": asdict(settings.policy),
+                "timeout": settings.timeout,
                 "crawl_delay": settings.crawl_delay,
                 "max_crawl_delay": settings.max_crawl_delay,
                 "over_max_crawl_delay": settings.over_max_crawl_delay,
@@ -120,15 +122,21 @@ class DecisionRecorder:
             args = (now, request.method, url, authority, agent, verdict, cached.basis)
             self._file.add(Decided(*args, preferences, delay=_delay(cached, agent, now)))
 
+    def passed_without_rules(self, asked: Asked) -> None:
+        """Record a request for rules that are not known; it rests on nothing."""
+        if self.records_all:
+            request, url, authority, agent = asked
+            verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
+            args = (self._clock(), request.method, url, authority, agent, verdict, _NOTHING)
+            self._file.add(Decided(*args))
+
     def refused(self, request: Request, url: str, agent: tuple[str, ...], error: Exception) -> None:
         """Record a refusal; an error that is not one is ignored."""
         if not isinstance(error, (RobotsForbidden, RobotsUnreachable)):
             return
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
-        if isinstance(error, RobotsUnreachable) and cached is not None and not cached.unreachable:
-            cached = None  # it is the crawler that failed, whatever is known of the site
-        if authority is not None and cached is not None:
+        if authority is not None and cached is not None and _rests_on(cached, error):
             self._learn(authority, cached)
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
@@ -179,6 +187,16 @@ class DecisionRecorder:
             self._is_said = True
             self._stats.decisions_lost(error, required=self.is_required)
         self._lost += lines
+
+
+def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -> bool:
+    """Return whether a refusal follows from what is known of the site.
+
+    Otherwise the crawler failed, or the page that the request was found on refused it.
+    """
+    if isinstance(error, RobotsUnreachable):
+        return cached.unreachable and cached.cause == error.cause
+    return not is_by_nofollow(error.verdict.reason)
 
 
 def _override(one: Override) -> dict[str, Any]:

@@ -128,6 +128,20 @@ def test_mistake_of_the_user_is_status_2_and_one_line(words: list[str]) -> None:
     assert ended.err.count("\n") == 1
 
 
+def test_a_site_for_a_file_gets_advice() -> None:
+    """`lint` and `diff` take files and URLs; elsewhere a URL would not do."""
+    advice = "a URL begins with http:// or https://"
+    for words in (["lint", "example.org"], ["diff", "example.org", "example.org"]):
+        assert robots(*words).err.rstrip().endswith(f"No such file or directory; {advice}")
+    ended = robots("check", "--robots-txt", "example.org", "https://example.org/")
+    assert ended.err.rstrip().endswith("No such file or directory")
+
+
+def test_a_missing_subcommand_is_named() -> None:
+    """All of them are."""
+    assert "one of check, explain, lint, diff, filter, replay, cache, report" in robots().err
+
+
 def test_bad_setting_on_the_command_line_is_status_2() -> None:
     """Scrapy itself checks it."""
     assert robots("lint", "-", "-s", "nonsense").status == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,6 +70,20 @@ def test_all_agree(records: Records) -> None:
     assert done == (0, "", "scrapy robots replay: 3 decisions: 3 agree\n")
 
 
+def test_the_name_in_the_setting_stands_for_the_archives_of_all_runs(
+    records: Records, tmp_path: Path
+) -> None:
+    """Not for a file of that name, nor for one whose name only begins like it."""
+    (tmp_path / "robots-other.warc.gz").write_bytes(b"not an archive")
+    killed = tmp_path / "robots-20200101000000-00000000.warc.gz.open"
+    killed.write_bytes(records.archive.read_bytes()[:-20])
+    (tmp_path / "robots-20200101000000-00000001.warc.gz.open").touch()
+    done = robots("replay", records.log, "--warc", tmp_path / "robots.warc.gz")
+    assert (done.status, done.out) == (0, "")
+    assert f"{killed} ends within a record" in done.err
+    assert done.err.endswith("3 decisions: 3 agree\n")
+
+
 def test_a_decision_that_differs_is_named(records: Records) -> None:
     """Status 1; which line, what the archive says, what the log says."""
     lines = records.lines
@@ -79,6 +94,26 @@ def test_a_decision_that_differs_is_named(records: Records) -> None:
     assert done.out.startswith(f"line {number + 1}: differs: http://127.")
     assert done.out.endswith(": line is 2, in the log 7\n")
     assert done.err == "scrapy robots replay: 3 decisions: 2 agree, 1 differ\n"
+
+
+@pytest.mark.parametrize(
+    ("which", "seconds", "said"),
+    [
+        (0, 3_600, "its time is before that of the line before it in its run"),
+        (1, -3_600, "its time and its age contradict the record"),
+        (1, 3_600, "its time and its age contradict the record"),
+    ],
+)
+def test_a_changed_time_is_named(records: Records, which: int, seconds: int, said: str) -> None:
+    """Status 1; by the lines of the run, and by the archive."""
+    lines = records.lines
+    time = datetime.fromisoformat(lines[which]["time"][:-1]) + timedelta(seconds=seconds)
+    lines[which]["time"] = time.isoformat(timespec="milliseconds") + "Z"
+    records.write(lines)
+    done = records.replay()
+    assert done.status == 1
+    assert "line 2: differs: " in done.out
+    assert said in done.out
 
 
 def test_a_record_that_is_in_no_archive_is_status_3(records: Records) -> None:
@@ -122,6 +157,12 @@ def test_the_archive_of_a_crawl_that_was_killed_is_read(records: Records, tmp_pa
     assert done.status == 0
     assert "cut ends within a record; what is before it is read\n" in done.err
     assert "1 line that is not JSON: passed over\n" in done.err
+
+
+def test_a_byte_order_mark_hides_no_line(records: Records) -> None:
+    """An editor may have put one before the first line, which is that of the run."""
+    records.log.write_bytes(b"\xef\xbb\xbf" + records.log.read_bytes())
+    assert records.replay() == (0, "", "scrapy robots replay: 3 decisions: 3 agree\n")
 
 
 def test_hostile_text_never_reaches_the_terminal(records: Records) -> None:

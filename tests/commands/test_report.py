@@ -52,6 +52,14 @@ def test_several_logs_are_merged(tmp_path: Path, log: Path) -> None:
         assert words in said
 
 
+def test_a_byte_order_mark_hides_no_line(tmp_path: Path, log: Path) -> None:
+    """An editor may have put one before the first line, which is that of the run."""
+    log.write_bytes(b"\xef\xbb\xbf" + log.read_bytes())
+    page = tmp_path / "report.html"
+    assert robots("report", log, "-o", page) == (0, f"{page}: 2 decisions of 1 run\n", "")
+    assert "is missing from the log" not in page.read_text("utf-8")
+
+
 def test_the_page_goes_to_standard_output_on_request(tmp_path: Path, log: Path) -> None:
     """And nothing but the page."""
     ended = report(log, "-o", "-")
@@ -146,7 +154,7 @@ def test_a_missing_dependency_is_named_with_the_extra(
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == (
         f"scrapy robots report: reports need jinja2 and matplotlib (No {missing}): "
-        "pip install scrapy_rep[report]\n"
+        "pip install 'scrapy_rep[report]'\n"
     )
 
 
