@@ -103,8 +103,8 @@ async def crawled(site: Site, folder: Path, clock: Ahead, seed: int, count: int)
 async def test_a_random_crawl_agrees_with_its_archive(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """100 authorities of all outcomes, four runs with one store: every decision."""
-    recorded = await crawled(site, tmp_path, take_over(monkeypatch), seed, 100)
+    """60 authorities of all outcomes, four runs with one store: every decision."""
+    recorded = await crawled(site, tmp_path, take_over(monkeypatch), seed, 60)
     found = findings(recorded.log, recorded.archives)
     assert disagreeing(found) == []
     outcomes = {line["outcome"] for _, _, line in found}
