@@ -1,0 +1,101 @@
+"""The turns of one worker, taken from a real store; another worker looks at the same file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from scrapy_rep.caching.shared_turns import StoreTurns
+from scrapy_rep.caching.store_adapter import in_time
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.scheduling.hosts import PacedHost
+from scrapy_rep.scheduling.shared_pace import SPREAD, UNUSED, SharedPace
+from scrapy_rep.stats import RepStats
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.crawl.leftovers import turn
+from tests.scripted import Clock, Counts
+from tests.stores.turn_contract import eventually, granted, taken
+
+NAME = "a.example"
+INTERVAL = 0.2
+
+
+class Worker:
+    """A worker whose requests to one host need turns."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.waiting = {NAME}
+        self.faults: list[Exception] = []
+        self.pace = SharedPace(StoreTurns(store, in_time), RepStats(Counts()))
+        self.pace.attach(lambda _: None, self.waiting.__contains__, self.faults.append)
+        self.host = PacedHost(NAME, 0.0, 60.0, Clock(), self.pace)
+        robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: %g\n" % INTERVAL)
+        asker = Authority("http", NAME, 80), ("mybot",)
+        self.host.ask(asker, RequestedPace.read(robots, ("mybot",)), idle=True)
+
+    async def take(self) -> None:
+        """Take a turn, asking again as the store says."""
+        while not self.host.has_room(monotonic()):
+            await turn(0.01)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[SqliteStore]:
+    """What another worker sees of the store; it has been in use for a while."""
+    store = SqliteStore(tmp_path / "robots.db")
+    granted(store, interval=0.1, host="in-use.example")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def worker(tmp_path: Path, other: SqliteStore) -> Iterator[Worker]:
+    """One worker."""
+    store = SqliteStore(tmp_path / "robots.db")
+    made = Worker(store)
+    yield made
+    made.pace.close()
+    store.close()
+    assert made.faults == []
+
+
+@ensureDeferred
+async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """Another worker has it then, and not before."""
+    await worker.take()
+    worker.pace.settle(monotonic())
+    assert taken(other, 1.0, INTERVAL, NAME).token is None
+    worker.waiting.clear()
+    worker.pace.settle(monotonic())
+    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+
+
+@ensureDeferred
+async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """A request waits, but no place is free for it."""
+    await worker.take()
+    worker.pace.settle(monotonic() + UNUSED)
+    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+
+
+@ensureDeferred
+async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Worker) -> None:
+    """Later than it has to, so that the nearest worker is not always first."""
+    late = []
+    for _ in range(20):
+        worker.host.ended = monotonic()
+        worker.pace.ended(worker.host)
+        late.append(worker.host.not_before - worker.host.ended - INTERVAL)
+    assert min(late) >= 0.0
+    assert max(late) <= SPREAD * INTERVAL + 1e-6
+    assert len(set(late)) > 1
