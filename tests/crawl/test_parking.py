@@ -65,6 +65,20 @@ async def test_by_setting_robots_txt_keeps_the_pages_pace(site: Site) -> None:
 
 
 @ensureDeferred
+async def test_by_setting_robots_txt_keeps_the_pace_of_the_slot_that_its_page_chose(
+    site: Site,
+) -> None:
+    """REP_DOWNLOAD_SLOT = "page": the slot in the meta of the page, and its delay."""
+    shop = site.authority(RULES)
+    slots = {"gentle": {"delay": 1.0}}
+    settings = obey(DOWNLOAD_SLOTS=slots, REP_DOWNLOAD_SLOT="page")
+    plan = {"url": shop.url("/a"), "meta": {"download_slot": "gentle"}}
+    (await crawl(settings=settings, plans=[plan])).check()
+    robots, page = shop.hits
+    assert page.received - robots.received >= 0.4  # the delay varies by half
+
+
+@ensureDeferred
 async def test_waiting_requests_keep_the_spider_open(site: Site) -> None:
     """A spider all of whose requests wait is not idle."""
     slow = site.authority(Reply(200, RULES, delay=0.7))
