@@ -111,16 +111,17 @@ async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Wo
 async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
     worker: Worker, other: SqliteStore
 ) -> None:
-    """The robots.txt stops asking for a delay, and asks for one again, while a turn is asked for.
+    """The robots.txt stops asking for a delay, and asks for one again, while a turn is held.
 
     The host is forgotten in between, and another object takes its place.
     """
-    assert not worker.host.has_room(monotonic())
-    worker.host = worker.asking()
     await worker.take()
+    worker.host = worker.asking()
+    assert worker.host.has_room(monotonic())
     request = Request(f"http://{NAME}/")
     worker.host.busy.add(request)
     worker.pace.settle(monotonic() + UNUSED)
+    await turn(0.2)  # a turn that is given back is free a moment later
     assert taken(other, 1.0, INTERVAL, NAME).token is None
     worker.host.end(request)
     assert granted(other, 1.0, INTERVAL, NAME)
