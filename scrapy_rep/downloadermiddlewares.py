@@ -304,9 +304,9 @@ class RepDownloaderMiddleware:
         return UseOfPages(settings, self._tdmrep)
 
     def _make_judge(self, use: UseOfPages | None) -> Judge:
-        all_verdicts = self._recorder is not None and self._recorder.records_all
+        wanted = None if self._recorder is None else self._recorder.wants_verdict
         politeness, overrides = self._politeness, self._overrides
-        return Judge(self._cache, politeness, use, overrides, gives_verdicts=all_verdicts)
+        return Judge(self._cache, politeness, use, overrides, wants_verdict=wanted)
 
     def _caches(self) -> list[RobotsCache]:
         return [self._cache] if self._tdmrep is None else [self._cache, self._tdmrep]

@@ -54,7 +54,7 @@ class RobotsCache:
         signal: RulesSignal,
         *,
         started: Callable[[], None] = lambda: None,
-        memory_limit: int = 64 * 1024 * 1024,
+        memory_limit: int,
     ):
         self._store = context.store
         self._policy = context.policy

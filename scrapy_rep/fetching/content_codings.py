@@ -197,10 +197,7 @@ class _Zstd:
         self._stream = _zstd.ZstdDecompressor(options=options)
 
     def decode(self, octets: bytes, most: int) -> bytes:
-        plain = bytearray(self._stream.decompress(octets, most))
-        while len(plain) < most and not (self._stream.eof or self._stream.needs_input):
-            plain += self._stream.decompress(b"", most - len(plain))
-        return bytes(plain)
+        return bytes(self._stream.decompress(octets, most))
 
     @property
     def ended(self) -> bool:

@@ -19,6 +19,7 @@ from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.recording.decisions import delay_of
 from scrapy_rep.recording.recorder import preferences_of
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stats import NoCollector, RepStats
@@ -83,7 +84,7 @@ class RecordedRun:
         if asked.authority in self.overrides:
             return None
         pace = self._paces.pace(asked.authority, cached, asked.agent)
-        return (round(pace.asked(self.now), 3) or None) if pace is not None else None
+        return None if pace is None else delay_of(pace, self.now)
 
 
 def _settings_of(said: Mapping[str, Any]) -> RepSettings:

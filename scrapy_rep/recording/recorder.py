@@ -16,7 +16,15 @@ from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.appending import LineFile
-from scrapy_rep.recording.decisions import SCHEMA_VERSION, Basis, Decided, Encoder, utc, version_of
+from scrapy_rep.recording.decisions import (
+    SCHEMA_VERSION,
+    Basis,
+    Decided,
+    Encoder,
+    delay_of,
+    utc,
+    version_of,
+)
 from scrapy_rep.recording.versions import versions
 
 if TYPE_CHECKING:
@@ -65,7 +73,7 @@ class DecisionRecorder:
         self._stats = stats
         self._known = known
         self._clock = clock
-        self.records_all = settings.decisions == "all"
+        self._records_all = settings.decisions == "all"
         self._run = run
         self._bases: OrderedDict[Authority, tuple[Any, Basis]] = OrderedDict()
         self._lost = 0
@@ -108,15 +116,19 @@ class DecisionRecorder:
             }
         )
 
+    def wants_verdict(self, cached: CachedRules) -> bool:
+        """Return whether the next request by these rules is recorded if it goes on."""
+        return self._records_all or cached.basis is None
+
     def passed(self, asked: Asked, cached: CachedRules, verdict: Verdict | None) -> None:
         """Record a request that goes on; ``verdict`` is None if it was not needed so far."""
         request, url, authority, agent = asked
         is_first = cached.basis is None and self._learn(authority, cached)
-        if not (is_first or self.records_all or verdict is not None):
+        if not (is_first or self._records_all or verdict is not None):
             return
         if verdict is None:
             verdict = cached.verdict(authority, url, agent)
-        if is_first or self.records_all or verdict.override is not None:
+        if is_first or self._records_all or verdict.override is not None:
             preferences = preferences_of(cached, url, agent)
             now = self._clock()
             args = (now, request.method, url, authority, agent, verdict, cached.basis)
@@ -124,7 +136,7 @@ class DecisionRecorder:
 
     def passed_without_rules(self, asked: Asked) -> None:
         """Record a request for rules that are not known; it rests on nothing."""
-        if self.records_all:
+        if self._records_all:
             request, url, authority, agent = asked
             verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
             args = (self._clock(), request.method, url, authority, agent, verdict, _NOTHING)
@@ -221,7 +233,7 @@ def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | N
     :class:`scrapy_rep.judgement.Judge` never asks the cache for the pace, so that none is read.
     """
     pace = cached.pace
-    return (pace.asked(now) or None) if pace is not None and pace.agent == agent else None
+    return delay_of(pace, now) if pace is not None and pace.agent == agent else None
 
 
 def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:

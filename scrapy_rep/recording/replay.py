@@ -96,7 +96,7 @@ class Replay:
             return Replayed(Finding.DIFFERS, contradiction)
         elsewhere = _elsewhere(line)
         if elsewhere is not None:
-            return _compared(line, elsewhere.verdict, run, Finding.ELSEWHERE, elsewhere.why)
+            return _compared(line, elsewhere, run, Finding.ELSEWHERE)
         try:
             return self._decide(line, run, compares)
         except UndecidableError as error:
@@ -120,7 +120,7 @@ class Replay:
         if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
             # Allowed, whatever they say (RFC 9309 section 2.2.2).
             verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
-            return _compared(line, verdict, run, Finding.AGREES)
+            return _compared(line, _Elsewhere("", verdict), run, Finding.AGREES)
         cached = self._cached(line, run.settings, authority, now)
         agent = self._agent or tuple(line["agent"])
         tdmrep = _ArchivedTdmrep(self._answers, run.settings, now, with_copy=with_copy)
@@ -211,6 +211,7 @@ class _Elsewhere(NamedTuple):
 
     why: str
     verdict: Verdict
+    basis: Basis = Basis()
 
 
 def _elsewhere(line: Mapping[str, Any]) -> _Elsewhere | None:
@@ -221,7 +222,8 @@ def _elsewhere(line: Mapping[str, Any]) -> _Elsewhere | None:
         outcome == "unknown"
         or (outcome == reason and line["cause"] in _OURS and line["failure_record"] is None)
     ):
-        return _Elsewhere(f"the crawler failed: {line['cause']}", refused)
+        basis = Basis(outcome=outcome, cause=line["cause"])
+        return _Elsewhere(f"the crawler failed: {line['cause']}", refused, basis)
     if outcome != "unknown":
         return None
     if reason == "dont_obey_robotstxt":
@@ -233,13 +235,14 @@ def _elsewhere(line: Mapping[str, Any]) -> _Elsewhere | None:
 
 
 def _compared(
-    line: Mapping[str, Any], verdict: Verdict, run: RecordedRun, finding: Finding, why: str = ""
+    line: Mapping[str, Any], found: _Elsewhere, run: RecordedRun, finding: Finding
 ) -> Replayed:
     """Return ``finding``; DIFFERS if a line without a record says more than its verdict."""
-    differences = _differences(line, Judged(verdict, None), Basis(), run.settings.profile)
+    judged = Judged(found.verdict, None)
+    differences = _differences(line, judged, found.basis, run.settings.profile)
     if differences:
-        return Replayed(Finding.DIFFERS, "; ".join(differences.values()), verdict)
-    return Replayed(finding, why, verdict)
+        return Replayed(Finding.DIFFERS, "; ".join(differences.values()), found.verdict)
+    return Replayed(finding, found.why, found.verdict)
 
 
 def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:

@@ -2,11 +2,13 @@
 
 The caller reads on its own thread, which takes some 20 microseconds while the file is in the
 system's cache. A busy disk may take a hundred times as long. So after a slow look-up another thread
-reads, and results are Futures, until :data:`QUICK_READS` look-ups in a row were quick. Of 200
-look-ups at most one holds up the event loop, whatever the disk does. Time alone does not tell a
-slow disk from a busy process: a look-up may also wait for another thread to release the
-interpreter. If that counted, a busy crawl would seldom return to reading on its own thread, and
-each authority of a second crawl would take 0.2 ms more.
+reads, and results are Futures, until :data:`QUICK_READS` look-ups in a row were quick.
+
+Time alone does not tell a slow disk from a busy process: a look-up may also wait for another thread
+to release the interpreter. If that counted, a busy crawl would seldom return to reading on its own
+thread, and each authority of a second crawl would take 0.2 ms more. So Linux is asked whether a
+disk was read. There at most one of 200 look-ups holds up the event loop, whatever the disk does;
+elsewhere only one that takes over 0.1 s counts as slow.
 
 Another thread writes what was put, in batches (:mod:`scrapy_rep.stores.sqlite_writer`). A process
 that is killed loses the batch it had not written, about 50 ms of puts; what was flushed is safe

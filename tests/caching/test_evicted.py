@@ -6,6 +6,7 @@ import random
 import sqlite3
 import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -134,6 +135,16 @@ def test_what_is_larger_than_the_file_is_dropped_alone() -> None:
     assert second.get(authority(1)) == large(1)
     assert second.get(authority(2)) is None
     second.close()
+
+
+def test_the_file_may_be_closed_in_another_thread() -> None:
+    """A crawl may end in another thread than it began in: nothing fails, the file is gone."""
+    file = TemporaryFile(MIB)
+    file.put("a", {"answer": b"body"})
+    with ThreadPoolExecutor(1) as other:
+        other.submit(file.close).result(10)
+    assert file.get("a") == {}
+    assert "a" not in file
 
 
 def test_a_full_disk_drops_what_is_evicted() -> None:

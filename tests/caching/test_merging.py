@@ -142,6 +142,21 @@ async def test_what_waits_when_the_crawl_closes_is_written() -> None:
     assert authority(1) not in store.entries
 
 
+@ensureDeferred
+async def test_a_crawl_that_closes_waits_for_a_store_that_answers_soon() -> None:
+    """A failure alone would replace a good copy, so it is written only with what was read."""
+    store = SlowStore()
+    puts, failed = merging(store)
+    store.entries[authority()] = entry()
+    puts.put(authority(), failure(at=NOW))
+    timer = threading.Timer(0.05, store.answer, [0])
+    timer.start()
+    puts.close()
+    timer.join()
+    assert store.entries == {authority(): Entry(entry().answer, None, failure(at=NOW).failure)}
+    assert failed == []
+
+
 class Anything(Store):
     """A custom store that does whatever it is told to."""
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import ROOT, SCRAPY, environment, robots
+from tests.commands.running import COMMANDS, ROOT, SCRAPY, environment, robots
+from tests.processes import start_python
 from tests.timed import timed
 
 SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "cache", "report")
@@ -207,17 +208,14 @@ def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: lis
         server.listen()
         server.settimeout(60)
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        with subprocess.Popen(
-            [*SCRAPY, "robots", *words, url],
-            env=environment(),
-            cwd=robots_txt.parent,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        command, folder = (*SCRAPY[1:], "robots", *words, url), robots_txt.parent
+        process = start_python(*command, imports=COMMANDS, env=environment(), cwd=folder)
+        try:
             connection, _ = server.accept()
             with connection:
                 process.send_signal(signal.SIGINT)
                 out, err = process.communicate(timeout=60)
+        finally:
+            process.close()
     assert (process.returncode, out) == (130, "")
     assert err == f"scrapy robots {words[0]}: interrupted\n"

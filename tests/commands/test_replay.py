@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,18 +39,27 @@ class Records(NamedTuple):
         return robots("replay", self.log, "--warc", self.archive, *more)
 
 
-@pytest.fixture
-def records(site: Site, tmp_path: Path) -> Records:
-    """Of three decisions: allowed, disallowed, unreachable."""
-    shop, down = site.authority(TEXT), site.authority(Reply(503))
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what one crawl recorded; no test writes to it."""
+    folder = tmp_path_factory.mktemp("recorded")
     settings = by_hand(
-        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
+        REP_DECISION_LOG=str(folder / "decisions.jsonl"),
         REP_DECISIONS="all",
-        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        REP_WARC=str(folder / "robots.warc.gz"),
         ROBOTSTXT_USER_AGENT="mybot",
     )
-    plans = [shop.url("/a"), shop.url("/private/%1B[31m"), down.url("/a")]
-    crawl_in_child(settings=settings, plans=plans).check(["is unreachable"])
+    with Site() as site:
+        shop, down = site.authority(TEXT), site.authority(Reply(503))
+        plans = [shop.url("/a"), shop.url("/private/%1B[31m"), down.url("/a")]
+        crawl_in_child(settings=settings, plans=plans).check(["is unreachable"])
+    return folder
+
+
+@pytest.fixture
+def records(recorded: Path, tmp_path: Path) -> Records:
+    """Of three decisions: allowed, disallowed, unreachable."""
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
     (archive,) = tmp_path.glob("robots-*")
     return Records(tmp_path / "decisions.jsonl", archive)
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import RULES, obey
@@ -87,11 +90,11 @@ async def test_a_queue_of_one_port_does_not_hold_rules_of_another(site: Site) ->
     shops = site.authorities(10, RULES)
     plans = [busy.url(f"/{n}") for n in range(20)] + [silent.url(f"/{n}") for n in range(20)]
     plans += [shop.url(f"/{n}") for n in range(5) for shop in shops]
-    settings = obey(REP_TIMEOUT=8, CONCURRENT_REQUESTS=4, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    settings = obey(REP_TIMEOUT=5, CONCURRENT_REQUESTS=4, CONCURRENT_REQUESTS_PER_DOMAIN=2)
     result = (await crawl(settings=settings, plans=plans)).check()
     assert len(result.downloaded) == 70
     begun = silent.robots_hits[0].received
-    assert all(hit.received < begun + 8 for shop in shops for hit in shop.page_hits)
+    assert all(hit.received < begun + 5 for shop in shops for hit in shop.page_hits)
 
 
 @timed
@@ -105,3 +108,41 @@ def test_silent_sites_take_no_connection_from_others(site: Site, mode: str) -> N
     assert result.downloaded == [shop.url("/a") for shop in shops]
     begun = min(shop.robots_hits[0].received for shop in silent)
     assert all(hit.received < begun + 5 for shop in shops for hit in shop.page_hits)
+
+
+class CountingPlaces:
+    """A middleware that notes how many requests the downloader may have as robots.txt passes it."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self.noted: list[int] = []
+        crawler.places_noted = self.noted  # type: ignore[attr-defined]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> CountingPlaces:
+        """Build it."""
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        """On its way to the downloader."""
+        self._note(request)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Its download has ended, and the downloader still has it."""
+        self._note(request)
+        return response
+
+    def _note(self, request: Request) -> None:
+        engine: Any = self._crawler.engine
+        if request.url.endswith("/robots.txt"):
+            self.noted.append(engine.downloader.total_concurrency)
+
+
+@ensureDeferred
+async def test_a_fetch_gives_its_place_back_when_its_download_ends(site: Site) -> None:
+    """One more for the fetch until then, and one more for the page that waits for it."""
+    shop = site.authority(RULES)
+    settings = obey(CONCURRENT_REQUESTS=4, DOWNLOADER_MIDDLEWARES={CountingPlaces: 950})
+    result = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
+    assert result.crawler.places_noted == [4 + 2, 4 + 1]
+    assert result.crawler.engine.downloader.total_concurrency == 4

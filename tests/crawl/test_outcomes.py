@@ -10,8 +10,9 @@ import gzip
 from collections.abc import Callable
 
 import pytest
+from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import MODES, crawl_in_child
+from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.replies import (
@@ -144,3 +145,13 @@ def test_each_answer_has_its_outcome(site: Site, mode: str) -> None:
     kinds = [kind for pair in expected.values() for kind in pair]
     assert result.stats["robotstxt/forbidden"] == kinds.count("forbidden")
     assert result.stats["robotstxt/unreachable"] == kinds.count("unreachable")
+
+
+@ensureDeferred
+async def test_the_log_repeats_what_the_failure_of_a_fetch_says(site: Site) -> None:
+    """Not the name of an exception, which says less."""
+    dead = site.refusing()
+    result = (await crawl(settings=obey(), plans=[dead.url("/a")])).check()
+    (line,) = result.lines("robots.txt of", "WARNING")
+    assert "is unreachable (connection" in line
+    assert "Connection refused" in line

@@ -341,3 +341,19 @@ def test_settings_may_be_text() -> None:
     given = {"REP_CRAWL_DELAY": "False", "REP_MAX_CRAWL_DELAY": "90"}
     settings = RepSettings.from_settings(Settings(given))
     assert (settings.crawl_delay, settings.max_crawl_delay) == (False, 90.0)
+
+
+@pytest.mark.parametrize("chosen", [False, True], ids=["slot of the host", "slot of the request"])
+@ensureDeferred
+async def test_the_delay_of_a_configured_slot_is_kept_between_requests(
+    site: Site, chosen: bool
+) -> None:
+    """DOWNLOAD_SLOTS: a site that asks for less than the operator does is not asked sooner."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n", Reply(200, "page", delay=0.3))
+    meta = {"download_slot": "gentle"} if chosen else {}
+    slots = {"gentle" if chosen else shop.host: {"delay": 0.5}}
+    plans = [{"url": shop.url(f"/{n}"), "meta": dict(meta)} for n in range(2)]
+    (await crawl(settings=obey(DOWNLOAD_SLOTS=slots), plans=plans)).check()
+    first, second = sorted(shop.page_hits, key=lambda hit: hit.received)
+    assert first.finished
+    assert second.received - first.finished >= 0.49

@@ -24,11 +24,11 @@ def test_silent_authorities_do_not_stall_the_others(site: Site, mode: str, waiti
     waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
     urls = pages(good)
     plans = [*waits, *urls]
-    result = crawl_in_child(mode=mode, settings=obey(REP_TIMEOUT=6), plans=plans).check()
+    result = crawl_in_child(mode=mode, settings=obey(REP_TIMEOUT=4), plans=plans).check()
     assert (result.downloaded, result.unreachable) == (urls, waits)
-    assert taken(good) < 6
+    assert taken(good) < 4
     begun = min(shop.robots_hits[0].received for shop in silent)
-    assert all(hit.received < begun + 6 for shop in good for hit in shop.hits)
+    assert all(hit.received < begun + 4 for shop in good for hit in shop.hits)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 20])
@@ -62,6 +62,20 @@ async def test_by_setting_robots_txt_keeps_the_pages_pace(site: Site) -> None:
     (await crawl(settings=settings, plans=[shop.url("/a")])).check()
     robots, page = shop.hits
     assert page.received - robots.received >= 0.2
+
+
+@ensureDeferred
+async def test_by_setting_robots_txt_keeps_the_pace_of_the_slot_that_its_page_chose(
+    site: Site,
+) -> None:
+    """REP_DOWNLOAD_SLOT = "page": the slot in the meta of the page, and its delay."""
+    shop = site.authority(RULES)
+    slots = {"gentle": {"delay": 1.0}}
+    settings = obey(DOWNLOAD_SLOTS=slots, REP_DOWNLOAD_SLOT="page")
+    plan = {"url": shop.url("/a"), "meta": {"download_slot": "gentle"}}
+    (await crawl(settings=settings, plans=[plan])).check()
+    robots, page = shop.hits
+    assert page.received - robots.received >= 0.4  # the delay varies by half
 
 
 @ensureDeferred

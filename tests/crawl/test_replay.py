@@ -103,8 +103,8 @@ async def crawled(site: Site, folder: Path, clock: Ahead, seed: int, count: int)
 async def test_a_random_crawl_agrees_with_its_archive(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """100 authorities of all outcomes, four runs with one store: every decision."""
-    recorded = await crawled(site, tmp_path, take_over(monkeypatch), seed, 100)
+    """60 authorities of all outcomes, four runs with one store: every decision."""
+    recorded = await crawled(site, tmp_path, take_over(monkeypatch), seed, 60)
     found = findings(recorded.log, recorded.archives)
     assert disagreeing(found) == []
     outcomes = {line["outcome"] for _, _, line in found}
@@ -470,3 +470,37 @@ async def test_the_last_good_copy_of_a_tdmrep_json_is_found_again(
     found = findings(log, archives_in(tmp_path))
     assert len(found) == 8
     assert disagreeing(found) == []
+
+
+@ensureDeferred
+async def test_an_interval_of_less_than_a_millisecond_agrees(site: Site, tmp_path: Path) -> None:
+    """`Request-rate: 5000/1` asks for 0.0002 s, which a log in milliseconds does not show."""
+    quick = site.authority("User-agent: *\nRequest-rate: 5000/1\n")
+    log = tmp_path / "decisions.jsonl"
+    settings = obey(
+        REP_DECISION_LOG=str(log),
+        REP_DECISIONS="all",
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+    )
+    await crawl(settings=settings, plans=[quick.url("/a"), quick.url("/b")])
+    found = findings(log, archives_in(tmp_path))
+    assert [(finding, line["delay"]) for finding, _, line in found] == [(Finding.AGREES, None)] * 2
+
+
+@ensureDeferred
+async def test_a_fault_of_the_crawler_is_counted_apart(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its line rests on no record, because no answer of the site led to it."""
+
+    def fail(*_: object) -> None:
+        raise ArithmeticError("a fault of ours")
+
+    monkeypatch.setattr("scrapy_rep.caching.refresh.learn", fail)
+    log = tmp_path / "decisions.jsonl"
+    settings = obey(REP_DECISION_LOG=str(log), REP_WARC=str(tmp_path / "robots.warc.gz"))
+    result = await crawl(settings=settings, plans=[site.authority(RULES).url("/a")])
+    assert result.downloaded == []
+    ((finding, why, line),) = findings(log, archives_in(tmp_path))
+    assert (finding, why) == (Finding.ELSEWHERE, "the crawler failed: error")
+    assert (line["outcome"], line["cause"]) == ("unreachable", "error")

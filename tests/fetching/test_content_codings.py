@@ -110,6 +110,13 @@ def test_codings_are_undone_from_the_last_to_the_first() -> None:
         plain_octets(body, [b"gzip, deflate"], ENOUGH)
 
 
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip"])
+def test_gzip_is_not_the_format_of_zlib(coding: str) -> None:
+    """RFC 9110 section 8.4.1.3: that one is called deflate."""
+    with pytest.raises(BrokenBodyError):
+        plain_octets(zlib.compress(TEXT), [coding.encode()], ENOUGH)
+
+
 @pytest.mark.parametrize("coding", ["compress", "gzip, exi", "exi, gzip", "x" * 5000])
 def test_an_unknown_coding_is_no_text(coding: str) -> None:
     """Its octets are never read as rules, and its name is not repeated at length."""

@@ -207,6 +207,17 @@ def test_a_pace_lasts_for_a_day() -> None:
     assert host.interval == 5
 
 
+@pytest.mark.parametrize("moved", [DAY, -DAY])
+def test_a_pace_is_forgotten_when_the_clock_is_a_day_away(moved: float) -> None:
+    """RFC 9309 2.4: later, or earlier because the clock was set back."""
+    clock = Clock()
+    host = host_with(0.0, 60.0, clock)
+    host.ask(asker(1), pace_of("User-agent: *\nCrawl-delay: 9"), idle=True)
+    clock.now += moved
+    host.ask(asker(2), pace_of("User-agent: *\nCrawl-delay: 5"), idle=True)
+    assert host.interval == 5
+
+
 def test_what_is_asked_for_anew_takes_the_place_of_the_old() -> None:
     """A refresh may ask for more, for less, or for nothing."""
     host = host_with(0.0, 60.0, Clock())

@@ -109,3 +109,15 @@ def test_any_order_of_events_leaves_the_queues_right(seed: int) -> None:
         queues.open_host(f"h{number}")
     assert drained(queues) == sorted(model, key=lambda one: one.order)
     assert not queues
+
+
+def test_a_slot_has_room_for_one_more_than_it_sends() -> None:
+    """What waits at the gate is in the slot for the scheduler alone, and takes no room."""
+    slot: Any = FreeSlot("a")
+    waits = Slot(slot)
+    assert waits.room == 8 + 1
+    for number in range(3):
+        waits.enter(Request(f"http://a/{number}"))
+        assert (slot.free, waits.waiting, waits.room) == (7 - number, number + 1, 8 + 1)
+    waits.waiting -= 1  # one was let go, and is in the slot
+    assert waits.room == 8

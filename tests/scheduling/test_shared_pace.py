@@ -1,85 +1,127 @@
-"""The turns of a host, taken from a real store without a crawl."""
+"""The turns of one worker, taken from a real store; another worker looks at the same file."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
-from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.test import get_crawler
 
-from scrapy_rep.awaiting import from_thread, sleep
 from scrapy_rep.caching.shared_turns import StoreTurns
-from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.caching.store_adapter import in_time
+from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.scheduling import shared_pace
-from scrapy_rep.scheduling.hosts import Hosts, PacedHost
-from scrapy_rep.scheduling.shared_pace import SharedPace
+from scrapy_rep.scheduling.hosts import PacedHost
+from scrapy_rep.scheduling.shared_pace import SPREAD, UNUSED, SharedPace
 from scrapy_rep.stats import RepStats
-from scrapy_rep.stores import Store
 from scrapy_rep.stores.sqlite import SqliteStore
-from tests.crawl.harness import within
-from tests.stores.turn_contract import HOST, granted, taken
+from tests.crawl.leftovers import turn
+from tests.scripted import Clock, Counts
+from tests.stores.turn_contract import eventually, granted, taken
 
-AGENT = ("examplebot",)
+NAME = "a.example"
+INTERVAL = 0.2
+
+
+class Worker:
+    """A worker whose requests to one host need turns."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.waiting = {NAME}
+        self.faults: list[Exception] = []
+        self.pace = SharedPace(StoreTurns(store, in_time), RepStats(Counts()))
+        self.pace.attach(lambda _: None, self.waiting.__contains__, self.faults.append)
+        self.host = self.asking()
+
+    def asking(self) -> PacedHost:
+        """The host, which asks for an interval from now on."""
+        host = PacedHost(NAME, 0.0, 60.0, Clock(), self.pace)
+        robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: %g\n" % INTERVAL)
+        asker = Authority("http", NAME, 80), ("mybot",)
+        host.ask(asker, RequestedPace.read(robots, ("mybot",)), idle=True)
+        return host
+
+    async def take(self) -> None:
+        """Take a turn, asking again as the store says."""
+        while not self.host.has_room(monotonic()):
+            await turn(0.01)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    """A store that has been in use for a while."""
+def other(tmp_path: Path) -> Iterator[SqliteStore]:
+    """What another worker sees of the store; it has been in use for a while."""
     store = SqliteStore(tmp_path / "robots.db")
     granted(store, interval=0.1, host="in-use.example")
     yield store
     store.close()
 
 
-def asking(hosts: Hosts) -> PacedHost:
-    """A host that asks for a tenth of a second from now on."""
-    authority = authority_of(f"http://{HOST}/")
-    assert authority is not None
-    robots = RobotsTxt.parse("User-agent: *\nCrawl-delay: 0.1\n")
-    host = hosts.add(HOST, 0.0, lambda _: True)
-    host.ask((authority, AGENT), RequestedPace.read(robots, AGENT), idle=True)
-    return host
+@pytest.fixture
+def worker(tmp_path: Path, other: SqliteStore) -> Iterator[Worker]:
+    """One worker."""
+    store = SqliteStore(tmp_path / "robots.db")
+    made = Worker(store)
+    yield made
+    made.pace.close()
+    store.close()
+    assert made.faults == []
+
+
+@ensureDeferred
+async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """Another worker has it then, and not before."""
+    await worker.take()
+    worker.pace.settle(monotonic())
+    assert taken(other, 1.0, INTERVAL, NAME).token is None
+    worker.waiting.clear()
+    worker.pace.settle(monotonic())
+    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+
+
+@ensureDeferred
+async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """A request waits, but no place is free for it."""
+    await worker.take()
+    worker.pace.settle(monotonic() + UNUSED)
+    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+
+
+@ensureDeferred
+async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Worker) -> None:
+    """Later than it has to, so that the nearest worker is not always first."""
+    late = []
+    for _ in range(20):
+        worker.host.ended = monotonic()
+        worker.pace.ended(worker.host)
+        late.append(worker.host.not_before - worker.host.ended - INTERVAL)
+    assert min(late) >= 0.0
+    assert max(late) <= SPREAD * INTERVAL + 1e-6
+    assert len(set(late)) > 1
 
 
 @ensureDeferred
 async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    worker: Worker, other: SqliteStore
 ) -> None:
-    """The robots.txt stops asking for a delay, and asks for one again, while a turn is asked for.
+    """The robots.txt stops asking for a delay, and asks for one again, while a turn is held.
 
     The host is forgotten in between, and another object takes its place.
     """
-    monkeypatch.setattr(shared_pace, "UNUSED", 0.2)
-    await within(20, deferred_from_coro(_use_a_turn(store)))
-
-
-async def _use_a_turn(store: Store) -> None:
-    pace = SharedPace(StoreTurns(store, from_thread), RepStats(get_crawler().stats))
-    hosts = Hosts(60.0, time.time, pace)
-    faults: list[Exception] = []
-    pace.attach(lambda _: None, lambda _: True, faults.append)
-    before = asking(hosts)
-    assert not before.has_turn(time.monotonic())
-    hosts.remove(before)
-    host = asking(hosts)
-    limit = time.monotonic() + 10
-    while not host.has_turn(time.monotonic()):
-        assert time.monotonic() < limit
-        await sleep(0.01)
-    request = Request(f"http://{HOST}/")
-    host.busy.add(request)
-    await sleep(0.3)
-    pace.settle(time.monotonic())
-    await sleep(0.1)
-    assert taken(store).token is None  # the request is still under way
-    host.end(request)
-    assert granted(store)
-    pace.close()
-    assert faults == []
+    await worker.take()
+    worker.host = worker.asking()
+    assert worker.host.has_room(monotonic())
+    request = Request(f"http://{NAME}/")
+    worker.host.busy.add(request)
+    worker.pace.settle(monotonic() + UNUSED)
+    await turn(0.2)  # a turn that is given back is free a moment later
+    assert taken(other, 1.0, INTERVAL, NAME).token is None
+    worker.host.end(request)
+    assert granted(other, 1.0, INTERVAL, NAME)

@@ -1,0 +1,38 @@
+"""What a judge asks of the rules, and what it makes them take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+
+from scrapy_rep.judgement import Judge, PaceBySettings
+from scrapy_rep.page_url import Asked
+from scrapy_rep.protocol.outcome import Success
+from scrapy_rep.settings import RepSettings
+from tests.scripted import Bench, ask, authority
+
+AGENT = ("mybot",)
+RULES = b"".join(b"Disallow: /d%d/*/x%d\nAllow: /a%d/*/x\n" % (n, n, n) for n in range(2_000))
+
+
+def asked(path: str) -> Asked:
+    """A request of one site."""
+    url = f"{authority()}{path}"
+    return Asked(Request(url), url, authority(), AGENT)
+
+
+@pytest.mark.parametrize("path", ["/p/{}", "/a{}/b/x", "/d{0}/b/x{0}"])
+@ensureDeferred
+async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> None:
+    """An index is built after thirty questions, lines and patterns are read when one matches."""
+    bench = Bench(Success(b"User-agent: *\n" + RULES))
+    paces: Any = PaceBySettings(RepSettings(), bench.clock)
+    cached = await ask(bench)
+    judge = Judge(bench.cache, paces, None, None, wants_verdict=lambda _: True)
+    for number in range(48):
+        judge.judge(asked(path.format(number)), cached)
+    assert cached.robots is not None
+    assert bench.cache.octets >= cached.robots.size > 1_000_000
