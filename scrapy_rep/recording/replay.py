@@ -57,7 +57,7 @@ _RESTS_ON = {
     "unreachable": {"failure_record", "age"},
     "unknown": set[str](),
 }
-"""The fields that a line has, by its outcome; the others are null."""
+"""The fields about its basis that a line may have, by its outcome; the others are null."""
 
 _OURS = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
 
