@@ -32,6 +32,9 @@ scrapy_intersphinx_disable = ["python", "scrapy"]
 html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "/")
 
 exclude_patterns = ["_build"]
+
+# Blocks after "::" are log lines and files. Code has a directive that names its language.
+highlight_language = "none"
 html_theme = "furo"
 html_title = f"scrapy_rep {release}"
 html_static_path = ["_static"]

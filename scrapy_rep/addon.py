@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -109,12 +111,24 @@ class Addon:
 def _check(settings: BaseSettings) -> None:
     checked = RepSettings.from_settings(settings)
     configured_overrides(checked, time.time())
+    _check_records(checked)
     store = checked.store
     if store is not None:
         try:
             check_store(store)
         except ValueError as error:
             raise ValueError(f"REP_STORE: {error}") from None
+
+
+def _check_records(settings: RepSettings) -> None:
+    """Raise ``ValueError`` if the files of the records could not be made; make none."""
+    for name, path in (("REP_DECISION_LOG", settings.decision_log), ("REP_WARC", settings.warc)):
+        if path is not None and not Path(path).parent.is_dir():
+            folder = str(Path(path).parent)
+            raise ValueError(f"{name} = {path!r}: there is no folder {folder!r}")
+    if settings.warc is not None and find_spec("warcio") is None:
+        needs = "needs warcio: pip install 'scrapy_rep[evidence]'"
+        raise ValueError(f"REP_WARC = {settings.warc!r} {needs}")
 
 
 def _loaded(name: Any) -> Any:

@@ -89,12 +89,12 @@ class RepDownloaderMiddleware:
         )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
+        self._identity = Identity(crawler, settings, self._stats)
         run = uuid4().hex
         self._archive = self._make_archive(settings, run)
         self._fetcher = self._make_fetcher(crawler, settings)
         self._cache = self._make_cache(crawler, settings)
         self._tdmrep = self._make_tdmrep_cache(crawler, settings)
-        self._identity = Identity(crawler, settings, self._stats)
         self._overrides = self._applied(overrides)
         self._recorder = self._make_recorder(settings, run, overrides)
         use = self._make_use(settings)
@@ -273,7 +273,9 @@ class RepDownloaderMiddleware:
     def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
         if overrides is None:
             return None
-        return AppliedOverrides(overrides, self._stats, self._politeness.read, time.time)
+        applied = AppliedOverrides(overrides, self._stats, self._politeness.read, time.time)
+        self._stats.is_overridden = applied.__contains__
+        return applied
 
     def _make_recorder(
         self, settings: RepSettings, run: str, overrides: Overrides | None
@@ -302,9 +304,9 @@ class RepDownloaderMiddleware:
         return UseOfPages(settings, self._tdmrep)
 
     def _make_judge(self, use: UseOfPages | None) -> Judge:
-        all_verdicts = self._recorder is not None and self._recorder.records_all
+        wanted = None if self._recorder is None else self._recorder.wants_verdict
         politeness, overrides = self._politeness, self._overrides
-        return Judge(self._cache, politeness, use, overrides, gives_verdicts=all_verdicts)
+        return Judge(self._cache, politeness, use, overrides, wants_verdict=wanted)
 
     def _caches(self) -> list[RobotsCache]:
         return [self._cache] if self._tdmrep is None else [self._cache, self._tdmrep]
@@ -324,9 +326,12 @@ class RepDownloaderMiddleware:
             self._is_prepared = True
 
     async def _engine_started(self) -> None:
-        """End the crawl before its first request if Scrapy lacks something necessary."""
+        """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
+        self._stats.identity(self.agents(None))
         if self._overrides is not None:
             self._overrides.open()
+        if self._archive is not None:
+            self._archive.open()
         if self._recorder is not None:
             self._recorder.open(self._identity.default)
         try:

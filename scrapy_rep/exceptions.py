@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import IgnoreRequest
 
+from scrapy_rep.protocol.printable import why
+
 if TYPE_CHECKING:
     from scrapy_rep.preferences.statement import Statement
     from scrapy_rep.protocol.authority import Authority
@@ -17,7 +19,8 @@ class RobotsForbidden(IgnoreRequest):
     """The rules of ``authority`` forbid the request (RFC 9309 section 2.2.2).
 
     ``verdict`` says by which rule, ``retry_at`` (seconds since the epoch) from when on the
-    request may be made, if it is a matter of time. Its text begins ``Forbidden by robots.txt``.
+    request may be made, if it is a matter of time. Its text begins ``Forbidden by robots.txt`` and
+    names the rule, its line and its group.
 
     Under ``REP_PAGE_DIRECTIVES = "obey"`` it also ends a request that the page it was found on asks
     not to follow; ``verdict.reason`` is then ``nofollow (meta)``, or names another source.
@@ -33,7 +36,7 @@ class RobotsForbidden(IgnoreRequest):
         statement: Statement | None = None,
     ):
         whose = "" if authority is None else f" ({authority})"
-        super().__init__(f"Forbidden by robots.txt: {verdict.reason}{whose}")
+        super().__init__(f"Forbidden by robots.txt: {why(verdict)}{whose}")
         self.verdict = verdict
         self.authority = authority
         self.retry_at = retry_at

@@ -98,10 +98,8 @@ class Gate:
         agent = self._identity.of(request)
         cached = self._cache.resident(authority, self._clock())
         if cached is None:
-            if url.endswith("/robots.txt") and url == authority.robots_uri:
-                # Allowed by definition (RFC 9309 section 2.2.2), so it waits for no rules.
-                await self._recorded(request)
-                self._stats.inc(names.ALLOWED)
+            if authority.has_its_rules_at(url):
+                await self._pass_without_rules(Asked(request, url, authority, agent))
                 return None
             found = self._cache.consult(authority, request)
             if isinstance(found, Miss):
@@ -279,6 +277,16 @@ class Gate:
                 asked, cached, judgement.verdict, judgement.override, judgement.pace
             )
         self._count(cached)
+
+    async def _pass_without_rules(self, asked: Asked) -> None:
+        """Record and count a request for the rules themselves, which waits for none.
+
+        It is allowed by definition (RFC 9309 section 2.2.2).
+        """
+        if self._recorder is not None:
+            self._recorder.passed_without_rules(asked)
+            await self._recorded(asked.request)
+        self._stats.inc(names.ALLOWED)
 
     def _count(self, cached: CachedRules) -> None:
         if cached.stale:

@@ -24,7 +24,10 @@ _MOST_REMEMBERED = 1_000
 
 
 class Identity:
-    """Tells for each request of a crawl by which tokens it is addressed."""
+    """Tells for each request of a crawl by which tokens it is addressed.
+
+    Raises ``ValueError`` if the spider names something that is not a product token.
+    """
 
     def __init__(self, crawler: Crawler, settings: RepSettings, stats: RepStats):
         self._crawler = crawler
@@ -33,6 +36,9 @@ class Identity:
         self._sent_by_default: tuple[str, ...] | None = None
         self._warned = False
         self._setting = self._named(settings.user_agent) if settings.user_agent else None
+        chosen = self._of_spider()
+        if chosen:
+            self._remembered_or(chosen, self._named)
 
     def of(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request`` in order of preference.
@@ -41,7 +47,7 @@ class Identity:
         """
         chosen = request.meta.get("robotstxt_user_agent")
         if not chosen:
-            chosen = getattr(self._crawler.spider, "robotstxt_user_agent", None)
+            chosen = self._of_spider()
         if chosen:
             return self._remembered_or(chosen, self._named)
         if self._setting is not None:
@@ -50,19 +56,29 @@ class Identity:
         return self._remembered_or(sent, self._derived) if sent else self._of_settings()
 
     def usable(self, request: Request) -> tuple[str, ...]:
-        """Return the tokens of ``request``, or of the crawl if it names no product token."""
+        """Return the tokens of ``request``, or of the crawl if it names no product token.
+
+        Those of the settings, if the spider has none that can be used either.
+        """
         try:
             return self.of(request)
         except ValueError:
+            pass
+        try:
             return self.default
+        except ValueError:
+            return self._setting or self._of_settings()
 
     @property
     def default(self) -> tuple[str, ...]:
         """The tokens of a request that names none itself."""
-        chosen = getattr(self._crawler.spider, "robotstxt_user_agent", None)
+        chosen = self._of_spider()
         if chosen:
-            return self._named(chosen)
+            return self._remembered_or(chosen, self._named)
         return self._setting or self._of_settings()
+
+    def _of_spider(self) -> Any:
+        return getattr(self._crawler.spider, "robotstxt_user_agent", None)
 
     def _remembered_or(
         self, chosen: Any, make: Callable[[Any], tuple[str, ...]]

@@ -77,8 +77,8 @@ _PASSES: Final = Judgement()
 class Judge:
     """Judges requests by the rules in force. ``use`` and ``overrides`` are there if asked for.
 
-    ``gives_verdicts`` is true if each request is recorded with its verdict. Without it the judge
-    asks only whether the rules allow a request, which takes a third of the time.
+    ``wants_verdict(cached)`` says whether the next request is recorded with its verdict. Otherwise
+    the judge asks only whether the rules allow it, which takes a third of the time.
     """
 
     def __init__(
@@ -88,13 +88,13 @@ class Judge:
         use: UseOfPages | None,
         overrides: AppliedOverrides | None,
         *,
-        gives_verdicts: bool = False,
+        wants_verdict: Callable[[CachedRules], bool] | None = None,
     ):
         self._cache = cache
         self._politeness = politeness
         self._use = use
         self._overrides = overrides
-        self._gives_verdicts = gives_verdicts
+        self._wants_verdict = wants_verdict
 
     def judge(self, asked: Asked, cached: CachedRules) -> Judgement:
         """Decide whether a request may pass."""
@@ -104,8 +104,10 @@ class Judge:
             verdict, override = overrides.verdict(asked, cached)
             self._cache.weigh(asked.authority, cached)
             allowed = verdict.allowed
-        elif self._gives_verdicts:
+        elif self._wants_verdict is not None and self._wants_verdict(cached):
             verdict = cached.verdict(asked.authority, asked.url, asked.agent)
+            if cached.count_verdict():
+                self._cache.weigh(asked.authority, cached)
             allowed = verdict.allowed
         else:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
@@ -182,7 +184,7 @@ class Judge:
             return RobotsUnreachable(undefined, authority, cached.cause, cached.until)
         if verdict is None:
             verdict = cached.verdict(authority, url, agent)
-            self._cache.weigh(authority, cached)
+        self._cache.weigh(authority, cached)
         return RobotsForbidden(verdict, authority)
 
 

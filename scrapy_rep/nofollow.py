@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 NOFOLLOW = "_scrapy_rep_nofollow"
 """The meta key. Scrapy 2.19 documents keys that begin with ``_`` as internal."""
 
+_REASON = "nofollow"
 SOURCES = ("meta", "X-Robots-Tag", "Robots-Tag", "rel")
 
 
@@ -41,4 +42,9 @@ def unmarked(request: Request) -> Request:
 def reason_of(request: Request) -> str:
     """Return why a marked request is refused."""
     source = request.meta[NOFOLLOW]
-    return f"nofollow ({source})" if source in SOURCES else "nofollow"
+    return f"{_REASON} ({source})" if source in SOURCES else _REASON
+
+
+def is_by_nofollow(reason: str) -> bool:
+    """Return whether a verdict with that reason refused a marked request."""
+    return reason.startswith(_REASON)

@@ -66,6 +66,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._pages = PageStats(self._stats, obeys=self._obeys, drops=self._drops)
         self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
         self._dropped: WeakSet[Response] = WeakSet()
+        self._gate: RepDownloaderMiddleware | None = None
         self._use = None
         if settings.preferences != "off":
             self._use = UseOfResponses(settings, self._stats, self._agents)
@@ -131,8 +132,9 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         return said
 
     def _agents(self, response: Response) -> tuple[str, ...]:
-        gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        return gate.agents(response.request) if gate is not None else ()
+        if self._gate is None:
+            self._gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        return self._gate.agents(response.request) if self._gate is not None else ()
 
     def _nofollow(self, request: Request, response: Response) -> str | None:
         """Return the source that says nofollow for the request; ``None`` if there is none."""

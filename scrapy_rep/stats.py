@@ -1,14 +1,16 @@
-"""The stats and the log lines of a crawl, and how hostile text is made harmless in them."""
+"""The stats and the log lines of a crawl."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.statscollectors import StatsCollector
+
+from scrapy_rep.protocol.printable import printable, why, without_credentials
 
 if TYPE_CHECKING:
     from scrapy_rep.pages.statements import PageDirectives
@@ -59,7 +61,6 @@ PREFERENCES_SKIPPED = "robotstxt/preferences/skipped"
 PREFERENCES_DROPPED = "robotstxt/preferences/dropped"
 
 _LIMITS_OF_PAGES = ("max_snippet", "max_video_preview", "max_image_preview", "unavailable_after")
-_LONGEST = 200
 _MOST_SAID = 20
 
 
@@ -91,26 +92,6 @@ def response_status(status: int) -> str:
     return RESPONSE_STATUS.format(status if 100 <= status <= 599 else "other")
 
 
-def printable(text: str | bytes | None) -> str:
-    """Return untrusted text without characters that a terminal or a log reader interprets."""
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "backslashreplace")
-    escaped = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text or ""
-    )
-    return escaped if len(escaped) <= _LONGEST else escaped[:_LONGEST] + "..."
-
-
-def without_credentials(url: str) -> str:
-    """Return a URL for a log line: without user information, printable, not too long."""
-    scheme, separator, rest = url.partition("://")
-    if not separator:
-        return printable(url)
-    ends = [end for end in map(rest.find, "/?#") if end >= 0]
-    end = min(ends, default=len(rest))
-    return printable(f"{scheme}://{rest[:end].rpartition('@')[2]}{rest[end:]}")
-
-
 class RepStats:
     """Counts and logs what happens in one crawl."""
 
@@ -120,23 +101,24 @@ class RepStats:
         self._said: set[str] = set()
         self._waited = 0.0
         self.unshared = ""
+        self.is_overridden: Callable[[Authority], bool] = lambda authority: False
 
     def forbidden(self, method: str, url: str, verdict: Verdict) -> None:
         """Count a forbidden request, and log the rule, line and group that forbid it."""
         self.inc(FORBIDDEN)
         if not logger.isEnabledFor(logging.DEBUG):
             return
-        page, why = without_credentials(url), _why(verdict)
+        page, reason = without_credentials(url), why(verdict)
         if verdict.override is not None:
-            logger.debug("Forbidden by override: <%s %s> (%s)", method, page, why)
+            logger.debug("Forbidden by override: <%s %s> (%s)", method, page, reason)
         else:
-            logger.debug("Forbidden by robots.txt: <%s %s> (%s)", method, page, why)
+            logger.debug("Forbidden by robots.txt: <%s %s> (%s)", method, page, reason)
 
     def allowed_by_override(self, method: str, url: str, verdict: Verdict) -> None:
         """Say what an override lets through."""
         if logger.isEnabledFor(logging.DEBUG):
             page = without_credentials(url)
-            logger.debug("Allowed by override: <%s %s> (%s)", method, page, _why(verdict))
+            logger.debug("Allowed by override: <%s %s> (%s)", method, page, why(verdict))
 
     def override_expired(self, name: str) -> None:
         """Count an override whose last day is over, and say that it is not applied."""
@@ -182,13 +164,14 @@ class RepStats:
         """Log in one line that a fetch failed, and the consequence."""
         status = f" {outcome.status}" if outcome.status else ""
         detail = f": {printable(outcome.detail)}" if outcome.detail else ""
+        but = ", except by override" if self.is_overridden(authority) else ""
         logger.warning(
             "robots.txt of %s is unreachable (%s%s%s): %s; next attempt in %.0f s",
             authority,
             outcome.cause,
             status,
             detail,
-            "the last good copy is followed" if stale else "nothing is requested from it",
+            "the last good copy is followed" if stale else f"nothing is requested from it{but}",
             retry_in,
         )
 
@@ -215,6 +198,13 @@ class RepStats:
         if why not in self._said and len(self._said) < _MOST_SAID:
             self._said.add(why)
             logger.warning("The robots.txt store: %s; the crawl goes on without it", printable(why))
+
+    def paced(self, authority: Authority, seconds: float) -> None:
+        """Count and log a pace that is kept from now on."""
+        self.inc(CRAWL_DELAY_APPLIED)
+        logger.debug(
+            "Requests to %s go one at a time, at least %s s apart", authority, f"{seconds:,g}"
+        )
 
     def capped(self, authority: Authority, asked: float, most: float, said: bool) -> None:
         """Count a requested pace that is capped; log it unless that was ``said`` before."""
@@ -267,10 +257,10 @@ class RepStats:
     def disallowed_uses(self, pages: int, counts: dict[str, int], *, obeys: bool) -> None:
         """Log how many pages disallow which use; ``counts`` is by category."""
         logger.info(
-            "Of %s pages, some disallow a use: %s.%s",
+            "Of %s pages read, %s%s",
             f"{pages:,}",
-            ", ".join(f"{number:,} {category}" for category, number in counts.items()),
-            "" if obeys else ' REP_PREFERENCES = "skip" or "drop" would obey it for REP_PURPOSES',
+            ", ".join(f"{number:,} disallow {category}" for category, number in counts.items()),
+            "" if obeys else f'; REP_PREFERENCES = "skip" and REP_PURPOSES = {[*counts]} obey that',
         )
 
     def without_purpose(self, mode: str) -> None:
@@ -307,6 +297,11 @@ class RepStats:
     def switched_off(self, why: str) -> None:
         """Warn that a feature is switched off, because Scrapy lacks what it needs."""
         logger.warning("%s", why)
+
+    def identity(self, tokens: Sequence[str]) -> None:
+        """Log by which names a crawl is addressed, and how to change the name that all share."""
+        hint = ". Set USER_AGENT to the name of your crawler" if tokens == ("Scrapy",) else ""
+        logger.info("Obeying robots.txt as %s%s", ", else ".join(map(printable, tokens)), hint)
 
     def nameless(self, user_agent: str) -> None:
         """Warn that a User-Agent names no crawler, and name the setting for it."""
@@ -358,18 +353,6 @@ class PageStats:
             with_it = "" if self._obeys else ' and REP_PAGE_DIRECTIVES = "obey"'
             would.append(f'REP_NOINDEX = "drop"{with_it} drops the items of noindex pages')
         logger.info("Of %s pages read: %s", f"{self._pages:,}", "; ".join([said, *would]))
-
-
-def _why(verdict: Verdict) -> str:
-    """Return what a verdict follows from, for a log line."""
-    if verdict.override is not None and verdict.without is not None:
-        would = "allowed" if verdict.without.allowed else "forbidden"
-        without = f"without it: {would}, {_why(verdict.without)}"
-        return f"{printable(verdict.override)}; {without}"
-    if verdict.rule is None:
-        return verdict.reason
-    rule, group = printable(str(verdict.rule)), printable(verdict.group)
-    return f"{rule}, line {verdict.line}, group {group}"
 
 
 def _plain_inc_value(collector: Collector) -> Callable[..., None]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 import scrapy
 
 from tests.site import Site
 from tests.stores.servers import RedisServer, running_server
+
+# A busy machine is no failure, and what fails, fails each time; the slow fuzz tests seek new cases.
+hypothesis.settings.register_profile("scrapy_rep", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("scrapy_rep")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,9 +4,9 @@ Most of the time of a `scrapy ...` process goes into imports, and hundreds of te
 Here one process for each worker of pytest imports what a crawl needs, and forks for each call.
 
 A forked process is a process like any other: it has its own memory, reactor, environment, folder
-and streams, and it ends as Python ends, with atexit and an exit status. The one difference is that
-some modules are imported already. Where imports are the point, or where a test reads what a process
-says while it runs, use :mod:`subprocess`.
+and streams, and it ends as Python ends, with atexit and an exit status. The differences are that
+some modules are imported already, and that memory is freed at the end only under -W. Where imports
+are the point, or where a test reads what a process says while it runs, use :mod:`subprocess`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -80,23 +81,31 @@ def start_python(
     cwd: Path | str = ROOT,
     env: Mapping[str, str] | None = None,
     given: bytes = b"",
+    output: int | None = None,
 ) -> Forked:
     """Start such a process, and do not wait for its end.
 
     `options` are those of the interpreter, `imports` what the process finds imported already.
+    `output` is a file descriptor, such as a terminal's, that gets both streams of the process.
     """
     order = {
         "arguments": arguments,
         "cwd": str(cwd),
         "env": dict(os.environ if env is None else env),
     }
-    return Forked(_parent((*options,), (*imports,)), order, given)
+    return Forked(_parent((*options,), (*imports,)), order, given, output)
 
 
 class Forked:
     """A process that was started here, with what is used of subprocess.Popen."""
 
-    def __init__(self, parent: socket.socket, order: Mapping[str, Any], given: bytes) -> None:
+    def __init__(
+        self,
+        parent: socket.socket,
+        order: Mapping[str, Any],
+        given: bytes,
+        output: int | None = None,
+    ) -> None:
         self.returncode: int | None = None
         self._arguments = order["arguments"]
         self._channel, theirs = socket.socketpair()
@@ -107,6 +116,8 @@ class Forked:
             file.seek(0)
         with theirs, files[0], files[1]:
             numbers = [theirs.fileno(), *(file.fileno() for file in files)]
+            if output is not None:
+                numbers[3:] = [output, output]
             socket.send_fds(parent, [b"!"], numbers)
         self._out, self._err = files[2:]
         self.pid = self._answer()
@@ -191,7 +202,11 @@ def serve(number: int, imports: Sequence[str], standard: list[str]) -> None:
             for file in files:
                 os.close(file)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    answers, order, *streams = files
+    _begin(*files, standard=standard)
+
+
+def _begin(answers: int, order: int, *streams: int, standard: list[str]) -> None:
+    """Fork once more, for a process that watches, and do what was ordered."""
     with socket.socket(fileno=answers) as channel:
         if child := os.fork():
             for file in (order, *streams):
@@ -200,9 +215,32 @@ def serve(number: int, imports: Sequence[str], standard: list[str]) -> None:
     for at, file in enumerate(streams):
         os.dup2(file, at)
         os.close(file)
+    if os.isatty(1):  # those that it has by now take it for a file
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
     with os.fdopen(order, "rb") as text:
         job = json.load(text)
-    _become(job["arguments"], job["cwd"], job["env"], standard)
+    status: Any = 0
+    try:
+        _become(job["arguments"], job["cwd"], job["env"], standard)
+    except SystemExit as end:
+        status = end.code or 0
+    _end(status)
+
+
+def _end(status: Any) -> NoReturn:
+    """End as Python does, but free no memory: that takes longer than most of what is run here.
+
+    Where warnings are errors, Python ends by itself, so that it finds what nothing has closed.
+    """
+    if sys.warnoptions or not isinstance(status, int):
+        sys.exit(status)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    gc.collect()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _watch(channel: socket.socket, child: int) -> NoReturn:

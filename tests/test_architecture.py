@@ -156,6 +156,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "exceptions",
         "fetching",
         "judgement",
+        "nofollow",
         "overrides",
         "page_url",
         "preferences",

@@ -33,6 +33,10 @@ class Custom(Plain):
     name = "custom"
     custom_settings = {"REP_TIMEOUT": "soon"}
 
+class Nameless(Plain):
+    name = "nameless"
+    robotstxt_user_agent = 7
+
 class ByHand(Plain):
     name = "by_hand"
     custom_settings = {
@@ -105,6 +109,8 @@ def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("REP_STORE=mysql://user:s3cret@host/0", "REP_STORE: '...' names no store"),
         ("REP_STORE=redis://:s3cret#x@host", "REP_STORE: 'redis://...' names no store"),
         ("REP_STORE=no.such.Store", "REP_STORE: 'no.such.Store' names no store: No module"),
+        ("REP_DECISION_LOG=none/a.jsonl", "REP_DECISION_LOG = 'none/a.jsonl': there is no folder"),
+        ("REP_WARC=none/a.warc.gz", "REP_WARC = 'none/a.warc.gz': there is no folder 'none'"),
     ],
 )
 def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str, said: str) -> None:
@@ -114,6 +120,33 @@ def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str,
     assert done.stderr.startswith(said)
     assert done.stderr.count("\n") == 1
     assert "s3cret" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        ("sqlit:", "did you mean sqlite:?"),
+        ("postgres://user:s3cret@host/0", "or the path of a class"),
+        ("robots.db", "for a file, use sqlite:NAME or sqlite:///PATH"),
+    ],
+)
+def test_a_store_that_does_not_exist_gets_advice(project: Path, value: str, advice: str) -> None:
+    """A slip in the scheme, another database, and the bare name of a file."""
+    done = run(project, "-m", "scrapy", "crawl", "plain", "-s", f"REP_STORE={value}")
+    assert done.stderr.rstrip("\n").endswith(advice)
+    assert done.stderr.count("\n") == 1
+    assert "s3cret" not in done.stderr
+
+
+def test_an_archive_without_warcio_is_one_line(project: Path) -> None:
+    """It names the extra, in quotes for shells that read brackets."""
+    words = ["scrapy", "crawl", "plain", "-s", "REP_WARC=a.warc.gz"]
+    hide = "import sys; sys.modules['warcio'] = None"
+    done = run(project, "-c", f"{hide}; from scrapy.cmdline import execute; execute({words})")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "REP_WARC = 'a.warc.gz' needs warcio: pip install 'scrapy_rep[evidence]'\n",
+    )
 
 
 def test_a_bad_setting_of_the_project_is_one_line(project: Path) -> None:
@@ -194,7 +227,12 @@ def test_a_bad_setting_matters_only_where_robots_txt_is_obeyed(project: Path) ->
 
 @pytest.mark.parametrize(
     ("spider", "said"),
-    [("custom", SOON), ("by_hand", SOON), ("store", "REP_STORE: '...' names no store")],
+    [
+        ("custom", SOON),
+        ("by_hand", SOON),
+        ("store", "REP_STORE: '...' names no store"),
+        ("nameless", "robotstxt_user_agent = 7: must be a product token or a list of them"),
+    ],
 )
 @pytest.mark.parametrize("reactor", ["", SELECT])
 def test_a_bad_setting_of_a_spider_is_the_last_line(
@@ -206,6 +244,15 @@ def test_a_bad_setting_of_a_spider_is_the_last_line(
     assert done.stderr.splitlines()[-1].startswith(f"ValueError: {said}")
     assert "a page came" not in done.stderr
     assert "s3cret" not in done.stderr
+
+
+def test_a_spider_without_a_name_leaves_no_files(project: Path) -> None:
+    """Neither a log nor an archive that was begun."""
+    before = {*project.iterdir()}
+    records = ["-s", "REP_DECISION_LOG=log.jsonl", "-s", "REP_WARC=a.warc.gz"]
+    done = run(project, "-m", "scrapy", "crawl", "nameless", *records)
+    assert done.returncode == 1
+    assert {path.suffix for path in {*project.iterdir()} - before} <= {"", ".pyc"}
 
 
 @pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])

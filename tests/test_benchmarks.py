@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 import scrapy
 
 from tests.benchmarks.crossings import Way, measure
-from tests.crawl.harness import ROOT
+from tests.processes import ROOT, run_python
 from tests.timed import timed
 
 BROKEN = """
@@ -25,14 +26,8 @@ memory.main(["ours", "400"])
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the top folder."""
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    return run_python(*arguments, env={**os.environ, "PYTHONPATH": path}, timeout=100)
 
 
 def test_memory_is_measured() -> None:

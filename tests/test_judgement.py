@@ -1,4 +1,4 @@
-"""What decides about the URLs of an authority, where no crawl takes place."""
+"""What a judge asks of the rules, and what it makes them take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,29 @@ from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.settings import RepSettings
 from tests.scripted import Bench, ask, authority
 
+AGENT = ("mybot",)
 FORBIDDING = {"REP_VISIT_TIME": "forbid", "REP_OVER_MAX_CRAWL_DELAY": "forbid"}
+RULES = b"".join(b"Disallow: /d%d/*/x%d\nAllow: /a%d/*/x\n" % (n, n, n) for n in range(2_000))
+
+
+def asked(path: str) -> Asked:
+    """A request of one site."""
+    url = f"{authority()}{path}"
+    return Asked(Request(url), url, authority(), AGENT)
+
+
+@pytest.mark.parametrize("path", ["/p/{}", "/a{}/b/x", "/d{0}/b/x{0}"])
+@ensureDeferred
+async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> None:
+    """An index is built after thirty questions, lines and patterns are read when one matches."""
+    bench = Bench(Success(b"User-agent: *\n" + RULES))
+    paces: Any = PaceBySettings(RepSettings(), bench.clock)
+    cached = await ask(bench)
+    judge = Judge(bench.cache, paces, None, None, wants_verdict=lambda _: True)
+    for number in range(48):
+        judge.judge(asked(path.format(number)), cached)
+    assert cached.robots is not None
+    assert bench.cache.octets >= cached.robots.size > 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -39,6 +61,5 @@ async def test_what_may_refuse_a_url_at_some_time_of_the_day_decides_beside_the_
     bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
     known = await ask(bench)
     pace = PaceBySettings(RepSettings.from_settings(Settings(settings)), bench.clock)
-    url = f"{authority()}/a"
-    asked = Asked(Request(url), url, authority(), ("mybot",))
-    assert Judge(pace, pace, None, None).is_by_rules_alone(asked, known) is alone
+    judge = Judge(pace, pace, None, None)
+    assert judge.is_by_rules_alone(asked("/a"), known) is alone

@@ -56,6 +56,11 @@ def test_a_process_ends_as_python_ends() -> None:
     done = run_python("-c", "1 / 0", env=ENV)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("ZeroDivisionError")
+    threads = "import threading; threading.Timer(0.1, print, ['late']).start()"
+    done = run_python("-c", threads, env=ENV)
+    assert (done.returncode, done.stdout) == (0, "late\n")
+    done = run_python("-c", "import sys; sys.exit('why')", env=ENV)
+    assert (done.returncode, done.stderr) == (1, "why\n")
     assert run_python("-c", "import os, signal; os.kill(os.getpid(), 9)", env=ENV).returncode == -9
 
 

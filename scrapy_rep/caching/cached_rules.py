@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 
+_WEIGHED_AFTER = 16
+"""Verdicts after which rules are measured again, which takes 4 us if they have not grown."""
+
 _ENTRY_SIZE = 1_000
 """Octets that an authority costs besides its rules: measured, rounded up."""
 
@@ -43,6 +46,7 @@ class CachedRules:
         "size",
         "unpaced_agent",
         "until",
+        "verdicts",
     )
 
     def __init__(self, entry: Entry, standing: Standing, robots: RobotsTxt | None, now: float):
@@ -59,6 +63,7 @@ class CachedRules:
         self.basis: Any = None
         self.pace: RequestedPace | None = None
         self.unpaced_agent: tuple[str, ...] | None = None
+        self.verdicts = 0
 
     def holds(self, now: float) -> bool:
         """Return whether this may be told at ``now``, in seconds since the epoch."""
@@ -87,6 +92,14 @@ class CachedRules:
     def note_basis(self, basis: object) -> None:
         """Keep what the record of decisions says of these rules, for as long as they are kept."""
         self.basis = basis
+
+    def count_verdict(self) -> bool:
+        """Count a verdict; return whether the rules are to be measured again after it.
+
+        Verdicts make rules grow in a few steps, the largest one when an index is built.
+        """
+        self.verdicts += 1
+        return self.verdicts % _WEIGHED_AFTER == 0
 
     def weigh(self) -> int:
         """Measure the memory that this takes; return by how many octets it has grown."""

@@ -17,7 +17,7 @@ after a failed fetch the store is asked once more, and the last good copy that i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,8 @@ _WORTH_RETRYING = frozenset(
 class Attempts:
     """How often an authority is asked, in seconds.
 
-    ``timeout`` is for one fetch, ``delays`` are the pauses before further ones.
+    ``timeout`` is for one fetch, ``delays`` are the pauses before further ones. A pause that is
+    shorter than the ``Retry-After`` of the server is passed over.
     """
 
     timeout: float = 15.0
@@ -134,8 +135,8 @@ class Refresher:
             if isinstance(outcome, Unreachable):
                 entry = await self._newest(authority, entry)
             learnt = learn(entry, outcome, self._clock(), self._policy)
-            delay = next(delays, None)
-            if delay is None or not waiting() or not self._again(outcome, learnt, delay):
+            delay = _next_of(delays, outcome)
+            if delay is None or not waiting() or not self._again(outcome, learnt):
                 if not (isinstance(outcome, Unreachable) and outcome.ours):
                     self._store.write_through(authority, learnt)
                 self._report(authority, outcome, learnt)
@@ -210,12 +211,11 @@ class Refresher:
     def _decision(self, entry: Entry | None) -> Decision:
         return decide(entry, self._clock(), self._policy).decision
 
-    def _again(self, outcome: Outcome, learnt: Entry, delay: float) -> bool:
-        """Return whether another attempt, after ``delay``, is worth waiting for."""
+    def _again(self, outcome: Outcome, learnt: Entry) -> bool:
+        """Return whether another attempt is worth waiting for."""
         return (
             isinstance(outcome, Unreachable)
             and outcome.cause in _WORTH_RETRYING
-            and (outcome.retry_after or 0.0) <= delay
             and self._decision(learnt) is not Decision.FOLLOW
         )
 
@@ -228,3 +228,9 @@ class Refresher:
             retry_in = retry_at(failure, self._policy) - self._clock()
             stale = self._decision(learnt) is Decision.FOLLOW
             self._stats.fetch_failed(authority, outcome, retry_in, stale)
+
+
+def _next_of(delays: Iterator[float], outcome: Outcome) -> float | None:
+    """Return the next delay that is as long as the server asks for, ``None`` if none is left."""
+    least = (outcome.retry_after or 0.0) if isinstance(outcome, Unreachable) else 0.0
+    return next((delay for delay in delays if delay >= least), None)

@@ -59,7 +59,7 @@ def responses(file: str) -> Iterator[Archived]:
     try:
         from warcio.archiveiterator import ArchiveIterator
     except ImportError:
-        raise usage("reading archives needs warcio: pip install scrapy_rep[evidence]") from None
+        raise usage("reading archives needs warcio: pip install 'scrapy_rep[evidence]'") from None
     try:
         with Path(file).open("rb") as stream:
             for record in ArchiveIterator(stream):

@@ -19,7 +19,7 @@ _STATUSES = """exit status:
     0  all is allowed, or nothing was found
     1  some is disallowed, or something was found
     2  the command line or the input is not right
-    3  the rules could not be had
+    3  the rules could not be fetched or read
     4  rules that were approved have changed
   130  interrupted"""
 
@@ -50,8 +50,8 @@ _EXAMPLES = {
   scrapy robots filter --robots-dir robots/ --missing allow urls.txt
   scrapy robots filter --warc CC-MAIN-robotstxt.warc.gz urls.txt""",
     "replay": """examples:
+  scrapy robots replay decisions.jsonl --warc robots.warc.gz
   scrapy robots replay decisions.jsonl --warc robots-20261122093000-7c6cd3b8.warc.gz
-  scrapy robots replay decisions.jsonl --warc first.warc.gz --warc second.warc.gz
   scrapy robots replay decisions.jsonl --warc robots.warc.gz --rep-profile google""",
     "cache": """examples:
   scrapy robots cache count
@@ -84,7 +84,7 @@ def parse(args: Sequence[str], *, wants_help: bool) -> argparse.Namespace:
         names = [name for name in args[:depth] if not name.startswith("-")]
         parser.parse_args([*names, "--help"])
     if not args:
-        parser.error("a subcommand is missing")
+        parser.error(f"a subcommand is missing: one of {', '.join(_EXAMPLES)}")
     return parser.parse_args(args)
 
 
@@ -229,7 +229,8 @@ def _replay(parser: Parser) -> None:
         action="append",
         required=True,
         metavar="FILE",
-        help="an archive of REP_WARC; repeat it for several (extra: scrapy_rep[evidence])",
+        help="an archive, or the name in REP_WARC, which stands for the archives of all its runs; "
+        "repeat it for several (extra: scrapy_rep[evidence])",
     )
     parser.add_argument(
         "--agent",

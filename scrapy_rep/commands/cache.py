@@ -54,7 +54,7 @@ def _check_selection(options: Namespace) -> None:
     """Raise ``EndingError`` unless URLs, filters or ``--all`` say what is meant."""
     filters = options.prefix or options.state or options.cause or options.older_than is not None
     if bool(options.urls) == bool(filters or options.all):
-        raise usage("name URLs, or filters, or --all")
+        raise usage("select entries by URLs, or by filters such as --prefix, or select --all")
 
 
 def _selected(store: Store, options: Namespace) -> Iterator[StoredEntry]:

@@ -263,13 +263,15 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _status(rows: Sequence[Row]) -> Status:
-    words = [row.verdict for row in rows]
-    for word, status in (("unreachable", Status.UNKNOWN), ("disallowed", Status.FOUND)):
-        if word in words:
-            why = {row.reason for row in rows if row.verdict == word}
-            said = f"{words.count(word)} of {len(rows)} {'URL' if len(rows) == 1 else 'URLs'}"
-            verb = "is" if words.count(word) == 1 else "are"
-            reasons = word if word == "disallowed" else ", ".join(sorted(why))
-            note("check", f"{said} {verb} {reasons}")
-            return status
-    return Status.CLEAN
+    """Return the status, and say on stderr how many URLs are not allowed."""
+    disallowed = sum(row.verdict == "disallowed" for row in rows)
+    causes = [row.reason for row in rows if row.verdict == "unreachable"]
+    whole = f" of {len(rows)} URL{'s' * (len(rows) > 1)}"
+    said: list[str] = []
+    for count, what in ((disallowed, "disallowed"), (len(causes), ", ".join(sorted({*causes})))):
+        if count:
+            said.append(f"{count}{'' if said else whole} {'is' if count == 1 else 'are'} {what}")
+    if not said:
+        return Status.CLEAN
+    note("check", ", ".join(said))
+    return Status.UNKNOWN if causes else Status.FOUND

@@ -69,7 +69,7 @@ def _read(command: RobotsCommand, source: str) -> bytes:
         return stored_body(command.project, authority_named(source.removeprefix(_STORE)))
     if source.startswith(_WARC):
         return body_at(parse_locator(source.removeprefix(_WARC)))
-    return read(source)
+    return read(source, url_may_be_meant=True)
 
 
 def _as_text(found: Sequence[Difference]) -> None:

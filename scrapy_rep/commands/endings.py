@@ -15,7 +15,7 @@ class Status(IntEnum):
     USAGE = 2
     """The command line or the input is not right."""
     UNKNOWN = 3
-    """The rules could not be had."""
+    """The rules could not be fetched or read."""
     CHANGED = 4
     """Rules that were approved have changed."""
     INTERRUPTED = 130

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import Status
-from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, explanation, told
+from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, explanation
 from scrapy_rep.commands.lookups import body_of
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.terminal import escaped, note, painted, say
 from scrapy_rep.judgement import OVERRIDE, PACE, RULES, USE
+from scrapy_rep.protocol.verdict import as_plain
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
@@ -75,7 +76,7 @@ def _found(command: RobotsCommand, options: Namespace) -> tuple[LookUp, bytes | 
 
 def _as_dict(url: str, one: LookUp, found: Explanation | None) -> dict[str, Any]:
     answer = one.known.answer if one.known is not None else None
-    said: dict[str, Any] = {"url": url, **told(one.verdict), "decided_by": one.by}
+    said: dict[str, Any] = {"url": url, **as_plain(one.verdict), "decided_by": one.by}
     if one.by == OVERRIDE:
         said["override"] = one.verdict.override
     if found is None:

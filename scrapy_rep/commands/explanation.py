@@ -17,7 +17,7 @@ from scrapy_rep.protocol.product_token import DEFAULT, is_named, names_of, token
 from scrapy_rep.protocol.profiles import PROFILES, Profile, named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.syntax import Record
-from scrapy_rep.protocol.verdict import Rule, Verdict
+from scrapy_rep.protocol.verdict import Rule, Verdict, as_plain
 
 _RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
 
@@ -66,7 +66,7 @@ class Explanation:
             "agent": [*self.agent],
             "profile": self.profile,
             "origin": self.origin,
-            "by_rules": told(self.verdict),
+            "by_rules": as_plain(self.verdict),
             "path": self.path,
             "matched": [
                 {
@@ -83,19 +83,8 @@ class Explanation:
                 {"line": one.line, "names": [*one.names], "chosen": one.chosen, "why": one.why}
                 for one in self.groups
             ],
-            "other_profiles": {name: told(verdict) for name, verdict in self.others},
+            "other_profiles": {name: as_plain(verdict) for name, verdict in self.others},
         }
-
-
-def told(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as plain data."""
-    return {
-        "allowed": verdict.allowed,
-        "reason": verdict.reason,
-        "rule": str(verdict.rule) if verdict.rule is not None else None,
-        "line": verdict.line,
-        "group": verdict.group,
-    }
 
 
 def explanation(

@@ -72,7 +72,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 def _texts(command: RobotsCommand, options: Namespace) -> list[Text]:
     bodies = fetched(command, options, options.sources)
     return [
-        Text(source, bodies[source] if source in bodies else read(source))
+        Text(source, bodies[source] if source in bodies else read(source, url_may_be_meant=True))
         for source in options.sources
     ]
 

@@ -6,10 +6,14 @@ import json
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
+from glob import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep.commands.endings import Status, usage, why
 from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.recording.archive import SUFFIX
+from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.log_reader import Line, LogError, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Finding, Replay, Replayed
@@ -29,10 +33,11 @@ _NAMES = {
 
 
 class _Runs(NamedTuple):
-    """A run as it was recorded, and as it is asked for; or what is wrong with its first line."""
+    """A run as it was recorded, as it is asked for, and the times of its lines so far."""
 
-    recorded: RecordedRun | None
-    other: RecordedRun | None = None
+    recorded: RecordedRun
+    other: RecordedRun
+    times: Chronology
 
 
 def needs_crawl(options: Namespace) -> bool:
@@ -43,8 +48,9 @@ def needs_crawl(options: Namespace) -> bool:
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Decide each decision of a log again, and print those that do not agree, or would change."""
     with ArchiveIndex() as archives:
-        for file in options.warc:
-            _add(archives, file)
+        for name in options.warc:
+            for file in _files(name):
+                _add(archives, file)
         return _run(options, archives)
 
 
@@ -72,13 +78,27 @@ def _run(options: Namespace, archives: ArchiveIndex) -> Status:
     return Status.UNKNOWN if found[Finding.UNKNOWN] else Status.CLEAN
 
 
+def _files(name: str) -> list[str]:
+    """Return the archive of that name, or those of all runs that had it in ``REP_WARC``.
+
+    A run that was killed at once leaves a file without octets, which is passed over.
+    """
+    path = Path(name)
+    if path.exists() or not path.name.endswith(SUFFIX):
+        return [name]
+    # Nothing but the name says what is the time and the run; the rest of the name may be a pattern.
+    stem = escape(path.name.removesuffix(SUFFIX))
+    runs = path.parent.glob(f"{stem}-{'[0-9]' * 14}-{'[0-9a-f]' * 8}{SUFFIX}*")
+    return [str(run) for run in sorted(runs) if run.stat().st_size] or [name]
+
+
 def _add(archives: ArchiveIndex, file: str) -> None:
     """Read an archive; raise ``EndingError``."""
     try:
         if not archives.add(file):
             note("replay", f"{file} ends within a record; what is before it is read")
     except ImportError:
-        raise usage("reading archives needs warcio: pip install scrapy_rep[evidence]") from None
+        raise usage("reading archives needs warcio: pip install 'scrapy_rep[evidence]'") from None
     except ArchiveError as error:
         raise usage(str(error)) from None
     except OSError as error:
@@ -104,15 +124,18 @@ def _replayed(
         if line.is_run:
             runs[line.fields["crawl"]] = _runs(line, options)
             continue
-        recorded, asked = runs.get(line.fields["crawl"], _Runs(None))
-        if recorded is None:
+        run = runs.get(line.fields["crawl"])
+        if run is None:
             missing = "the first line of its run is not in the log"
             yield line, Replayed(Finding.UNKNOWN, missing), None
             continue
-        replayed = replay.decide(line.fields, recorded)
+        replayed = replay.decide(line.fields, run.recorded)
+        fault = run.times.fault(line.fields)
+        if fault and replayed.finding is not Finding.DIFFERS:
+            replayed = Replayed(Finding.DIFFERS, fault)
         again = None
-        if not compares and asked is not None and replayed.finding is Finding.AGREES:
-            again = other.decide(line.fields, asked, compares=False)
+        if not compares and replayed.finding is Finding.AGREES:
+            again = other.decide(line.fields, run.other, compares=False)
         yield line, replayed, again
     if broken:
         which = "line that is" if broken == 1 else "lines that are"
@@ -125,7 +148,9 @@ def _runs(line: Line, options: Namespace) -> _Runs:
         other = RecordedRun(line.fields, options.rep_profile) if options.rep_profile else recorded
     except ValueError as error:
         raise usage(f"{options.decisions}, line {line.number}: {error}") from None
-    return _Runs(recorded, other)
+    times = Chronology()
+    times.fault(line.fields)
+    return _Runs(recorded, other, times)
 
 
 def _lines(file: str) -> Iterator[Line | int]:

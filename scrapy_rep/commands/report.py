@@ -48,7 +48,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
         from scrapy_rep.reporting.page import page
     except ImportError as error:
         needed = f"reports need jinja2 and matplotlib ({error})"
-        raise usage(f"{needed}: pip install scrapy_rep[report]") from None
+        raise usage(f"{needed}: pip install 'scrapy_rep[report]'") from None
     _check_folder(options.output)
     summary = Summary()
     for name in options.logs:

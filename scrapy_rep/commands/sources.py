@@ -26,13 +26,16 @@ def is_url(source: str) -> bool:
     return source.lower().startswith(("http://", "https://"))
 
 
-def read(source: str) -> bytes:
+def read(source: str, *, url_may_be_meant: bool = False) -> bytes:
     """Return the octets of a file or of standard input; raise ``EndingError``."""
     try:
         if source == STDIN:
             return sys.stdin.buffer.read(_MOST_OCTETS)
         with Path(source).open("rb") as file:
             return file.read(_MOST_OCTETS)
+    except FileNotFoundError as error:
+        hint = "; a URL begins with http:// or https://" if url_may_be_meant else ""
+        raise usage(f"cannot read {source}: {why(error)}{hint}") from None
     except (OSError, ValueError) as error:
         raise usage(f"cannot read {source}: {why(error)}") from None
 

@@ -58,7 +58,18 @@ _READERS: Final = {
 }
 _MOST_JUNK: Final = 100
 """Lines that are not understood and are named one by one; a binary file has thousands."""
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?[^/]*")
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?[^/?]*")
+_HOST: Final = re.compile(
+    r"(?:www\.[^/?:*]+|localhost|\d+\.\d+\.\d+\.\d+|(?:[^/?.:*]+\.)+([a-z]{2,}))(?::\d+)?(?=[/?]|$)",
+    re.IGNORECASE,
+)
+_GENERIC: Final = frozenset(("biz", "com", "edu", "gov", "info", "net", "org"))
+_FILES: Final = frozenset(
+    ("cc", "cs", "db", "do", "gz", "js", "md", "pl", "ps", "py", "rb", "sh", "so", "ts", "vb", "xz")
+)
+"""Endings of names of files that are countries' domains, too."""
+_ALL: Final = frozenset(("", "/", "/*", "/$"))
+"""What stands behind a host where all of it is meant."""
 
 
 def check_keys(document: Document) -> Iterator[Finding]:
@@ -154,15 +165,30 @@ def check_paths(document: Document) -> Iterator[Finding]:
 
 def _cannot_match(document: Document, line: Line) -> Finding:
     path = line.value
-    found = _URL.match(path)
-    if found:
-        meant = path[found.end() :] or "/"
-        why = "is a URL, and a rule takes a path"
+    url = _URL.match(path)
+    host = url or _host_of(path)
+    if host:
+        rest = path[host.end() :]
+        why = f"{'is a URL' if url else 'begins with a host'}, and a rule takes a path"
+        meant = rest if rest.startswith("/") else "/" + rest
     else:
-        meant = "/*" + path if path[0] in "?$." else "/" + path
+        rest = path
         why = "does not begin with / or *"
-    message = f'"{quoted(path)}" {why}: it matches nothing'
-    return document.at("path-cannot-match", line, message, f"write {quoted(meant)}")
+        meant = "/*" + path if path[0] in "?$." else "/" + path
+    fix = f"write {quoted(meant)}"
+    if host and rest in _ALL:  # perhaps another host
+        fix = "write Disallow: in its place, or / for all of the host of this file"
+    return document.at(
+        "path-cannot-match", line, f'"{quoted(path)}" {why}: it matches nothing', fix
+    )
+
+
+def _host_of(path: str) -> re.Match[str] | None:
+    """Return the host with which a path seems to begin; the name of a file is not one."""
+    found = _HOST.match(path)
+    last = found[1].lower() if found and found[1] else ""
+    is_file = last and last not in _GENERIC and (len(last) > 2 or last in _FILES)
+    return None if is_file else found
 
 
 def check_values(document: Document) -> Iterator[Finding]:

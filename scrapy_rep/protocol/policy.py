@@ -101,8 +101,8 @@ class State(Enum):
     DENIED_EXPIRED = "access denied and taken as disallow, expired"
     FAILING_WITH_COPY = "unreachable, the last good copy stands, backing off"
     FAILING_WITH_COPY_DUE = "unreachable, the last good copy stands, next attempt due"
-    FAILING = "unreachable, no copy or too old a one, backing off"
-    FAILING_DUE = "unreachable, no copy or too old a one, next attempt due"
+    FAILING = "unreachable, no copy that may be used, backing off"
+    FAILING_DUE = "unreachable, no copy that may be used, next attempt due"
 
 
 class Action(NamedTuple):

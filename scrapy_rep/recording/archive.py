@@ -39,8 +39,9 @@ _MOST_PENDING = 64 * 1024 * 1024
 class Archive:
     """The file of ``REP_WARC`` for one run; ``clock()`` is in seconds since the epoch.
 
-    Raises ``ValueError`` if the file cannot be made, or warcio is not installed. If it cannot be
-    written, that is said once and the crawl goes on.
+    Raises ``ValueError`` if the file cannot be made, or warcio is not installed. The file is kept
+    from :meth:`open` on: a crawl that does not start leaves none. If it cannot be written, that is
+    said once and the crawl goes on.
     """
 
     def __init__(
@@ -50,35 +51,43 @@ class Archive:
         stats: RepStats,
         clock: Callable[[], float],
     ):
-        now = clock()
-        when = warc.date(now)[:19].translate(str.maketrans("", "", "-T:"))
+        self._began = clock()
+        when = warc.date(self._began)[:19].translate(str.maketrans("", "", "-T:"))
         self._path = Path(f"{path.removesuffix(SUFFIX)}-{when}-{run[:8]}{SUFFIX}")
         self._open_path = self._path.with_name(self._path.name + _OPEN)
         self._stats = stats
+        self._run = run
         self.clock = clock
         self._lost = 0
         self._is_said = False
         try:
             self._make = warc.RecordMaker()
         except ImportError:
-            needs = "needs warcio: pip install scrapy_rep[evidence]"
+            needs = "needs warcio: pip install 'scrapy_rep[evidence]'"
             raise ValueError(f"REP_WARC = {path!r} {needs}") from None
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
         try:
-            self._file = os.open(self._open_path, flags | getattr(os, "O_BINARY", 0), 0o600)
+            os.close(self._made())
+            self._open_path.unlink()
         except (OSError, ValueError) as error:
             said = getattr(error, "strerror", None) or error
             raise ValueError(f"REP_WARC = {path!r} cannot be opened: {said}") from None
+        self._file: int | None = None
+        self._is_open = False
         self._end = 0
         self._writer = BackgroundWriter(
             "archive", self._write, self._count_lost, most=_MOST_PENDING
         )
-        self._writer.add(warc.Beginning(now, self.name, _about(run)))
 
     @property
     def name(self) -> str:
         """The name of the file once it is closed."""
         return self._path.name
+
+    def open(self) -> None:
+        """Have the file made and begun, once."""
+        if not self._is_open:
+            self._is_open = True
+            self._writer.add(warc.Beginning(self._began, self.name, _about(self._run)))
 
     def fetch(self, copy: Answer | None) -> FetchRecord:
         """Return what keeps the exchanges of one fetch; ``copy`` is what a 304 would confirm."""
@@ -86,23 +95,32 @@ class Archive:
 
     def add(self, value: warc.Exchange | warc.Failed, octets: int) -> None:
         """Have the records of a value written."""
+        self.open()  # a component may fetch before the crawl has started
         self._writer.add(value, octets + 1_000)
 
     def close(self) -> None:
         """Write what is left, give the file its name, and say how much was lost."""
         self._writer.close()
         try:
-            os.close(self._file)
-            self._open_path.rename(self._path)
+            if self._file is not None:
+                os.close(self._file)
+                self._open_path.rename(self._path)
         except OSError as error:
             self._say(error)
         if self._lost:
             self._stats.inc(names.ARCHIVE_LOST, self._lost)
 
+    def _made(self) -> int:
+        """Return the file, which must not be there."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        return os.open(self._open_path, flags | getattr(os, "O_BINARY", 0), 0o600)
+
     def _write(self, values: Sequence[Any]) -> Written:
         """Write some values; the file ends with the last whole one."""
         count = 0
         try:
+            if self._file is None:
+                self._file = self._made()
             for value in values:
                 rest = memoryview(self._make(value))
                 size = len(rest)
@@ -111,8 +129,9 @@ class Archive:
                 self._end += size
                 count += 1
         except Exception as error:  # noqa: BLE001  # whatever it is, the records are not there
-            os.ftruncate(self._file, self._end)
-            os.lseek(self._file, self._end, os.SEEK_SET)
+            if self._file is not None:
+                os.ftruncate(self._file, self._end)
+                os.lseek(self._file, self._end, os.SEEK_SET)
             return Written(count, error)
         return Written(count)
 

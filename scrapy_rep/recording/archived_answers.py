@@ -10,10 +10,10 @@ from scrapy.http import Response
 
 from scrapy_rep.fetching.responses import decoded, lifetime_of, octets_of
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
 from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
 from scrapy_rep.protocol.policy import REFUSALS
-from scrapy_rep.recording.decisions import digest_of
+from scrapy_rep.recording.decisions import digest_of, utc
 from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal
 from scrapy_rep.settings import RepSettings
 
@@ -22,6 +22,12 @@ _MOST_READ = 256
 
 _ROUNDING = 0.002
 """Seconds by which the time of an answer may seem too early: a log has milliseconds."""
+
+_LATE = 60.0
+"""Seconds, beside the time of a fetch, by which an answer may be dated after its record.
+
+The date is that of the event loop's next turn, which may be long in coming.
+"""
 
 
 class UndecidableError(Exception):
@@ -60,10 +66,15 @@ class ArchivedAnswers:
         else:
             kept = self._found(line, settings, authority, since)
         answer = self.answer_of(kept, settings, since)
+        self._check_site(kept, authority)
+        _check_date(kept, since, kept.time - _early(kept, line), settings)
+        return answer
+
+    def _check_site(self, kept: Kept, authority: Authority) -> None:
+        """Raise if a record is of another site."""
         first = self._archives.hops(kept)[0].uri
         if normal(first) != authority.robots_uri:
             raise MismatchError(f"the record {kept.id} is of {first}")
-        return answer
 
     def _found(
         self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, since: float
@@ -139,7 +150,9 @@ class ArchivedAnswers:
         body: _Body = remembered(self._read, (kept.id, limit), read)
         return body
 
-    def failure(self, line: Mapping[str, Any], authority: Authority, now: float) -> Failure:
+    def failure(
+        self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, now: float
+    ) -> Failure:
         """Return the failure that a decision rests on."""
         record = line["failure_record"]
         if record is not None:
@@ -149,9 +162,11 @@ class ArchivedAnswers:
             kept = next((one for one in reversed(several) if one.time <= now + _ROUNDING), None)
         if kept is None:
             raise UndecidableError(f"the failure of {authority} is in no archive")
-        first = self._archives.hops(kept)[0].uri
-        if normal(first) != authority.robots_uri:
-            raise MismatchError(f"the record {kept.id} is of {first}")
+        self._check_site(kept, authority)
+        if now < kept.time - _early(kept, line):
+            raise MismatchError(f"the record {kept.id} is of a later time, {utc(kept.time)}")
+        if line["outcome"] == "unreachable":  # else the age is that of the good copy
+            _check_date(kept, now - (line["age"] or 0.0), 0.0, settings)
         return Failure(since=now, failed_at=now, cause=cause_of(kept))
 
     def entry_at(
@@ -179,6 +194,21 @@ class ArchivedAnswers:
                 break
         is_known = refusal is not None or failure is not None
         return Entry(None, refusal, failure) if is_known else None
+
+
+def _early(kept: Kept, line: Mapping[str, Any]) -> float:
+    """Return by how many seconds a line may seem to come before its record.
+
+    The clock of the crawler of another run may be ahead, within a tolerance.
+    """
+    return _ROUNDING if kept.run == line["crawl"] else CLOCK_TOLERANCE
+
+
+def _check_date(kept: Kept, since: float, earliest: float, settings: RepSettings) -> None:
+    """Raise if the date that a line gives to a fetch is not one that its record may have."""
+    if not earliest <= since <= kept.time + settings.timeout + _LATE:
+        said = f"its time and its age contradict the record {kept.id}"
+        raise MismatchError(f"{said}, which is of {utc(kept.time)}")
 
 
 def _failure_of(kept: Kept, now: float) -> Failure | None:

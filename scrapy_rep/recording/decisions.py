@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.protocol.verdict import Verdict
 
 SCHEMA_VERSION = 1
@@ -64,6 +65,11 @@ def version_of(cached: CachedRules) -> tuple[Decision, float | None, float | Non
     answer, failure = cached.answer, cached.failure
     fetched_at = None if answer is None else answer.fetched_at
     return cached.decision, fetched_at, None if failure is None else failure.failed_at
+
+
+def delay_of(pace: RequestedPace, now: float) -> float | None:
+    """Return the interval in seconds that a pace asks for now, as a line has it; None for none."""
+    return round(pace.asked(now), 3) or None
 
 
 class Decided(NamedTuple):

@@ -11,6 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scrapy_rep.recording.decisions import SCHEMA_VERSION
+
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
@@ -65,7 +67,11 @@ def fault_of(fields: Any) -> str:
     kind = fields.get("type") if isinstance(fields, dict) else None
     if kind not in ("run", "decision"):
         return "its type is neither run nor decision"
-    if kind == "run" and isinstance(fields.get("schema"), int) and fields["schema"] > 1:
+    if (
+        kind == "run"
+        and isinstance(fields.get("schema"), int)
+        and fields["schema"] > SCHEMA_VERSION
+    ):
         return f"its schema is version {fields['schema']}, which this version does not know"
     fault = _fault(fields, _schemas()[kind], "it")
     if not fault:

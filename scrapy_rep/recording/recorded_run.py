@@ -19,6 +19,7 @@ from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.recording.decisions import delay_of
 from scrapy_rep.recording.recorder import preferences_of
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stats import NoCollector, RepStats
@@ -36,10 +37,11 @@ _POLICY: dict[str, tuple[type, ...]] = {
 
 
 class Judged(NamedTuple):
-    """A verdict, and what was said about the use of the page."""
+    """A verdict, what was said about the use of the page, and the delay that was asked for."""
 
     verdict: Verdict
     preferences: Mapping[str, Any] | None
+    delay: float | None = None
 
 
 class RecordedRun:
@@ -74,7 +76,15 @@ class RecordedRun:
                 said = {str(statement.category): str(statement.answer)}
             return Judged(refusal.verdict, said)
         verdict = judgement.verdict or cached.verdict(asked.authority, asked.url, asked.agent)
-        return Judged(verdict, preferences_of(cached, asked.url, asked.agent))
+        said = preferences_of(cached, asked.url, asked.agent)
+        return Judged(verdict, said, self._delay(asked, cached))
+
+    def _delay(self, asked: Asked, cached: CachedRules) -> float | None:
+        """Return the seconds that an allowed request has to keep, as a log has them."""
+        if asked.authority in self.overrides:
+            return None
+        pace = self._paces.pace(asked.authority, cached, asked.agent)
+        return None if pace is None else delay_of(pace, self.now)
 
 
 def _settings_of(said: Mapping[str, Any]) -> RepSettings:
@@ -105,6 +115,7 @@ def _settings_of(said: Mapping[str, Any]) -> RepSettings:
         purpose_tokens={name: tuple(tokens) for name, tokens in said["purpose_tokens"].items()},
         tdmrep=said["tdmrep"],
         log_urls=said["log_urls"],
+        timeout=said["timeout"],
     )
 
 

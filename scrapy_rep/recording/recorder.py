@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.nofollow import is_by_nofollow
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.appending import LineFile
-from scrapy_rep.recording.decisions import SCHEMA_VERSION, Basis, Decided, Encoder, utc, version_of
+from scrapy_rep.recording.decisions import (
+    SCHEMA_VERSION,
+    Basis,
+    Decided,
+    Encoder,
+    delay_of,
+    utc,
+    version_of,
+)
 from scrapy_rep.recording.versions import versions
 
 if TYPE_CHECKING:
@@ -64,7 +73,7 @@ class DecisionRecorder:
         self._stats = stats
         self._known = known
         self._clock = clock
-        self.records_all = settings.decisions == "all"
+        self._records_all = settings.decisions == "all"
         self._run = run
         self._bases: OrderedDict[Authority, tuple[Any, Basis]] = OrderedDict()
         self._lost = 0
@@ -91,6 +100,7 @@ class DecisionRecorder:
                 "profile": settings.profile,
                 "agent": agent,
                 "policy": asdict(settings.policy),
+                "timeout": settings.timeout,
                 "crawl_delay": settings.crawl_delay,
                 "max_crawl_delay": settings.max_crawl_delay,
                 "over_max_crawl_delay": settings.over_max_crawl_delay,
@@ -106,19 +116,31 @@ class DecisionRecorder:
             }
         )
 
+    def wants_verdict(self, cached: CachedRules) -> bool:
+        """Return whether the next request by these rules is recorded if it goes on."""
+        return self._records_all or cached.basis is None
+
     def passed(self, asked: Asked, cached: CachedRules, verdict: Verdict | None) -> None:
         """Record a request that goes on; ``verdict`` is None if it was not needed so far."""
         request, url, authority, agent = asked
         is_first = cached.basis is None and self._learn(authority, cached)
-        if not (is_first or self.records_all or verdict is not None):
+        if not (is_first or self._records_all or verdict is not None):
             return
         if verdict is None:
             verdict = cached.verdict(authority, url, agent)
-        if is_first or self.records_all or verdict.override is not None:
+        if is_first or self._records_all or verdict.override is not None:
             preferences = preferences_of(cached, url, agent)
             now = self._clock()
             args = (now, request.method, url, authority, agent, verdict, cached.basis)
             self._file.add(Decided(*args, preferences, delay=_delay(cached, agent, now)))
+
+    def passed_without_rules(self, asked: Asked) -> None:
+        """Record a request for rules that are not known; it rests on nothing."""
+        if self._records_all:
+            request, url, authority, agent = asked
+            verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
+            args = (self._clock(), request.method, url, authority, agent, verdict, _NOTHING)
+            self._file.add(Decided(*args))
 
     def refused(self, request: Request, url: str, agent: tuple[str, ...], error: Exception) -> None:
         """Record a refusal; an error that is not one is ignored."""
@@ -126,9 +148,7 @@ class DecisionRecorder:
             return
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
-        if isinstance(error, RobotsUnreachable) and cached is not None and not cached.unreachable:
-            cached = None  # it is the crawler that failed, whatever is known of the site
-        if authority is not None and cached is not None:
+        if authority is not None and cached is not None and _rests_on(cached, error):
             self._learn(authority, cached)
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
@@ -181,6 +201,16 @@ class DecisionRecorder:
         self._lost += lines
 
 
+def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -> bool:
+    """Return whether a refusal follows from what is known of the site.
+
+    Otherwise the crawler failed, or the page that the request was found on refused it.
+    """
+    if isinstance(error, RobotsUnreachable):
+        return cached.unreachable and cached.cause == error.cause
+    return not is_by_nofollow(error.verdict.reason)
+
+
 def _override(one: Override) -> dict[str, Any]:
     """Return an override as plain values; octets, those of a local robots.txt, in Base64."""
     value = b64encode(one.value).decode() if isinstance(one.value, bytes) else one.value
@@ -202,7 +232,7 @@ def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | N
     It is null at an authority that has overrides, which may set another pace.
     """
     pace = cached.pace
-    return (pace.asked(now) or None) if pace is not None and pace.agent == agent else None
+    return delay_of(pace, now) if pace is not None and pace.agent == agent else None
 
 
 def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:

@@ -11,14 +11,14 @@ for by the site, the digest and the time.
 
 Four things may come of it (:class:`Finding`). What does not follow from a robots.txt is not decided
 again: a page that asks not to follow its links, a request that does not obey, and a failure of the
-crawler itself. It is counted apart, and only checked to be a refusal, or not to be one.
+crawler itself. It is counted apart, and only checked to hold the verdict of its reason, and nothing
+that only a robots.txt could have said.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from datetime import datetime
 from enum import Enum
 from functools import partial
 from hashlib import sha256
@@ -28,24 +28,36 @@ from scrapy import Request
 
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
+from scrapy_rep.nofollow import is_by_nofollow
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.policy import REFUSALS, Decision, Standing, standing
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.verdict import Verdict, as_plain
+from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict, as_plain
 from scrapy_rep.recording.archived_answers import (
     ArchivedAnswers,
     MismatchError,
     UndecidableError,
     remembered,
 )
+from scrapy_rep.recording.chronology import seconds
 from scrapy_rep.recording.decisions import Basis, url_digest
 from scrapy_rep.recording.recorded_run import Judged, RecordedRun
 from scrapy_rep.recording.warc_reader import ArchiveIndex
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.usage import tdmrep_files
+
+_RESTS_ON = {
+    "rules": {"status", "digest", "record", "age"},
+    "stale": {"status", "digest", "record", "failure_record", "age"},
+    "unavailable": {"status", "record", "age"},
+    "denied": {"status", "record", "age"},
+    "unreachable": {"failure_record", "age"},
+    "unknown": set[str](),
+}
+"""What a line names of that on which its decision rests, by its outcome."""
 
 _OURS = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
 
@@ -79,9 +91,12 @@ class Replay:
         self, line: Mapping[str, Any], run: RecordedRun, *, compares: bool = True
     ) -> Replayed:
         """Return what comes of a decision; without ``compares`` the verdict alone counts."""
+        contradiction = _contradiction(line)
+        if contradiction:
+            return Replayed(Finding.DIFFERS, contradiction)
         elsewhere = _elsewhere(line)
         if elsewhere is not None:
-            return elsewhere
+            return _compared(line, elsewhere, run, Finding.ELSEWHERE)
         try:
             return self._decide(line, run, compares)
         except UndecidableError as error:
@@ -101,7 +116,11 @@ class Replay:
     ) -> Replayed:
         """Decide again; ``with_copy``: the last good copy of a ``tdmrep.json`` was known."""
         url, authority = _asked(line)
-        run.now = now = _seconds(line["time"])
+        run.now = now = seconds(line["time"])
+        if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
+            # Allowed, whatever they say (RFC 9309 section 2.2.2).
+            verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
+            return _compared(line, _Elsewhere("", verdict), run, Finding.AGREES)
         cached = self._cached(line, run.settings, authority, now)
         agent = self._agent or tuple(line["agent"])
         tdmrep = _ArchivedTdmrep(self._answers, run.settings, now, with_copy=with_copy)
@@ -130,7 +149,7 @@ class Replay:
             if outcome != "unreachable":
                 answer = self._answers.answer(line, settings, authority, now)
             if outcome in ("stale", "unreachable"):
-                failure = self._answers.failure(line, authority, now)
+                failure = self._answers.failure(line, settings, authority, now)
             is_refusal = answer is not None and answer.status in REFUSALS
             entry = Entry(None if is_refusal else answer, answer if is_refusal else None, failure)
         current = standing(entry, now, settings.policy)
@@ -178,22 +197,52 @@ class _ArchivedTdmrep:
         return CachedRules(entry, current, robots, self._now)
 
 
-def _elsewhere(line: Mapping[str, Any]) -> Replayed | None:
-    """Return what comes of a decision that follows from something other than a robots.txt."""
-    reason, allowed = line["reason"], line["allowed"]
-    if reason == "dont_obey_robotstxt":
-        found, why = allowed, "the request did not obey"
-    elif reason.startswith("nofollow"):
-        found, why = not allowed, "a page asked not to follow its links"
-    elif reason == "unreachable" and (
-        line["outcome"] == "unknown" or (line["cause"] in _OURS and line["failure_record"] is None)
+def _contradiction(line: Mapping[str, Any]) -> str:
+    """Return in what a line contradicts itself: what it rests on follows from its outcome."""
+    outcome, named = line["outcome"], _RESTS_ON[line["outcome"]]
+    for name in ("status", "digest", "record", "failure_record", "age"):
+        if line[name] is not None and name not in named:
+            return f"its {name} is {line[name]!r}, although its outcome is {outcome}"
+    return "" if line["age"] is not None or not named else f"its outcome is {outcome}, without age"
+
+
+class _Elsewhere(NamedTuple):
+    """Why a decision follows from something other than a robots.txt, and the verdict that does."""
+
+    why: str
+    verdict: Verdict
+    basis: Basis = Basis()
+
+
+def _elsewhere(line: Mapping[str, Any]) -> _Elsewhere | None:
+    """Return from what else a decision follows, None if from a robots.txt."""
+    reason, outcome = line["reason"], line["outcome"]
+    refused = Verdict(allowed=False, reason=reason)
+    if reason == "unreachable" and (
+        outcome == "unknown"
+        or (outcome == reason and line["cause"] in _OURS and line["failure_record"] is None)
     ):
-        found, why = not allowed, f"the crawler failed: {line['cause']}"
-    elif line["authority"] is None:
-        found, why = not allowed, "its URL names no authority"
-    else:
+        basis = Basis(outcome=outcome, cause=line["cause"])
+        return _Elsewhere(f"the crawler failed: {line['cause']}", refused, basis)
+    if outcome != "unknown":
         return None
-    return Replayed(Finding.ELSEWHERE if found else Finding.DIFFERS, why)
+    if reason == "dont_obey_robotstxt":
+        verdict = Verdict(allowed=True, reason=reason, override="without a name")
+        return _Elsewhere("the request did not obey", verdict)
+    if is_by_nofollow(reason):
+        return _Elsewhere("a page asked not to follow its links", refused)
+    return _Elsewhere("its URL names no authority", refused) if line["authority"] is None else None
+
+
+def _compared(
+    line: Mapping[str, Any], found: _Elsewhere, run: RecordedRun, finding: Finding
+) -> Replayed:
+    """Return ``finding``; DIFFERS if a line without a record says more than its verdict."""
+    judged = Judged(found.verdict, None)
+    differences = _differences(line, judged, found.basis, run.settings.profile)
+    if differences:
+        return Replayed(Finding.DIFFERS, "; ".join(differences.values()), found.verdict)
+    return Replayed(finding, found.why, found.verdict)
 
 
 def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
@@ -212,11 +261,16 @@ def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
 
 def _page(digest: str, authority: Authority, run: RecordedRun, cached: CachedRules) -> str:
     """Return a URL about which is decided as about the one of a digest; raise if none is known."""
-    if digest == url_digest(authority.robots_uri):
+    if _is_of_the_rules(digest, authority):
         return authority.robots_uri
     if cached.robots is not None or run.settings.fetches_tdmrep or authority in run.overrides:
         raise UndecidableError("its URL is not in the log")
     return f"{authority}/"
+
+
+def _is_of_the_rules(shown: str, authority: Authority) -> bool:
+    """Return whether the URL of a line, or its digest, is that of the rules themselves."""
+    return authority.has_its_rules_at(shown) or shown == url_digest(authority.robots_uri)
 
 
 def _differences(
@@ -231,6 +285,8 @@ def _differences(
         "preferences": judged.preferences,
         "profile": profile,
     }
+    if line["delay"] is not None:  # a null says nothing: a throttler may keep the pace
+        found["delay"] = judged.delay
     if line["outcome"] != "unknown":
         found.update({"outcome": basis.outcome, "status": basis.status, "digest": basis.digest})
         found["cause"] = basis.cause
@@ -239,7 +295,3 @@ def _differences(
         for name, value in found.items()
         if value != line[name]
     }
-
-
-def _seconds(time: str) -> float:
-    return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()

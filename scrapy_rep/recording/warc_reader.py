@@ -25,7 +25,7 @@ class Kept(NamedTuple):
 
     ``time`` is seconds since the epoch. ``fields`` are those of the head, of a failure what it
     says. ``refers_to`` is the ID of the record that has the payload, or of the last response before
-    a failure. ``is_sound`` says that the digests are right.
+    a failure. ``is_sound`` says that the digests are right, ``run`` which run made the archive.
     """
 
     id: str
@@ -40,6 +40,7 @@ class Kept(NamedTuple):
     is_sound: bool
     start: int
     length: int
+    run: str
 
 
 class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
@@ -52,6 +53,7 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         self._bodies = TemporaryFile()  # noqa: SIM115  # closed by __exit__
         self._records: dict[str, Kept] = {}
         self._via: dict[str, str] = {}
+        self._run = ""
         self._of_uri: dict[str, list[Kept]] = {}
         self._of_site: dict[str, list[Kept]] | None = None
 
@@ -65,7 +67,7 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         """
         from warcio.archiveiterator import ArchiveIterator
 
-        count = 0
+        count, self._run = 0, ""
         with Path(path).open("rb") as stream:
             try:
                 for record in ArchiveIterator(stream, check_digests=True):
@@ -132,6 +134,8 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
             said = tuple(_said(body).items())
             if via := dict(said).get("viaRecord"):
                 self._via.setdefault(about, via)
+        elif kind == "warcinfo":
+            self._run = _said(body).get("isPartOf", "")
         is_failure = kind == "metadata" and ("outcome", "unreachable") in said
         http = record.http_headers
         if not is_failure and (kind not in ("response", "revisit") or http is None):
@@ -152,6 +156,7 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
             is_sound and len(body) <= _MOST_OCTETS,
             start,
             len(packed),
+            self._run,
         )
         if kept.id and kept.id not in self._records:
             self._records[kept.id] = kept

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from enum import Enum
@@ -33,6 +34,7 @@ _START = b'{"crawl":'
 _SETTINGS = frozenset(
     (
         "profile",
+        "timeout",
         "crawl_delay",
         "max_crawl_delay",
         "over_max_crawl_delay",
@@ -107,7 +109,10 @@ class Decision(NamedTuple):
 
 
 def lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Yield lines with their ends; ``None`` for one that is too long."""
+    """Yield lines with their ends; ``None`` for one that is too long.
+
+    A byte order mark, which an editor may have put before a line, is left out.
+    """
     is_within = False
     while octets := stream.readline(_LONGEST_LINE):
         is_whole = octets.endswith(b"\n")
@@ -118,7 +123,9 @@ def lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
         elif is_within:
             is_within = not is_whole
         else:
-            yield octets
+            octets = octets.removeprefix(BOM_UTF8)
+            if octets:
+                yield octets
 
 
 def read_line(octets: bytes) -> Run | Decision:

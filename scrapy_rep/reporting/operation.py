@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 
 from scrapy_rep.reporting.layout import (
     MOST_ROWS,
@@ -22,7 +24,10 @@ from scrapy_rep.reporting.text import clipped, plural
 
 _MOST_SETUPS = 5
 _MOST_FILES = 50
-_OVERRIDE = re.compile(r"([a-z-]+), entry \d+: (.*) \((.*), until (\d{4}-\d\d-\d\d)\)", re.DOTALL)
+_OVERRIDE = re.compile(
+    r'([a-z-]+), entry \d+: (.*) \(("(?:[^"\\]|\\.)*"|[^("]*), until (\d{4}-\d\d-\d\d)\)', re.DOTALL
+)
+"""Action, reason, person and end. A person with a parenthesis or a quotation mark is in JSON."""
 
 
 def overrides(summary: Summary) -> Section:
@@ -44,13 +49,7 @@ def overrides(summary: Summary) -> Section:
 
 
 def _use(use: Use, count: Count) -> tuple[Cell, ...]:
-    known = _OVERRIDE.fullmatch(use.override)
-    if known is not None:
-        action, reason, by, until = known.groups()
-    elif use.override == "without a name":
-        action, reason, by, until = "without a name", "dont_obey_robotstxt", "", ""
-    else:
-        action, reason, by, until = use.override, "", "", ""
+    action, reason, by, until = _parts(use.override)
     return (
         Cell(name_of(use.authority), "code"),
         Cell(action),
@@ -61,6 +60,18 @@ def _use(use: Use, count: Count) -> tuple[Cell, ...]:
         Cell("allowed" if use.allowed else "refused", "word"),
         Cell(_told(use.without)),
     )
+
+
+def _parts(override: str) -> tuple[str, str, str, str]:
+    """Return action, reason, person and end; text that is of another form is left whole."""
+    if override == "without a name":
+        return override, "dont_obey_robotstxt", "", ""
+    known = _OVERRIDE.fullmatch(override)
+    if known is not None:
+        action, reason, by, until = known.groups()
+        with suppress(ValueError):
+            return action, reason, json.loads(by) if by[:1] == '"' else by, until
+    return override, "", "", ""
 
 
 def _told(verdict: Decided | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scrapy_rep import stats as names
 from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class Politeness:
     def _count(self, authority: Authority, pace: RequestedPace) -> None:
         most = self._settings.max_crawl_delay if pace.is_cut else pace.longest
         if pace.longest <= most or self._settings.over_max_crawl_delay == "cap":
-            self._stats.inc(names.CRAWL_DELAY_APPLIED)
+            self._stats.paced(authority, min(pace.longest, most))
         if pace.longest > most and self._settings.over_max_crawl_delay == "cap":
             if len(self._said) >= _MOST_SAID:
                 self._said.clear()

@@ -123,6 +123,8 @@ class SharedPace:
         """Return whether a request to a host may go; ask for a turn if there is none."""
         held = self._held.get(host.name)
         if held is not None and now < held.until:
+            # It was asked for by another object if the host was forgotten in between.
+            held.host = host
             return True
         if host.name not in self._asking and not self._closed:
             asking = deferred_from_coro(self._ask(host))

@@ -8,6 +8,7 @@ a URI may be printed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from scrapy_rep.stores.sqlite_file import check_file
 from scrapy_rep.stores.sqlite_header import ForeignError
 from scrapy_rep.stores.stored import MONTH, PREFIX
 from scrapy_rep.stores.turn import Turn
-from scrapy_rep.stores.uri import REDIS_SCHEMES, is_ambiguous, shown
+from scrapy_rep.stores.uri import REDIS_SCHEMES, SCHEMES, is_ambiguous, shown
 
 __all__ = ["Store", "StoreError", "Turn", "check_store", "open_store"]
 
@@ -35,6 +36,9 @@ NAMES = (
     "use memory:, sqlite:, redis://, rediss://, redis+sentinel://, redis+cluster://, unix:// or"
     " the path of a class"
 )
+
+
+FILES = "use sqlite:NAME or sqlite:///PATH"
 
 
 def open_store(
@@ -93,7 +97,9 @@ def check_store(uri: str) -> None:
     elif scheme in REDIS_SCHEMES and rest.startswith("//"):
         _check_redis(uri)
     elif scheme != "memory" or rest:
-        raise ValueError(f"{shown(uri)!r} names no store: {NAMES}")
+        nearest = get_close_matches(scheme, [] if scheme in SCHEMES else SCHEMES, n=1)
+        meant = f"; did you mean {nearest[0]}:?" if nearest else ""
+        raise ValueError(f"{shown(uri)!r} names no store: {NAMES}{meant}")
 
 
 def _path(uri: str, rest: str, directory: Path) -> Path:
@@ -102,10 +108,7 @@ def _path(uri: str, rest: str, directory: Path) -> Path:
             return Path(unquote(rest[2:]))
         if "/" not in rest:
             return directory / (unquote(rest) or FILE)
-    raise ValueError(
-        f"{shown(uri)!r} names no file: use sqlite:NAME or sqlite:///PATH, with %3F for ? and "
-        "%23 for #"
-    )
+    raise ValueError(f"{shown(uri)!r} names no file: {FILES}, with %3F for ? and %23 for #")
 
 
 def _check_file(path: Path) -> None:
@@ -127,7 +130,7 @@ def _check_redis(uri: str) -> None:
         from scrapy_rep.stores.redis_uri import RedisUri
     except ImportError as error:
         raise ValueError(
-            f"a store on Redis needs redis-py, pip install scrapy_rep[redis]: {error}"
+            f"a store on Redis needs redis-py, pip install 'scrapy_rep[redis]': {error}"
         ) from None
     RedisUri(uri)
 
@@ -139,7 +142,7 @@ def _class(path: str) -> type[Any]:
         cls = getattr(import_module(module), name) if module else None
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         why = f": {error}" if shown(path) == path else ""  # the error quotes the path
-        raise ValueError(f"{shown(path)!r} names no store{why}") from None
+        raise ValueError(f"{shown(path)!r} names no store{why}; for a file, {FILES}") from None
     if not isinstance(cls, type) or not issubclass(cls, Store):
         raise ValueError(
             f"{shown(path)!r} names no store: it is not a subclass of scrapy_rep.stores.Store"

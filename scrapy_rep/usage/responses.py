@@ -78,8 +78,8 @@ class UseOfResponses:
 
     def close(self) -> None:
         """Log how many pages disallow which use, and which setting obeys it."""
-        if self._disallowed:
-            counts = {one: self._disallowed[one] for one in CATEGORIES if self._disallowed[one]}
+        counts = {one: self._disallowed[one] for one in CATEGORIES if self._disallowed[one]}
+        if counts:
             self._stats.disallowed_uses(self._pages, counts, obeys=self._mode in ("skip", "drop"))
 
     def _count(self, found: Preferences) -> None:

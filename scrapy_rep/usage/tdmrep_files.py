@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy_rep.caching.context import RulesReader
 from scrapy_rep.preferences.tdmrep import PATH, TdmRules
 from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.printable import printable
 from scrapy_rep.protocol.usage import FORM
-from scrapy_rep.stats import Collector, RepStats, printable
+from scrapy_rep.stats import Collector, RepStats
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -144,6 +145,17 @@ async def test_further_attempts_are_made_while_requests_wait() -> None:
     bench = Bench(DOWN, DOWN, RULES, retry_delays=(0.01, 0.02))
     assert (await ask(bench)).decision is Decision.FOLLOW
     assert bench.fetches == 3
+
+
+@ensureDeferred
+async def test_a_delay_that_is_shorter_than_retry_after_is_passed_over() -> None:
+    """RFC 9110 section 10.2.3. The next attempt comes after the first delay that is long enough."""
+    busy = Unreachable(Cause.STATUS, 503, retry_after=0.2)
+    bench = Bench(busy, RULES, retry_delays=(0.01, 0.02, 0.3))
+    began = time.monotonic()
+    assert (await ask(bench)).decision is Decision.FOLLOW
+    assert time.monotonic() - began >= 0.3
+    assert bench.fetches == 2
 
 
 @ensureDeferred

@@ -9,16 +9,32 @@ from __future__ import annotations
 import atexit
 import configparser
 import os
+import pkgutil
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import scrapy.commands
+
+import scrapy_rep.commands
+from tests import processes
 from tests.processes import ROOT, run_python
 
 SCRAPY = [sys.executable, "-c", "from scrapy.cmdline import execute; execute()"]
+COMMANDS = (
+    *processes.SCRAPY,
+    *(
+        module.name
+        for package in (scrapy.commands, scrapy_rep.commands)
+        for module in pkgutil.iter_modules(package.__path__, package.__name__ + ".")
+    ),
+    "warcio.archiveiterator",
+)
+"""What a process of a command finds imported already: Scrapy would import all of its commands."""
 
 
 class Ended(NamedTuple):
@@ -58,14 +74,19 @@ def robots(
     *arguments: object,
     cwd: Path | str | None = None,
     given: bytes | str = b"",
+    imports: Sequence[str] = (),
     timeout: float = 60,
     **variables: str,
 ) -> Ended:
-    """`scrapy robots` with some arguments, in a folder without a project unless one is named."""
+    """`scrapy robots` with some arguments, in a folder without a project unless one is named.
+
+    `imports` are modules that it finds imported already, beside its own and Scrapy's.
+    """
     done = run_python(
         *SCRAPY[1:],
         "robots",
         *map(str, arguments),
+        imports=(*COMMANDS, *imports),
         cwd=cwd or tempfile.gettempdir(),
         env=environment(**variables),
         given=given.encode() if isinstance(given, str) else given,

@@ -85,7 +85,8 @@ def test_unreachable_goes_before_disallowed(site: Site) -> None:
     down = site.authority(robots=Reply(503))
     ended = robots("check", shop.url("/a"), down.url("/b"), *FAST)
     assert ended.status == 3
-    assert ended.err == "scrapy robots check: 1 of 2 URLs is unreachable: status 503\n"
+    said = "1 of 2 URLs is disallowed, 1 is unreachable: status 503"
+    assert ended.err == f"scrapy robots check: {said}\n"
 
 
 def test_redirects_are_followed_and_counted(site: Site) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import ROOT, SCRAPY, environment, robots
+from tests.commands.running import COMMANDS, ROOT, SCRAPY, environment, robots
+from tests.processes import start_python
 from tests.timed import timed
 
 SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "cache", "report")
@@ -127,6 +128,20 @@ def test_mistake_of_the_user_is_status_2_and_one_line(words: list[str]) -> None:
     assert ended.err.count("\n") == 1
 
 
+def test_a_site_for_a_file_gets_advice() -> None:
+    """`lint` and `diff` take files and URLs; elsewhere a URL would not do."""
+    advice = "a URL begins with http:// or https://"
+    for words in (["lint", "example.org"], ["diff", "example.org", "example.org"]):
+        assert robots(*words).err.rstrip().endswith(f"No such file or directory; {advice}")
+    ended = robots("check", "--robots-txt", "example.org", "https://example.org/")
+    assert ended.err.rstrip().endswith("No such file or directory")
+
+
+def test_a_missing_subcommand_is_named() -> None:
+    """All of them are."""
+    assert "one of check, explain, lint, diff, filter, replay, cache, report" in robots().err
+
+
 def test_bad_setting_on_the_command_line_is_status_2() -> None:
     """Scrapy itself checks it."""
     assert robots("lint", "-", "-s", "nonsense").status == 2
@@ -193,17 +208,14 @@ def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: lis
         server.listen()
         server.settimeout(60)
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
-        with subprocess.Popen(
-            [*SCRAPY, "robots", *words, url],
-            env=environment(),
-            cwd=robots_txt.parent,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        command, folder = (*SCRAPY[1:], "robots", *words, url), robots_txt.parent
+        process = start_python(*command, imports=COMMANDS, env=environment(), cwd=folder)
+        try:
             connection, _ = server.accept()
             with connection:
                 process.send_signal(signal.SIGINT)
                 out, err = process.communicate(timeout=60)
+        finally:
+            process.close()
     assert (process.returncode, out) == (130, "")
     assert err == f"scrapy robots {words[0]}: interrupted\n"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep import Verdict
+from scrapy_rep.protocol.verdict import as_plain
 from tests.commands.archive import write_archive
 from tests.commands.running import robots
 from tests.replies import Reply
@@ -45,6 +47,16 @@ class TestExplain:
             (9, False),
         ]
         assert [one["decides"] for one in told["matched"]] == [True]
+
+    def test_json_says_a_verdict_as_a_decision_log_does(self, robots_txt: Path) -> None:
+        """The same keys in the same order, wherever a verdict is told."""
+        words = ("--robots-txt", robots_txt, "https://e.invalid/private/press")
+        told = json.loads(robots("explain", "--format", "json", *words).out)
+        keys = [*as_plain(Verdict(allowed=True))]
+        assert [*told][: len(keys) + 2] == ["url", *keys, "decided_by"]
+        verdicts = [told["by_rules"], *told["other_profiles"].values()]
+        assert [[*one] for one in verdicts] == [keys] * len(verdicts)
+        assert len(verdicts) > 1
 
     @pytest.mark.parametrize(
         "profile", ["rfc9309", "google", "1996", "1994", "kollar", "strictest"]

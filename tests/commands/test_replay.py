@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,18 +39,27 @@ class Records(NamedTuple):
         return robots("replay", self.log, "--warc", self.archive, *more)
 
 
-@pytest.fixture
-def records(site: Site, tmp_path: Path) -> Records:
-    """Of three decisions: allowed, disallowed, unreachable."""
-    shop, down = site.authority(TEXT), site.authority(Reply(503))
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what one crawl recorded; no test writes to it."""
+    folder = tmp_path_factory.mktemp("recorded")
     settings = by_hand(
-        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
+        REP_DECISION_LOG=str(folder / "decisions.jsonl"),
         REP_DECISIONS="all",
-        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        REP_WARC=str(folder / "robots.warc.gz"),
         ROBOTSTXT_USER_AGENT="mybot",
     )
-    plans = [shop.url("/a"), shop.url("/private/%1B[31m"), down.url("/a")]
-    crawl_in_child(settings=settings, plans=plans).check(["is unreachable"])
+    with Site() as site:
+        shop, down = site.authority(TEXT), site.authority(Reply(503))
+        plans = [shop.url("/a"), shop.url("/private/%1B[31m"), down.url("/a")]
+        crawl_in_child(settings=settings, plans=plans).check(["is unreachable"])
+    return folder
+
+
+@pytest.fixture
+def records(recorded: Path, tmp_path: Path) -> Records:
+    """Of three decisions: allowed, disallowed, unreachable."""
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
     (archive,) = tmp_path.glob("robots-*")
     return Records(tmp_path / "decisions.jsonl", archive)
 
@@ -57,6 +68,20 @@ def test_all_agree(records: Records) -> None:
     """Status 0, and one line that says so."""
     done = records.replay()
     assert done == (0, "", "scrapy robots replay: 3 decisions: 3 agree\n")
+
+
+def test_the_name_in_the_setting_stands_for_the_archives_of_all_runs(
+    records: Records, tmp_path: Path
+) -> None:
+    """Not for a file of that name, nor for one whose name only begins like it."""
+    (tmp_path / "robots-other.warc.gz").write_bytes(b"not an archive")
+    killed = tmp_path / "robots-20200101000000-00000000.warc.gz.open"
+    killed.write_bytes(records.archive.read_bytes()[:-20])
+    (tmp_path / "robots-20200101000000-00000001.warc.gz.open").touch()
+    done = robots("replay", records.log, "--warc", tmp_path / "robots.warc.gz")
+    assert (done.status, done.out) == (0, "")
+    assert f"{killed} ends within a record" in done.err
+    assert done.err.endswith("3 decisions: 3 agree\n")
 
 
 def test_a_decision_that_differs_is_named(records: Records) -> None:
@@ -69,6 +94,26 @@ def test_a_decision_that_differs_is_named(records: Records) -> None:
     assert done.out.startswith(f"line {number + 1}: differs: http://127.")
     assert done.out.endswith(": line is 2, in the log 7\n")
     assert done.err == "scrapy robots replay: 3 decisions: 2 agree, 1 differ\n"
+
+
+@pytest.mark.parametrize(
+    ("which", "seconds", "said"),
+    [
+        (0, 3_600, "its time is before that of the line before it in its run"),
+        (1, -3_600, "its time and its age contradict the record"),
+        (1, 3_600, "its time and its age contradict the record"),
+    ],
+)
+def test_a_changed_time_is_named(records: Records, which: int, seconds: int, said: str) -> None:
+    """Status 1; by the lines of the run, and by the archive."""
+    lines = records.lines
+    time = datetime.fromisoformat(lines[which]["time"][:-1]) + timedelta(seconds=seconds)
+    lines[which]["time"] = time.isoformat(timespec="milliseconds") + "Z"
+    records.write(lines)
+    done = records.replay()
+    assert done.status == 1
+    assert "line 2: differs: " in done.out
+    assert said in done.out
 
 
 def test_a_record_that_is_in_no_archive_is_status_3(records: Records) -> None:
@@ -112,6 +157,12 @@ def test_the_archive_of_a_crawl_that_was_killed_is_read(records: Records, tmp_pa
     assert done.status == 0
     assert "cut ends within a record; what is before it is read\n" in done.err
     assert "1 line that is not JSON: passed over\n" in done.err
+
+
+def test_a_byte_order_mark_hides_no_line(records: Records) -> None:
+    """An editor may have put one before the first line, which is that of the run."""
+    records.log.write_bytes(b"\xef\xbb\xbf" + records.log.read_bytes())
+    assert records.replay() == (0, "", "scrapy robots replay: 3 decisions: 3 agree\n")
 
 
 def test_hostile_text_never_reaches_the_terminal(records: Records) -> None:

@@ -13,8 +13,13 @@ from pathlib import Path
 import pytest
 from lxml import html
 
-from tests.commands.running import SCRAPY, environment, robots
+from tests.commands.running import SCRAPY, Ended, environment, robots
 from tests.reporting.samples import crawl, decision, lines, refusal, run, write
+
+
+def report(*words: object, cwd: Path | None = None, given: bytes = b"") -> Ended:
+    """The command, without the time in which it imports matplotlib."""
+    return robots("report", *words, cwd=cwd, given=given, imports=["scrapy_rep.reporting.page"])
 
 
 @pytest.fixture
@@ -26,7 +31,7 @@ def log(tmp_path: Path) -> Path:
 def test_report_writes_a_page_and_says_what_was_read(tmp_path: Path, log: Path) -> None:
     """One line on stdout, nothing on stderr, status 0; nothing else is left behind."""
     page = tmp_path / "report.html"
-    ended = robots("report", log, "-o", page)
+    ended = report(log, "-o", page)
     assert (ended.status, ended.err) == (0, "")
     assert ended.out == f"{page}: 2 decisions of 1 run\n"
     assert "Disallow: /private" in html.fromstring(page.read_bytes()).text_content()
@@ -39,7 +44,7 @@ def test_several_logs_are_merged(tmp_path: Path, log: Path) -> None:
     other = "1" * 32
     second = write(tmp_path / "b.jsonl", run(crawl=other), *[refusal(crawl=other)] * 3)
     given = lines(refusal(crawl=other)) + b'noise\n{"crawl":"1111'
-    ended = robots("report", log, second, "-", "-o", tmp_path / "r.html", given=given)
+    ended = report(log, second, "-", "-o", tmp_path / "r.html", given=given)
     assert ended.status == 0
     assert ended.out.endswith(": 6 decisions of 2 runs; 2 lines could not be read\n")
     said = (tmp_path / "r.html").read_text("utf-8")
@@ -47,13 +52,21 @@ def test_several_logs_are_merged(tmp_path: Path, log: Path) -> None:
         assert words in said
 
 
+def test_a_byte_order_mark_hides_no_line(tmp_path: Path, log: Path) -> None:
+    """An editor may have put one before the first line, which is that of the run."""
+    log.write_bytes(b"\xef\xbb\xbf" + log.read_bytes())
+    page = tmp_path / "report.html"
+    assert robots("report", log, "-o", page) == (0, f"{page}: 2 decisions of 1 run\n", "")
+    assert "is missing from the log" not in page.read_text("utf-8")
+
+
 def test_the_page_goes_to_standard_output_on_request(tmp_path: Path, log: Path) -> None:
     """And nothing but the page."""
-    ended = robots("report", log, "-o", "-")
+    ended = report(log, "-o", "-")
     assert (ended.status, ended.err) == (0, "")
     assert ended.out.startswith("<!DOCTYPE html>")
     assert ended.out.endswith("</html>")
-    robots("report", log, "-o", tmp_path / "r.html")
+    report(log, "-o", tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text("utf-8") == ended.out
 
 
@@ -84,7 +97,7 @@ def test_what_cannot_be_done_is_status_2_and_one_line(
     write(tmp_path / "newer", run(schema=2), decision())
     (tmp_path / "empty").touch()
     (tmp_path / "noise").write_bytes(os.urandom(5_000))
-    ended = robots("report", *words, cwd=tmp_path)
+    ended = report(*words, cwd=tmp_path)
     assert ended.status == 2
     assert ended.out == ""
     assert ended.err.startswith("scrapy robots report: ")
@@ -98,22 +111,22 @@ def test_what_cannot_be_done_is_status_2_and_one_line(
 def test_a_file_that_may_not_be_read_or_written_is_status_2(tmp_path: Path, log: Path) -> None:
     """It says so."""
     log.chmod(0)
-    ended = robots("report", log, "-o", tmp_path / "r.html")
+    ended = report(log, "-o", tmp_path / "r.html")
     assert (ended.status, "Permission denied" in ended.err) == (2, True)
     log.chmod(0o600)
     folder = tmp_path / "folder"
     folder.mkdir(mode=0o500)
-    ended = robots("report", log, "-o", folder / "r.html")
+    ended = report(log, "-o", folder / "r.html")
     assert (ended.status, "Permission denied" in ended.err) == (2, True)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk to be had")
 def test_a_full_disk_is_status_2(log: Path) -> None:
     """A device is written to, and never replaced by a file."""
-    ended = robots("report", log, "-o", "/dev/full")
+    ended = report(log, "-o", "/dev/full")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == "scrapy robots report: cannot write /dev/full: No space left on device\n"
-    assert robots("report", log, "-o", "/dev/null").status == 0
+    assert report(log, "-o", "/dev/null").status == 0
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)  # noqa: PTH116
 
 
@@ -123,7 +136,7 @@ def test_a_report_is_replaced_as_a_whole(tmp_path: Path, log: Path) -> None:
     page.parent.mkdir()
     page.write_text("old")
     link.symlink_to(page)
-    robots("report", log, "-o", link)
+    report(log, "-o", link)
     assert link.is_symlink()
     assert page.read_bytes().startswith(b"<!DOCTYPE html>")
     assert [path.name for path in page.parent.iterdir()] == ["report.html"]
@@ -141,7 +154,7 @@ def test_a_missing_dependency_is_named_with_the_extra(
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == (
         f"scrapy robots report: reports need jinja2 and matplotlib (No {missing}): "
-        "pip install scrapy_rep[report]\n"
+        "pip install 'scrapy_rep[report]'\n"
     )
 
 
@@ -179,10 +192,10 @@ def test_settings_of_matplotlib_and_the_terminal_do_not_matter(tmp_path: Path) -
 def test_names_of_files_reach_the_terminal_escaped(tmp_path: Path) -> None:
     """A log may be called anything."""
     log = write(tmp_path / "a\x1b[31m\u202e.jsonl", run(), refusal())
-    ended = robots("report", log, "-o", tmp_path / "\x1b[1m.html")
+    ended = report(log, "-o", tmp_path / "\x1b[1m.html")
     assert ended.status == 0
     assert "\x1b" not in ended.out
-    ended = robots("report", str(log) + "x", "-o", tmp_path / "b.html")
+    ended = report(str(log) + "x", "-o", tmp_path / "b.html")
     assert ended.status == 2
     assert "\x1b" not in ended.err
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import pty
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.commands.running import SCRAPY, environment
+from tests.commands.running import COMMANDS, SCRAPY, environment
+from tests.processes import start_python
 
 HOSTILE = b"User-agent: *\nDisallow: /a\x1b[2J\xc2\x9b31m\x07\r\nFoo\x1b]0;x\x07: y\n"
 URL = "https://e.org/a%1B[2J%C2%9B31m%07"
@@ -20,13 +20,14 @@ COLOUR = re.compile(r"\x1b\[[0-9]*m")
 def shown(*words: object, cwd: Path, **variables: str) -> str:
     """What a terminal gets, from stdout and stderr."""
     main, other = pty.openpty()
-    process = subprocess.Popen(
-        [*SCRAPY, "robots", *map(str, words)],
+    process = start_python(
+        *SCRAPY[1:],
+        "robots",
+        *map(str, words),
+        imports=COMMANDS,
         cwd=cwd,
         env=environment(TERM="xterm", **variables),
-        stdin=subprocess.DEVNULL,
-        stdout=other,
-        stderr=other,
+        output=other,
     )
     os.close(other)
     read = b""
@@ -36,7 +37,7 @@ def shown(*words: object, cwd: Path, **variables: str) -> str:
     except OSError:  # all has been read
         pass
     os.close(main)
-    process.wait(60)
+    process.communicate(60)
     return read.decode().replace("\r\n", "\n")
 
 

@@ -48,7 +48,12 @@ Tests of what a crawl must never do are parametrized with :data:`MODES`.
 # Scrapy would fetch the list of public suffixes from the Internet when it first sees a cookie
 cookies._split_domain = TLDExtract(suffix_list_urls=(), include_psl_private_domains=True)
 
-QUIET = {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "LOGSTATS_INTERVAL": 0}
+QUIET = {
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "LOGSTATS_INTERVAL": 0,
+    "CONCURRENT_ITEMS": 4,  # Scrapy starts that many tasks for each response: by default 100
+}
 
 
 def settings_of(given: Mapping[str, Any] | Settings) -> Settings:

@@ -12,6 +12,7 @@ import sys
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
 from pytest_twisted import ensureDeferred
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from warcio.archiveiterator import ArchiveIterator
@@ -371,7 +372,7 @@ def fast_up_to_a_cut(path: Path) -> int:
         (
             "robots.warc.gz",
             "warcio.statusandheaders",
-            r"needs warcio: pip install scrapy_rep\[evid",
+            r"needs warcio: pip install 'scrapy_rep\[evid",
         ),
         ("robots.warc", "", r"must be the path of a file that ends with \.warc\.gz"),
     ],
@@ -388,3 +389,43 @@ def test_an_archive_that_cannot_be_made_ends_the_crawl(
     with pytest.raises(ValueError, match=f"^REP_WARC = [^\n]*{said}[^\n]*$"):
         RepDownloaderMiddleware.from_crawler(crawler)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("log", [None, "none/decisions.jsonl"])
+def test_a_crawl_that_does_not_start_leaves_no_archive(tmp_path: Path, log: str | None) -> None:
+    """A later setting is refused, or whatever else keeps the crawl from its start."""
+    settings = {
+        "ROBOTSTXT_OBEY": True,
+        "REP_WARC": str(tmp_path / "robots.warc.gz"),
+        "REP_DECISION_LOG": log and str(tmp_path / log),
+    }
+    crawler = Crawler(RequestsSpider, settings_of(settings))
+    crawler._apply_settings()
+    refused = pytest.raises(ValueError, match=r"^REP_DECISION_LOG") if log else nullcontext()
+    with refused:
+        RepDownloaderMiddleware.from_crawler(crawler)
+    assert list(tmp_path.iterdir()) == []
+
+
+@ensureDeferred
+async def test_a_crawl_without_a_request_leaves_an_archive(site: Site, tmp_path: Path) -> None:
+    """It says which run it is of, and that nothing was fetched."""
+    (await crawl(settings=archived(tmp_path), plans=[])).check()
+    assert read(tmp_path) == []
+
+
+@ensureDeferred
+async def test_a_folder_that_is_gone_at_the_start_is_one_error(site: Site, tmp_path: Path) -> None:
+    """It was there when the crawl was built; the crawl goes on, and what is lost is counted."""
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    shop = site.authority(RULES)
+
+    def prepare(crawler: Crawler) -> None:
+        crawler.signals.connect(lambda: folder.rmdir(), signals.spider_opened, weak=False)
+
+    result = await crawl(settings=archived(folder), prepare=prepare, plans=[shop.url("/a")])
+    result.check(["The archive cannot be written"])
+    assert result.downloaded == [shop.url("/a")]
+    assert result.stats["robotstxt/archive/lost"] == 2
+    assert list(tmp_path.iterdir()) == []  # noqa: ASYNC240

@@ -40,7 +40,10 @@ class OneAtATimeDownloader(SlotlessDownloader):
 
 @pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("where", ["page", "after"])
-@pytest.mark.parametrize("downloader", [SlotlessDownloader, OneAtATimeDownloader])
+@pytest.mark.parametrize(
+    "downloader",
+    [pytest.param(SlotlessDownloader, marks=pytest.mark.slow), OneAtATimeDownloader],
+)
 def test_a_downloader_without_slots_locks_nothing_up(
     site: Site, mode: str, where: str, downloader: type[Any]
 ) -> None:

@@ -111,6 +111,28 @@ async def test_all_decisions_are_recorded_on_request(site: Site, log: Path) -> N
         assert said == (verdict.allowed, verdict.line, verdict.reason)
 
 
+@pytest.mark.parametrize("path", ["/robots.txt", "/robots.txt#part"])
+@pytest.mark.parametrize("required", [False, True])
+@ensureDeferred
+async def test_a_request_for_unknown_rules_is_recorded_on_request(
+    site: Site, log: Path, required: bool, path: str
+) -> None:
+    """It is allowed by definition (RFC 9309 section 2.2.2), so its line rests on nothing."""
+    shop = site.authority(RULES)
+    for which, count in (("refused", 0), ("all", 1)):
+        more = {"REP_DECISIONS": which, "REP_DECISION_LOG_REQUIRED": required}
+        (await crawl(settings=recorded(log, **more), plans=[shop.url(path)])).check()
+        assert len(decisions(log)) == count
+        if not count:
+            log.unlink()  # noqa: ASYNC240
+    (line,) = decisions(log)
+    assert (line["allowed"], line["reason"]) == (True, "robots.txt itself")
+    assert (line["url"], line["authority"]) == (shop.url("/robots.txt"), shop.url(""))
+    assert (line["outcome"], line["agent"]) == ("unknown", ["mybot"])
+    rests_on = ("status", "cause", "digest", "record", "failure_record", "age", "rule", "delay")
+    assert {line[name] for name in rests_on} == {None}
+
+
 @ensureDeferred
 async def test_requests_that_need_not_wait_for_their_rules_are_recorded(
     site: Site, log: Path

@@ -90,11 +90,11 @@ async def test_a_queue_of_one_port_does_not_hold_rules_of_another(site: Site) ->
     shops = site.authorities(10, RULES)
     plans = [busy.url(f"/{n}") for n in range(20)] + [silent.url(f"/{n}") for n in range(20)]
     plans += [shop.url(f"/{n}") for n in range(5) for shop in shops]
-    settings = obey(REP_TIMEOUT=8, CONCURRENT_REQUESTS=4, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    settings = obey(REP_TIMEOUT=5, CONCURRENT_REQUESTS=4, CONCURRENT_REQUESTS_PER_DOMAIN=2)
     result = (await crawl(settings=settings, plans=plans)).check()
     assert len(result.downloaded) == 70
     begun = silent.robots_hits[0].received
-    assert all(hit.received < begun + 8 for shop in shops for hit in shop.page_hits)
+    assert all(hit.received < begun + 5 for shop in shops for hit in shop.page_hits)
 
 
 @timed

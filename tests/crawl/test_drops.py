@@ -44,7 +44,9 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     error = problem.exception
     assert isinstance(error, RobotsForbidden)
     assert isinstance(error, IgnoreRequest)
-    assert str(error).startswith("Forbidden by robots.txt")
+    assert str(error) == (
+        f"Forbidden by robots.txt: Disallow: /private, line 6, group mybot ({shop.url('')})"
+    )
     verdict = error.verdict
     assert (verdict.allowed, verdict.line, verdict.group) == (False, 6, "mybot")
     assert isinstance(verdict.rule, Rule)
@@ -105,7 +107,9 @@ def test_one_debug_line_says_why_a_request_is_forbidden(site: Site, mode: str) -
         (line,) = result.lines(f"Forbidden by robots.txt: <GET {url}>", "DEBUG")
         for word in ("/private", "line 6", "mybot"):
             assert word in line.replace(url, "")
-    assert len([line for line in result.log if line.logger.startswith("scrapy_rep")]) == 2
+    ours = [line.text for line in result.log if line.logger.startswith("scrapy_rep")]
+    assert len(ours) == 3
+    assert ours[0].startswith("Obeying robots.txt as ")
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
@@ -121,7 +125,7 @@ def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
         name = authority.url("")
         assert len([text for text in result.lines("", "WARNING") if f"{name} " in text]) == 1
     ours = [line for line in result.log if line.logger.startswith("scrapy_rep")]
-    (*failed, last) = [line for line in ours if line.level != "DEBUG"]
+    (*failed, last) = [line for line in ours if line.level == "WARNING"]
     assert len(failed) == len(dark)
     assert last.text.startswith("All 25 start requests were refused")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep.protocol.authority import authority_of
@@ -90,6 +91,7 @@ async def test_a_crawl_outlives_the_master_of_its_sentinels(site: Site, tmp_path
     assert 0 < int(back.split("is back: ")[1].split()[0]) < len(result.downloaded)
 
 
+@pytest.mark.slow
 @ensureDeferred
 async def test_a_crawl_outlives_a_master_of_its_cluster(site: Site, tmp_path: Path) -> None:
     """RFC 9309 section 2.3.1.4: the sites whose entries were on the node cost a fetch at most."""

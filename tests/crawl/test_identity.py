@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,3 +156,48 @@ async def test_a_name_that_is_none_is_no_permission(site: Site, value: Any) -> N
     result.check(expected=["robotstxt_user_agent"])
     assert result.downloaded == []
     assert shop.page_hits == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "Obeying robots.txt as Scrapy. Set USER_AGENT to the name of your crawler"),
+        ({"USER_AGENT": "shopbot/1.0 (+https://e.org)"}, "Obeying robots.txt as shopbot"),
+        (
+            {"ROBOTSTXT_USER_AGENT": ["shopbot-news", "shopbot"]},
+            "Obeying robots.txt as shopbot-news, else shopbot",
+        ),
+        ({"ROBOTSTXT_USER_AGENT": "a\x1b[31mb"}, "Obeying robots.txt as a\\x1b[31mb"),
+    ],
+)
+@ensureDeferred
+async def test_the_log_says_at_the_start_who_the_crawler_is(
+    site: Site, settings: dict[str, Any], said: str
+) -> None:
+    """One line, and a hint where the name is that of all crawlers that do not set one."""
+    result = (await crawl(settings=obey(**settings), plans=[site.authority().url("/a")])).check()
+    assert result.lines("^Obeying", "INFO") == [said]
+
+
+class LateSpider(RequestsSpider):
+    """Sets a name that is not a token when the crawl is running."""
+
+    async def start(self) -> Any:
+        """The check at the start came before."""
+        self.robotstxt_user_agent = 7
+        async for request in super().start():
+            yield request
+
+
+@ensureDeferred
+async def test_a_late_name_that_is_none_refuses_requests_and_is_recorded(
+    site: Site, tmp_path: Path
+) -> None:
+    """Each request ends in RobotsUnreachable, with a decision log as without one."""
+    shop, log = site.authority(), tmp_path / "decisions.jsonl"
+    settings = obey(REP_DECISION_LOG=str(log))
+    result = await crawl(LateSpider, settings, plans=[shop.url("/a")])
+    result.check(expected=["robotstxt_user_agent"])
+    assert result.unreachable == [shop.url("/a")]
+    assert shop.page_hits == []
+    assert len(log.read_text().splitlines()) == 2

@@ -30,7 +30,7 @@ def holding(middleware: type[Any], order: int = 950, **settings: Any) -> dict[st
     return obey(CONCURRENT_REQUESTS=16, DOWNLOADER_MIDDLEWARES={path: order}, **settings)
 
 
-@pytest.mark.parametrize("order", [150, 950])
+@pytest.mark.parametrize("order", [pytest.param(150, marks=pytest.mark.slow), 950])
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, order: int) -> None:
     """However long each is held up, and however many others go meanwhile."""
@@ -47,7 +47,7 @@ def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, or
     assert result.stats["robotstxt/allowed"] == 12
 
 
-@pytest.mark.parametrize("most", [1, 16])
+@pytest.mark.parametrize("most", [pytest.param(1, marks=pytest.mark.slow), 16])
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_pages_that_wait_for_an_inner_page_keep_the_pace(site: Site, mode: str, most: int) -> None:
     """Each page is late, as the page that it waits for takes a turn of the same host."""
@@ -78,7 +78,7 @@ async def test_a_late_request_goes_before_those_that_have_yet_to_begin(site: Sit
     """It is the next of its host, or it would be late for ever."""
     slow = site.authority(SLOW)
     plans = [{"url": slow.url("/held?1.2"), "priority": 1}]
-    plans += [{"url": slow.url(f"/{n}")} for n in range(12)]
+    plans += [{"url": slow.url(f"/{n}")} for n in range(8)]
     (await crawl(settings=holding(HoldingMiddleware), plans=plans)).check()
     order = [hit.target for hit in slow.page_hits]
     assert order.index("/held?1.2") <= 3

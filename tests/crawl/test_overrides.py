@@ -119,6 +119,10 @@ async def test_unreachable_is_allowed_where_it_is_said(site: Site, robots: Any) 
     assert result.downloaded == urls[:1]
     assert set(result.unreachable) == set(urls[1:])
     assert result.stats[USED] == 1
+    [line] = result.lines("nothing is requested from it, except by override; ", "WARNING")
+    assert broken.url("") in line
+    [line] = result.lines("nothing is requested from it; ", "WARNING")
+    assert other.url("") in line
 
 
 @ensureDeferred

@@ -24,11 +24,11 @@ def test_silent_authorities_do_not_stall_the_others(site: Site, mode: str, waiti
     waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
     urls = pages(good)
     plans = [*waits, *urls]
-    result = crawl_in_child(mode=mode, settings=obey(REP_TIMEOUT=6), plans=plans).check()
+    result = crawl_in_child(mode=mode, settings=obey(REP_TIMEOUT=4), plans=plans).check()
     assert (result.downloaded, result.unreachable) == (urls, waits)
-    assert taken(good) < 6
+    assert taken(good) < 4
     begun = min(shop.robots_hits[0].received for shop in silent)
-    assert all(hit.received < begun + 6 for shop in good for hit in shop.hits)
+    assert all(hit.received < begun + 4 for shop in good for hit in shop.hits)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 20])

@@ -92,8 +92,20 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
     assert said(result, plans[0]) == "train-ai=n search=y"
     assert result.stats["robotstxt/preferences/train-ai/disallowed"] == 2
     assert result.stats["robotstxt/preferences/search/allowed"] == 2
-    [line] = result.lines("disallow a use", "INFO")
-    assert line.startswith("Of 2 pages, some disallow a use: 2 train-ai.")
+    [line] = result.lines("disallow train-ai", "INFO")
+    assert line == (
+        "Of 2 pages read, 2 disallow train-ai; "
+        "REP_PREFERENCES = \"skip\" and REP_PURPOSES = ['train-ai'] obey that"
+    )
+
+
+@ensureDeferred
+async def test_pages_that_disallow_nothing_have_no_line_at_the_end(site: Site) -> None:
+    """What is allowed is counted in the stats alone."""
+    shop = site.authority("User-agent: *\nContent-Signal: search=yes\n")
+    result = await visit([shop.url("/a")])
+    assert result.stats["robotstxt/preferences/search/allowed"] == 1
+    assert result.lines("pages read", "INFO") == []
 
 
 @pytest.mark.parametrize("spider", SPIDERS)
@@ -347,7 +359,7 @@ async def test_off_reads_nothing(site: Site) -> None:
     )
     assert items(result) == 1
     assert not [name for name in result.stats if "preferences" in name or "tdmrep" in name]
-    assert result.lines("disallow a use") == []
+    assert result.lines("disallow ") == []
     assert [hit.path for hit in shop.hits] == ["/robots.txt", "/a"]
     assert said(result, shop.url("/a")) == "train-ai=n tdm=n"
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
+from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.log_reader import Line, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Finding, Replay
@@ -18,7 +19,7 @@ from tests.crawl.clock import Ahead, take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.recorded_crawl import RecordedCrawl
-from tests.replies import Reply
+from tests.replies import Reply, Reset
 from tests.site import Site
 
 
@@ -46,7 +47,9 @@ def findings(log: Path, archives: list[Path]) -> list[tuple[Finding, str, dict[s
     """What comes of each decision."""
     with index_of(archives) as index:
         replay, runs, found = Replay(index), {}, []
+        times: dict[str, Chronology] = {}
         for line in lines_of(log):
+            assert times.setdefault(line["crawl"], Chronology()).fault(line) == ""
             if line["type"] == "run":
                 runs[line["crawl"]] = RecordedRun(line)
             else:
@@ -100,8 +103,8 @@ async def crawled(site: Site, folder: Path, clock: Ahead, seed: int, count: int)
 async def test_a_random_crawl_agrees_with_its_archive(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """100 authorities of all outcomes, four runs with one store: every decision."""
-    recorded = await crawled(site, tmp_path, take_over(monkeypatch), seed, 100)
+    """60 authorities of all outcomes, four runs with one store: every decision."""
+    recorded = await crawled(site, tmp_path, take_over(monkeypatch), seed, 60)
     found = findings(recorded.log, recorded.archives)
     assert disagreeing(found) == []
     outcomes = {line["outcome"] for _, _, line in found}
@@ -128,12 +131,22 @@ async def test_a_large_random_crawl_agrees_with_its_archive(site: Site, tmp_path
     assert disagreeing(found) == []
 
 
+FORGED = "urn:uuid:" + "0" * 8 + "-0000-4000-8000-" + "0" * 12
+
+
+def later(time: str, seconds: float) -> str:
+    """A time of a log, some seconds later."""
+    moved = datetime.fromisoformat(time.replace("Z", "+00:00")) + timedelta(seconds=seconds)
+    return moved.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def tampered(
     line: dict[str, Any], others: list[dict[str, Any]]
 ) -> list[tuple[str, dict[str, Any]]]:
     """A line with each of its fields changed that the replay can tell, one at a time."""
     digest = line["digest"] or "sha256:" + "0" * 64
     changed = "sha256:" + digest[7:][::-1]
+    without = {"allowed": True, "rule": None, "line": None, "group": None, "reason": "forged"}
     fields: dict[str, Any] = {
         "allowed": not line["allowed"],
         "line": 999,
@@ -141,22 +154,33 @@ def tampered(
         "status": 299,
         "rule": "Disallow: /other",
         "group": "other",
-        "outcome": "unavailable" if line["outcome"] == "rules" else "rules",
+        "reason": "forged",
         "preferences": {"tdm": "disallowed"},
         "override": "forged",
+        "without": without,
         "profile": "kollar",
         "authority": "http://127.0.0.9",
-        "record": "urn:uuid:" + "0" * 8 + "-0000-4000-8000-" + "0" * 12,
+        "record": FORGED,
+        "failure_record": FORGED,
+        "cause": "forged",
+        "delay": 12_345.0,
     }
     records = [one["record"] for one in others if one["digest"] != line["digest"]]
-    made = [(name, {**line, name: value}) for name, value in fields.items()]
-    made.append(("record", {**line, "record": next(filter(None, records))}))
-    return [one for one in made if line["outcome"] != "unreachable" or "record" not in one[0]]
+    fields["age"] = None if line["age"] is not None else 1.0
+    reasons = ("nofollow (meta)", "dont_obey_robotstxt", "unreachable")
+    outcomes = ("rules", "stale", "unavailable", "denied", "unreachable", "unknown")
+    changes = [
+        *fields.items(),
+        ("record", next(filter(None, records))),
+        *(("reason", reason) for reason in reasons if reason != line["reason"]),
+        *(("outcome", outcome) for outcome in outcomes if outcome != line["outcome"]),
+    ]
+    return [(name, {**line, name: value}) for name, value in changes]
 
 
 @ensureDeferred
 async def test_each_change_of_a_log_is_found(site: Site, tmp_path: Path) -> None:
-    """A verdict, a line, a digest, a record: of each decision, one change at a time."""
+    """A verdict, a line, a digest, a record, an outcome: of each decision, one change at a time."""
     recorded = RecordedCrawl(site, tmp_path, 4, 40)
     await recorded.run(each=2, REP_OVERRIDES=overrides_for(recorded))
     run, *decisions = lines_of(recorded.log)
@@ -165,19 +189,122 @@ async def test_each_change_of_a_log_is_found(site: Site, tmp_path: Path) -> None
         count = 0
         for line in decisions:
             before = replay.decide(line, of_run)
-            if before.finding is Finding.ELSEWHERE:
-                flipped = replay.decide({**line, "allowed": not line["allowed"]}, of_run)
-                assert flipped.finding is Finding.DIFFERS
-                continue
-            assert before.finding is Finding.AGREES
+            is_elsewhere = before.finding is Finding.ELSEWHERE
+            assert is_elsewhere or before.finding is Finding.AGREES
             for name, other in tampered(line, decisions):
+                if is_elsewhere and name in ("authority", "cause"):
+                    continue  # they follow from nothing that is recorded
                 after = replay.decide(other, of_run)
                 # Another record, or that of another outcome, may be missing.
-                may_lack = name in ("record", "outcome")
+                may_lack = name in ("record", "failure_record", "outcome") or is_elsewhere
                 expected = {Finding.DIFFERS, *([Finding.UNKNOWN] if may_lack else [])}
                 assert after.finding in expected, (name, line, after)
                 count += 1
-        assert count > 500
+        assert count > 1_500
+
+
+@pytest.mark.parametrize("seconds", [-3_600, -0.5, 0.5, 3_600])
+@ensureDeferred
+async def test_each_change_of_a_time_is_found(site: Site, tmp_path: Path, seconds: float) -> None:
+    """By the archive, by the age of the same copy in another line, or by the order of the lines."""
+    recorded = RecordedCrawl(site, tmp_path, 4, 40)
+    await recorded.run(each=2, REP_OVERRIDES=overrides_for(recorded))
+    run, *decisions = lines_of(recorded.log)
+
+    def chronology(lines: list[dict[str, Any]]) -> list[str]:
+        kept = Chronology()
+        return [fault for fault in map(kept.fault, lines) if fault]
+
+    assert chronology([run, *decisions]) == []
+    with index_of(recorded.archives) as index:
+        replay, of_run, count = Replay(index), RecordedRun(run), 0
+        for number, line in enumerate(decisions):
+            for name in ("time", "age") if line["age"] is not None else ("time",):
+                value = later(line[name], seconds) if name == "time" else line[name] + seconds
+                if name == "age" and value < 0:
+                    continue
+                other = {**line, name: value}
+                found = replay.decide(other, of_run).finding in (Finding.DIFFERS, Finding.UNKNOWN)
+                changed = [run, *decisions[:number], other, *decisions[number + 1 :]]
+                is_found = found or chronology(changed) != []
+                assert is_found or _nothing_contradicts(name, line, decisions, seconds), other
+                count += is_found
+        assert count > 0.8 * len(decisions)
+
+
+def _nothing_contradicts(
+    name: str, line: dict[str, Any], decisions: list[dict[str, Any]], seconds: float
+) -> bool:
+    """Whether a changed time or age fits to all that is recorded."""
+    names = ("record", "failure_record")
+    resting = [one for one in decisions if all(one[name] == line[name] for name in names)]
+    is_alone = len(resting) == 1 or not any(line[name] for name in names)
+    if name == "age":
+        # For how long a site was unreachable before the failure that is named, or a moment.
+        return is_alone and (line["outcome"] == "unreachable" or abs(seconds) < 1)
+    at, moved = decisions.index(line), later(line["time"], seconds)
+    is_in_order = all(one["time"] <= moved for one in decisions[:at][-1:]) and all(
+        moved <= one["time"] for one in decisions[at + 1 :][:1]
+    )
+    return is_alone and is_in_order and (line["age"] is None or abs(seconds) < 1)
+
+
+@ensureDeferred
+async def test_nothing_is_followed_before_it_was_fetched(site: Site, tmp_path: Path) -> None:
+    """An answer or a failure: five seconds earlier the crawl did not know of it."""
+    outcomes = (RULES, Reply(404), Reply(503), Reset())
+    plans = [site.authority(one).url("/a") for one in outcomes]
+    settings = obey(
+        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+    )
+    await crawl(settings=settings, plans=plans)
+    run, *decisions = lines_of(tmp_path / "decisions.jsonl")
+    with index_of(archives_in(tmp_path)) as index:
+        replay, of_run = Replay(index), RecordedRun(run)
+        for line in decisions:
+            assert replay.decide(line, of_run).finding is Finding.AGREES
+            early = {**line, "time": later(line["time"], -5)}
+            assert replay.decide(early, of_run).finding is Finding.DIFFERS
+    assert len(decisions) == len(outcomes)
+
+
+@pytest.mark.parametrize("urls", ["full", "path", "hash"])
+@ensureDeferred
+async def test_a_request_for_unknown_rules_agrees(site: Site, tmp_path: Path, urls: str) -> None:
+    """It is allowed whatever they say, so no record is needed; each change of its line is found."""
+    shops = [site.authority(robots) for robots in (RULES, Reply(503))]
+    settings = obey(
+        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
+        REP_DECISIONS="all",
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        REP_LOG_URLS=urls,
+    )
+    plans = [
+        {"url": shop.url(path), "dont_filter": True, "meta": {"dont_retry": True}}
+        for shop in shops
+        for path in ("/robots.txt", "/robots.txt#part")
+    ]
+    await crawl(settings=settings, plans=plans)
+    run, *decisions = lines_of(tmp_path / "decisions.jsonl")
+    assert [line["outcome"] for line in decisions] == ["unknown"] * 4
+    changes = {
+        "allowed": False,
+        "reason": "rule",
+        "rule": "Allow: /",
+        "line": 1,
+        "group": "*",
+        "profile": "1994",
+        "override": "forged",
+        "preferences": {"tdm": "disallowed"},
+    }
+    with index_of(archives_in(tmp_path)) as index:
+        replay, of_run = Replay(index), RecordedRun(run)
+        for line in decisions:
+            assert replay.decide(line, of_run).finding is Finding.AGREES
+            for name, value in changes.items():
+                found = replay.decide({**line, name: value}, of_run)
+                assert found.finding is Finding.DIFFERS, name
 
 
 @ensureDeferred
@@ -343,3 +470,37 @@ async def test_the_last_good_copy_of_a_tdmrep_json_is_found_again(
     found = findings(log, archives_in(tmp_path))
     assert len(found) == 8
     assert disagreeing(found) == []
+
+
+@ensureDeferred
+async def test_an_interval_of_less_than_a_millisecond_agrees(site: Site, tmp_path: Path) -> None:
+    """`Request-rate: 5000/1` asks for 0.0002 s, which a log in milliseconds does not show."""
+    quick = site.authority("User-agent: *\nRequest-rate: 5000/1\n")
+    log = tmp_path / "decisions.jsonl"
+    settings = obey(
+        REP_DECISION_LOG=str(log),
+        REP_DECISIONS="all",
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+    )
+    await crawl(settings=settings, plans=[quick.url("/a"), quick.url("/b")])
+    found = findings(log, archives_in(tmp_path))
+    assert [(finding, line["delay"]) for finding, _, line in found] == [(Finding.AGREES, None)] * 2
+
+
+@ensureDeferred
+async def test_a_fault_of_the_crawler_is_counted_apart(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its line rests on no record, because no answer of the site led to it."""
+
+    def fail(*_: object) -> None:
+        raise ArithmeticError("a fault of ours")
+
+    monkeypatch.setattr("scrapy_rep.caching.refresh.learn", fail)
+    log = tmp_path / "decisions.jsonl"
+    settings = obey(REP_DECISION_LOG=str(log), REP_WARC=str(tmp_path / "robots.warc.gz"))
+    result = await crawl(settings=settings, plans=[site.authority(RULES).url("/a")])
+    assert result.downloaded == []
+    ((finding, why, line),) = findings(log, archives_in(tmp_path))
+    assert (finding, why) == (Finding.ELSEWHERE, "the crawler failed: error")
+    assert (line["outcome"], line["cause"]) == ("unreachable", "error")

@@ -73,15 +73,15 @@ def grow_older(path: Path, authorities: list[Authority], seconds: float) -> None
 async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
     site: Site, tmp_path: Path
 ) -> None:
-    """200 authorities, crawled twice with one SQLite file: 200 fetches, then none."""
-    authorities = mixed_authorities(site, 200)
+    """80 authorities, crawled twice with one SQLite file: 80 fetches, then none."""
+    authorities = mixed_authorities(site, 80)
     plans = plans_of(authorities)
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", CONCURRENT_REQUESTS=32)
     first = verdicts(await crawl(settings=settings, plans=plans))
-    assert robots_hits(authorities) == 200
+    assert robots_hits(authorities) == 80
     again = await crawl(settings=settings, plans=plans)
     assert verdicts(again) == first
-    assert robots_hits(authorities) == 200
+    assert robots_hits(authorities) == 80
     assert sorted(set(first.values())) == ["downloaded", "forbidden"]
     assert again.stats.get("robotstxt/request_count", 0) == 0
     assert again.stats.get("robotstxt/store/error", 0) == 0

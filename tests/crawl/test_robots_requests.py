@@ -1,12 +1,13 @@
-"""Requests for robots.txt files: the settings for pages neither delay them nor add to them."""
+"""Requests for robots.txt files: those of the crawler itself, and those of a spider."""
 
 from __future__ import annotations
 
+import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
-from tests.replies import redirect
+from tests.replies import Reply, redirect
 from tests.site import Site
 
 
@@ -32,3 +33,33 @@ async def test_default_headers_bring_no_cookie_to_robots_txt(site: Site) -> None
     (first,), (second,) = shop.robots_hits, other.robots_hits
     assert [first.header(name) for name in secrets] == [None, "Bearer t0ken", None]
     assert [second.header(name) for name in secrets] == [None, None, None]
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/robots.txt#part", "/robots.txt#/a?b"])
+@ensureDeferred
+async def test_a_request_for_the_rules_waits_for_no_rules(site: Site, path: str) -> None:
+    """RFC 9309 section 2.2.2, in every spelling of their URL: they are not even fetched."""
+    shop = site.authority(Reply(503))
+    plan = {"url": shop.url(path), "meta": {"handle_httpstatus_all": True, "dont_retry": True}}
+    result = (await crawl(settings=obey(), plans=[plan])).check()
+    assert result.downloaded == [shop.url(path)]
+    assert len(shop.robots_hits) == 1
+    assert "robotstxt/request_count" not in result.stats
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["?/robots.txt", "/?/robots.txt", "/robots.txt?a", "/a/robots.txt",
+     "/robots.txt/", "//robots.txt", "/robots.txt;a", "/Robots.txt", "/a?b=http://b/robots.txt",
+     "/a#/robots.txt", "#/robots.txt"],
+)  # fmt: skip
+@ensureDeferred
+async def test_what_only_looks_like_the_url_of_the_rules_waits_for_them(
+    site: Site, path: str
+) -> None:
+    """A query, a fragment or another path: it is a page like any other."""
+    shop = site.authority(Reply(503))
+    result = await crawl(settings=obey(), plans=[shop.url(path)])
+    result.check(["is unreachable"])
+    assert len(result.unreachable) == 1
+    assert not shop.page_hits

@@ -38,7 +38,7 @@ TOGETHER = "grants turns again"
 def store(tmp_path: Path) -> Iterator[Store]:
     """What another worker sees of the crawl's store; it has been in use for a while."""
     store = SqliteStore(tmp_path / "robots.db")
-    granted(store, interval=1.0, host="in-use.example")
+    granted(store, interval=0.6, host="in-use.example")
     yield store
     store.close()
 
@@ -159,12 +159,12 @@ async def test_a_request_that_does_not_obey_holds_up_the_other_workers(
     site: Site, store: Store, tmp_path: Path
 ) -> None:
     """It waits for no turn, but its end begins the interval for all."""
-    shop = paced(site, 5.0)
+    shop = paced(site, 3.0)
     plans = [shop.url("/1"), {"url": shop.url("/2"), "meta": {"dont_obey_robotstxt": True}}]
     begun = time.monotonic()
     (await crawl(settings=sharing(tmp_path), plans=plans)).check()
-    turn = turn_of(store, 1.0, 5.0, shop.host)
-    assert turn.wait > 5.0 - (time.monotonic() - begun)
+    turn = turn_of(store, 1.0, 3.0, shop.host)
+    assert turn.wait > 3.0 - (time.monotonic() - begun)
 
 
 @ensureDeferred
@@ -242,13 +242,14 @@ async def test_a_store_that_fails_leaves_each_worker_to_its_own_pace(
     monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.3)
     shop = paced(site, 0.5)
     steps: dict[int, Callable[[], object]] = {3: server.stop}
+    count = 8 if outage == "is back soon" else 20
     if outage == "is back soon":
         steps[3] = lambda: (server.stop(), server.start())
     else:
         steps[8] = server.start
     settings = obey(REP_STORE=server.uri)
-    result = (await crawl(StepsSpider, settings, plans=urls(shop, 20), steps=steps)).check()
-    assert len(result.downloaded) == 20
+    result = (await crawl(StepsSpider, settings, plans=urls(shop, count), steps=steps)).check()
+    assert len(result.downloaded) == count
     assert min(gaps(shop)) >= 0.5
     alone = result.stats.get("robotstxt/crawl_delay/without_store", 0)
     if outage == "is back soon":
@@ -362,12 +363,14 @@ async def strike(site: Site, tmp_path: Path, faults: Faults, points: list[int]) 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 3))])
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 8))]
+)
 @ensureDeferred
 async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
     site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:
-    """An exception at each place where something is called or awaited, a quarter at a time."""
+    """An exception at each place where something is called or awaited, an eighth at a time."""
     restless(monkeypatch)
     modules = ("scrapy_rep.scheduling.shared_pace", "scrapy_rep.caching.shared_turns")
     with Faults(*modules).installed() as faults:
@@ -375,7 +378,7 @@ async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
         (await crawl(settings=sharing(tmp_path), plans=urls(shop, 3))).check()
         points = sorted(faults.passed)
         assert len(points) > 30
-        assert await strike(site, tmp_path, faults, points[part::4]) == []
+        assert await strike(site, tmp_path, faults, points[part::8]) == []
     gc.collect()
 
 

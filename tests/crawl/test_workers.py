@@ -188,7 +188,7 @@ def test_a_killed_worker_loses_what_it_held_and_nothing_else(
     site: Site, server: RedisServer, tmp_path: Path, count: int
 ) -> None:
     """SIGKILL at mid-crawl: all other URLs end once and right, whoever held which lease."""
-    authorities, expected, workers = crawl_together(site, server, tmp_path, count, timeout=5)
+    authorities, expected, workers = crawl_together(site, server, tmp_path, count, timeout=3)
     workers.when(3 * count, workers.processes[1].kill)
     workers.finish(killed=1)
     lost = workers.held(1)
@@ -263,7 +263,7 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
     The other worker takes over within the term of the lease.
     """
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
-    term = 3.0
+    term = 2.0
     shop = site.authority([Hang(), Reply(200, "User-agent: *\nDisallow: /private\n")])
     own = {"REP_STORE": uri, "REP_TIMEOUT": 60, "LEASE_TERM": term, "REP_PARK_LIMIT": 4}
     workers = Workers(server.uri, tmp_path, 3, CONCURRENT_REQUESTS=1, **own)

@@ -143,6 +143,19 @@ async def test_log_lines_are_as_shown(site: Site) -> None:
         assert line in shown or line.startswith("The only start request was refused: 1 with")
 
 
+@ensureDeferred
+async def test_patient_spider_fetches_a_site_that_comes_back(site: Site) -> None:
+    """The example waits for `retry_at`, and its second request is made."""
+    shop = site.authority([Reply(503), Reply(200, "User-agent: *\nDisallow: /private\n")])
+    block = block_with("PatientSpider", FAILURES).replace("https://example.org/", shop.url("/"))
+    settings = {**OBEY, "REP_RETRY_DELAYS": [], "REP_UNREACHABLE_TTL": [1, 60]}
+    with LogTap() as tap:
+        await crawled(executed(block)["PatientSpider"], Settings(settings))
+    assert [line.text for line in tap.lines if line.logger == "patient"] == [
+        f"{shop.url('/')} was fetched"
+    ]
+
+
 def _starting_at(url: str) -> Any:
     async def start(self: Any) -> Any:
         yield scrapy.Request(url, errback=self.dropped)

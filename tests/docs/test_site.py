@@ -46,11 +46,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_all_links_lead_somewhere(site: Path) -> None:
     """Within the site."""
     assert list(links.broken(site)) == []
 
 
+@pytest.mark.slow
 def test_tables_are_those_by_which_is_decided(site: Path) -> None:
     """RFC 9309 section 2.3.1: each row is there."""
     page = (site / "explanation" / "verdict.html").read_text("utf-8")
@@ -60,6 +62,7 @@ def test_tables_are_those_by_which_is_decided(site: Path) -> None:
     assert [word for word in words if f"<p>{word}</p>" not in page] == []
 
 
+@pytest.mark.slow
 def test_no_address_of_the_project_is_made_up(site: Path) -> None:
     """Read the Docs says where the site is; without it, links are relative."""
     for page in site.rglob("*.html"):

@@ -157,13 +157,15 @@ def _loop() -> float:
     return time.process_time() - begin
 
 
-def quickest(work: Callable[[], object], times: int = 3) -> float:
-    """Seconds of the best of some attempts."""
+def quickest(work: Callable[[], object], times: int = 3, enough: float = 0.0) -> float:
+    """Seconds of the best of some attempts; none is made after one that was quick enough."""
     best = float("inf")
     for _ in range(times):
         begin = time.process_time()
         work()
         best = min(best, time.process_time() - begin)
+        if best < enough:
+            break
     return best
 
 
@@ -172,8 +174,8 @@ def quickest(work: Callable[[], object], times: int = 3) -> float:
 def test_any_body_is_answered_in_time(name: str) -> None:
     """RFC 9309 section 3: parse and first verdict."""
     body = BODIES[name]()[:DEFAULT_MAX_SIZE]
-    seconds = quickest(lambda: RobotsTxt.parse(body).allowed(URL, AGENT))
-    assert seconds < PARSE_AND_FIRST * ROOM * calibration()
+    most = PARSE_AND_FIRST * ROOM * calibration()
+    assert quickest(lambda: RobotsTxt.parse(body).allowed(URL, AGENT), enough=most) < most
 
 
 @timed
@@ -208,7 +210,8 @@ def test_a_pace_among_blank_lines_is_read_in_no_time(name: str, profile: str) ->
         return [robots.crawl_delay(AGENT), robots.request_rate(AGENT), robots.visit_time(AGENT)]
 
     assert paces() == [3.0, (1, 5.0, None), (60, 120)]
-    assert quickest(paces) < PACE * ROOM * calibration()
+    most = PACE * ROOM * calibration()
+    assert quickest(paces, enough=most) < most
 
 
 @pytest.mark.slow

@@ -205,7 +205,7 @@ MARKUP = [
 KINDS = ["text/html", "application/xhtml+xml", "text/xml", "text/html; charset=utf-16"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.sampled_from(MARKUP) | st.text(max_size=5), max_size=60).map("".join),
     st.sampled_from(KINDS),

@@ -24,7 +24,7 @@ patterns = st.lists(pieces, max_size=8).map("".join)
 rooted = patterns.map(lambda text: "/" + text)
 paths = st.lists(pieces, max_size=10).map(lambda parts: "/" + "".join(parts))
 rule_lines = st.tuples(st.sampled_from(["Allow", "Disallow"]), rooted | patterns).map(": ".join)
-quick = settings(max_examples=400, deadline=None, derandomize=True)
+quick = settings(max_examples=400)
 
 
 def body_of(rules: list[str]) -> bytes:
@@ -54,7 +54,7 @@ def test_the_matcher_agrees_with_a_slow_one(rules: list[str], path: str) -> None
     assert robots.verdict(f"https://e.org{path}", AGENT).allowed is expected
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.lists(rule_lines, min_size=30, max_size=90), st.lists(paths, min_size=1, max_size=12))
 def test_an_index_of_many_rules_agrees_with_a_slow_matcher(
     rules: list[str], asked: list[str]
@@ -138,7 +138,7 @@ bodies = (
 )
 
 
-@settings(max_examples=800, deadline=None, derandomize=True)
+@settings(max_examples=800)
 @given(profile=st.sampled_from([*PROFILES]), body=bodies, url=urls, agent=agents)
 def test_nothing_is_ever_raised(
     profile: str, body: bytes, url: str, agent: str | list[str] | tuple[str, ...]

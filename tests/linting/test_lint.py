@@ -90,16 +90,46 @@ def test_group_is_read_one_way_after_a_rule_or_a_comment(between: str) -> None:
     [
         ("private", "write /private"),
         ("https://e.org/private", "write /private"),
-        ("https://e.org", "write /"),
+        ("https://e.org?a=b", "write /?a=b"),
+        ("//e.org:8080/a", None),
+        ("e.org/private/*.gif$", "write /private/*.gif$"),
+        ("WWW.E.example/private", "write /private"),
+        ("e.co.uk:8080/a?b", "write /a?b"),
+        ("127.0.0.1/a", "write /a"),
+        ("localhost:8000/a", "write /a"),
+        ("e.org?a=b", "write /?a=b"),
+        ("m\u00fcller.de/a", "write /a"),
+        ("index.html", "write /index.html"),
+        ("search.do?x=", "write /search.do?x="),
+        ("jquery.min/a.js", "write /jquery.min/a.js"),
+        ("v1.2/private", "write /v1.2/private"),
+        ("company/org/private", "write /company/org/private"),
+        ("Special:Search", "write /Special:Search"),
         ("?session=", "write /*?session="),
         (".pdf$", "write /*.pdf$"),
     ],
 )
-def test_fix_of_a_path_is_one_that_matches(path: str, fix: str) -> None:
+def test_fix_of_a_path_is_one_that_matches(path: str, fix: str | None) -> None:
     """It can be pasted."""
-    [found] = [x for x in lint(f"User-agent: *\nDisallow: {path}\n".encode())
+    found = [x.fix for x in lint(f"User-agent: *\nDisallow: {path}\n".encode())
+             if x.code == "path-cannot-match"]  # fmt: skip
+    assert found == [fix] * (fix is not None)
+
+
+@pytest.mark.parametrize("end", ["", "/", "/*", "/$"])
+@pytest.mark.parametrize(
+    "host", ["https://e.org", "http://e.example:8080", "e.org", "www.e.example", "e.co.uk:80"]
+)
+@pytest.mark.parametrize("key", ["Allow", "Disallow"])
+def test_no_fix_closes_or_opens_a_whole_host_unasked(key: str, host: str, end: str) -> None:
+    """The host may be another one, for which this robots.txt says nothing.
+
+    The line is not simply removed: its group may have no other, and would share those of the next.
+    """
+    [found] = [x for x in lint(f"User-agent: *\n{key}: {host}{end}\n".encode())
                if x.code == "path-cannot-match"]  # fmt: skip
-    assert found.fix == fix
+    assert found.fix == "write Disallow: in its place, or / for all of the host of this file"
+    assert "a rule takes a path" in found.message
 
 
 @pytest.mark.parametrize(

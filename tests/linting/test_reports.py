@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -22,6 +24,7 @@ SCHEMA = json.loads(
 HOSTILE = b"\x1b[31m: /\nUser-agent: \x1b]0;x\x07\nDisallow: a\x1b[2J%0A\n\xff\xfe: x\n"
 
 
+@cache
 def everything() -> list[Located]:
     """Findings of every code, and of a file full of control sequences."""
     bodies = {f"{name} robots.txt": one.bad for name, one in described().items()}
@@ -49,9 +52,10 @@ def test_json_of_no_finding_is_an_empty_list() -> None:
     assert json.loads(reports.as_json([])) == {"findings": []}
 
 
-@pytest.mark.parametrize("found", [[], everything()], ids=["none", "all"])
-def test_sarif_is_valid_by_its_schema(found: list[Located]) -> None:
+@pytest.mark.parametrize("some", [list, everything], ids=["none", "all"])
+def test_sarif_is_valid_by_its_schema(some: Callable[[], list[Located]]) -> None:
     """SARIF 2.1.0."""
+    found = some()
     told = json.loads(reports.as_sarif(found, "0.2.0"))
     Sarif.model_validate(told)
     assert told["version"] == "2.1.0"

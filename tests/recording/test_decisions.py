@@ -17,9 +17,11 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RobotsTxt, Rule, Verdict
 from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.policy import Policy, standing
 from scrapy_rep.recording.decisions import Basis, Decided, Encoder, utc
 from scrapy_rep.recording.recorder import DecisionRecorder, Run
@@ -103,6 +105,28 @@ def test_times_are_utc_to_the_millisecond(seconds: float) -> None:
     assert abs(int(milliseconds) / 1_000 - seconds % 1) < 0.0011
 
 
+def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Path) -> None:
+    """A site is known to be unreachable, and the crawl ends while it is asked again."""
+    assert SITE is not None
+    now = time.time()
+    entry = Entry(failure=Failure(now, now, cause="status 503"))
+    known = CachedRules(entry, standing(entry, now, Policy()), None, now)
+    settings = replace(RepSettings(), decision_log=str(tmp_path / "log"))
+    stats = RepStats(get_crawler().stats)
+    recorder = DecisionRecorder(settings, stats, lambda _: known, time.time, Run("0" * 32))
+    request = Request("http://a.example/a")
+    for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
+        error = RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, cause)
+        recorder.refused(request, request.url, ("mybot",), error)
+    recorder.close()
+    found = [json.loads(line) for line in (tmp_path / "log").read_bytes().splitlines()]
+    assert [(line["outcome"], line["cause"], line["age"] is None) for line in found] == [
+        ("unreachable", "status 503", False),
+        ("unknown", "crawl closing", True),
+        ("unknown", "timeout", True),
+    ]
+
+
 def recorder_of(path: Path, **more: Any) -> tuple[DecisionRecorder, CachedRules]:
     """A recorder, and rules of usual size."""
     rules = "".join(f"Disallow: /private{number}/\n" for number in range(20))
@@ -129,6 +153,35 @@ def test_memory_of_authorities_is_bounded(tmp_path: Path) -> None:
             recorder.passed(Asked(request, request.url, authority, ("mybot",)), cached, None)
     recorder.close()
     assert len((tmp_path / "log").read_bytes().splitlines()) == 10_500
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RobotsForbidden(Verdict(False, reason="nofollow (meta)"), SITE),
+        RobotsForbidden(Verdict(False, reason="nofollow"), SITE),
+        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.CLOSING),
+        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.ERROR),
+    ],
+    ids=lambda error: f"{error.verdict.reason} {getattr(error, 'cause', '')}",
+)
+def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
+    tmp_path: Path, error: RobotsForbidden | RobotsUnreachable
+) -> None:
+    """Its line says nothing of them, and their first decision is recorded after it."""
+    recorder, rules = recorder_of(tmp_path / "log")
+    assert SITE is not None
+    request = Request("http://a.example/a")
+    recorder.refused(request, request.url, ("mybot",), error)
+    for _ in range(2):
+        recorder.passed(Asked(request, request.url, SITE, ("mybot",)), rules, None)
+    recorder.close()
+    refused, first = map(json.loads, (tmp_path / "log").read_bytes().splitlines())
+    rests_on = ("status", "digest", "record", "failure_record", "age")
+    assert refused["outcome"] == "unknown"
+    assert {refused[name] for name in rests_on} == {None}
+    assert (refused["authority"], refused["reason"]) == (str(SITE), error.verdict.reason)
+    assert (first["allowed"], first["outcome"], first["status"]) == (True, "rules", 200)
 
 
 @timed

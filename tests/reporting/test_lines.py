@@ -147,6 +147,14 @@ def test_a_line_without_an_end_takes_no_memory() -> None:
     ]
 
 
+def test_a_byte_order_mark_hides_no_line() -> None:
+    """Before the first line, and where two such files were joined."""
+    mark = b"\xef\xbb\xbf"
+    for one in (run(), decision(), refusal()):
+        assert [*lines_of(io.BytesIO((mark + lines(one)) * 2))] == [lines(one)] * 2
+    assert [*lines_of(io.BytesIO(mark))] == []
+
+
 @given(st.binary(max_size=300))
 def test_any_octets_are_a_line_or_named(octets: bytes) -> None:
     """No other error is raised."""

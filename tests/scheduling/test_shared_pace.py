@@ -8,6 +8,7 @@ from time import monotonic
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy import Request
 
 from scrapy_rep.caching.shared_turns import StoreTurns
 from scrapy_rep.caching.store_adapter import in_time
@@ -34,10 +35,15 @@ class Worker:
         self.faults: list[Exception] = []
         self.pace = SharedPace(StoreTurns(store, in_time), RepStats(Counts()))
         self.pace.attach(lambda _: None, self.waiting.__contains__, self.faults.append)
-        self.host = PacedHost(NAME, 0.0, 60.0, Clock(), self.pace)
+        self.host = self.asking()
+
+    def asking(self) -> PacedHost:
+        """The host, which asks for an interval from now on."""
+        host = PacedHost(NAME, 0.0, 60.0, Clock(), self.pace)
         robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: %g\n" % INTERVAL)
         asker = Authority("http", NAME, 80), ("mybot",)
-        self.host.ask(asker, RequestedPace.read(robots, ("mybot",)), idle=True)
+        host.ask(asker, RequestedPace.read(robots, ("mybot",)), idle=True)
+        return host
 
     async def take(self) -> None:
         """Take a turn, asking again as the store says."""
@@ -99,3 +105,23 @@ async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Wo
     assert min(late) >= 0.0
     assert max(late) <= SPREAD * INTERVAL + 1e-6
     assert len(set(late)) > 1
+
+
+@ensureDeferred
+async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """The robots.txt stops asking for a delay, and asks for one again, while a turn is held.
+
+    The host is forgotten in between, and another object takes its place.
+    """
+    await worker.take()
+    worker.host = worker.asking()
+    assert worker.host.has_room(monotonic())
+    request = Request(f"http://{NAME}/")
+    worker.host.busy.add(request)
+    worker.pace.settle(monotonic() + UNUSED)
+    await turn(0.2)  # a turn that is given back is free a moment later
+    assert taken(other, 1.0, INTERVAL, NAME).token is None
+    worker.host.end(request)
+    assert granted(other, 1.0, INTERVAL, NAME)

@@ -153,7 +153,7 @@ def test_redis_is_optional() -> None:
     out = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
     )
-    assert "pip install scrapy_rep[redis]" in out.stdout
+    assert "pip install 'scrapy_rep[redis]'" in out.stdout
 
 
 class TestOwnStore:

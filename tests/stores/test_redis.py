@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from tests.stores.samples import (
 from tests.stores.servers import DistantServer, RedisServer, free_port
 from tests.stores.test_codec import V1_FULL
 from tests.stores.tls import write_certificate
-from tests.stores.turn_contract import TurnContract
+from tests.stores.turn_contract import HOST, TurnContract, granted, taken
 
 
 @pytest.fixture
@@ -86,6 +87,7 @@ class TestRedisStore(SharedStoreContract, TurnContract):
         flush(place)
 
 
+@pytest.mark.slow
 class TestRedisStoreOverASocket(TestRedisStore):
     """The Redis store keeps the contract over a Unix socket, in a database of its own."""
 
@@ -116,6 +118,21 @@ class TestRedisStoreInACluster(TestRedisStore):
             with redis.Redis(port=server.port) as client:
                 client.flushall()
         return cluster.uri
+
+
+def test_a_unix_socket_is_as_good_as_a_port(redis_server: RedisServer, client: Any) -> None:
+    """Entries, leases and turns; with the slow tests it keeps the whole contract."""
+    uri = f"unix://{redis_server.socket}?db=3"
+    with closing(RedisStore(uri, clock=now)) as one, closing(RedisStore(uri, clock=now)) as two:
+        one.put(authority(), entry())
+        one.flush()
+        assert told(two.get(authority())) == entry()
+        assert told(one.lease(authority(1), 15.0))
+        assert told(two.lease(authority(1), 15.0)) is None
+        token = granted(one, interval=0.01)
+        assert taken(two, interval=0.01).token is None
+        one.end_turn(HOST, token, 0.01)
+        two.cancel_turn(HOST, granted(two, interval=0.01))
 
 
 @pytest.fixture

@@ -24,6 +24,9 @@ pytestmark = timed
 GIVEN_UP_AFTER = 500
 """Milliseconds after which a server that is silent is taken for dead."""
 
+DEATHS = [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.slow)]
+"""A server that dies, and one that hangs."""
+
 COUNT = 60
 """Authorities, so that each node of a cluster has some."""
 
@@ -98,7 +101,7 @@ def fill(store: RedisStore) -> None:
     time.sleep(0.2)
 
 
-@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("death", DEATHS)
 def test_a_sentinels_new_master_is_found(watched: SentinelDeployment, death: int) -> None:
     """A master that dies or hangs: within seconds the Sentinels' choice is read and written."""
     store = RedisStore(watched.uri, clock=now)
@@ -113,7 +116,7 @@ def test_a_sentinels_new_master_is_found(watched: SentinelDeployment, death: int
         store.close()
 
 
-@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("death", DEATHS)
 def test_a_clusters_new_master_is_found(nodes: ClusterDeployment, death: int) -> None:
     """One of three masters dies or hangs: its replica is read and written within seconds."""
     store = RedisStore(nodes.uri, clock=now)

@@ -156,7 +156,9 @@ def test_a_server_that_mends_is_found_out_and_both_are_logged(
     assert not [text for text in (down, back) if "s3cret" in text or "us3r" in text]
 
 
-@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize(
+    "seconds", [*(pytest.param(s, marks=pytest.mark.slow) for s in (0.05, 0.1)), 0.2]
+)
 def test_a_server_far_away_loses_no_lookup(tmp_path: Path, seconds: float) -> None:
     """Round trips of 50 to 200 ms: connected in time, with a password and a database, and again.
 
@@ -235,7 +237,17 @@ def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("kind", ["sentinel", "cluster"])
-@pytest.mark.parametrize("fault", ["refuse", "hang", "garbage", "5 s slow", "LOADING", "MOVED"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "refuse",
+        "hang",
+        "garbage",
+        pytest.param("5 s slow", marks=pytest.mark.slow),
+        "LOADING",
+        "MOVED",
+    ],
+)
 def test_lookups_by_faulty_sentinels_and_nodes_are_short_too(
     kind: str, fault: str, late: Lateness
 ) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.sqlite import QUICK_READS, SqliteStore
+from scrapy_rep.stores.sqlite import QUICK_READS, SLOW_READ, SqliteStore, _blocks_read
 from scrapy_rep.stores.sqlite_transaction import DamagedError
 from scrapy_rep.stores.sqlite_writer import QUEUE_LIMIT
 from tests.stores.contract import SharedStoreContract, now
@@ -41,7 +44,7 @@ def test_a_slow_disk_holds_up_one_look_up_in_two_hundred(tmp_path: Path) -> None
     assert store.get(authority()) == entry()
     reader = store._database._reader
     assert reader is not None
-    reader.set_progress_handler(lambda: time.sleep(0.001), 1)  # as a disk does that is busy
+    reader.set_progress_handler(lambda: time.sleep(0.01), 1)  # as a disk does that is busy
     assert store.get(authority()) == entry()
     slow = [store.get(authority()) for _ in range(3)]
     assert all(isinstance(answer, Future) for answer in slow)
@@ -55,6 +58,59 @@ def test_a_slow_disk_holds_up_one_look_up_in_two_hundred(tmp_path: Path) -> None
     assert answers >= QUICK_READS
     assert answer == entry()
     store.close()
+
+
+def test_a_busy_process_is_no_slow_disk(tmp_path: Path) -> None:
+    """A look-up that waits for a thread that holds the interpreter is followed by no Futures."""
+    store = SqliteStore(tmp_path / "robots.db", clock=now)
+    store.put(authority(), entry())
+    store.flush()
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.is_set():
+            sum(range(1_000))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    limit = time.monotonic() + 20
+    slow = 0
+    try:
+        while slow < 3:
+            assert time.monotonic() < limit
+            start = time.perf_counter()
+            assert store.get(authority()) == entry()
+            slow += time.perf_counter() - start > SLOW_READ
+    finally:
+        over.set()
+        thread.join()
+    store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux drops a file from its cache")
+def test_a_look_up_that_reads_from_the_disk_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If it takes long; so the look-ups after it are made by a thread."""
+    path = tmp_path / "robots.db"
+    with closing(SqliteStore(path, clock=now)) as store:
+        for number in range(2_000):
+            store.put(authority(number), entry())
+        store.flush()
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    before = _blocks_read()
+    os.pread(descriptor, 4_096, 0)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+    if _blocks_read() == before:
+        pytest.skip("the folder for temporary files is in memory")
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.SLOW_READ", 0.0)
+    with closing(SqliteStore(path, clock=now)) as store:
+        answers = [store.get(authority(number)) for number in range(0, 2_000, 50)]
+        assert any(isinstance(answer, Future) for answer in answers)
+        assert all(told(answer) == entry() for answer in answers)
 
 
 def test_a_full_queue_refuses_puts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def kill_at_random(path: Path, rng: random.Random) -> int:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("times", [8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [5, pytest.param(200, marks=pytest.mark.slow)])
 def test_a_killed_process_loses_nothing_that_was_flushed(tmp_path: Path, times: int) -> None:
     """SIGKILL at any moment leaves a sound file with all that was acknowledged."""
     rng = random.Random(9309)
@@ -62,7 +62,7 @@ def test_a_killed_process_loses_nothing_that_was_flushed(tmp_path: Path, times: 
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("times", [10, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [6, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_process_killed_while_it_makes_a_file_leaves_one_that_is_ours(
     tmp_path: Path, times: int
 ) -> None:

@@ -203,7 +203,7 @@ class TurnContract:
             counts = {0.1: 0, 0.5: 0}
 
             def work(worker: Store, interval: float) -> None:
-                while time.monotonic() < end:
+                while min(counts.values()) < 2 and time.monotonic() < end:
                     turn = taken(worker, interval=interval)
                     if turn.token is None:
                         time.sleep(turn.wait + uniform(0.0, 0.02))

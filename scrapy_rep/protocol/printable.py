@@ -1,0 +1,42 @@
+"""Text that others wrote, made harmless for log lines, terminals and messages of exceptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.verdict import Verdict
+
+_LONGEST = 200
+
+
+def printable(text: str | bytes | None) -> str:
+    """Return untrusted text without characters that a terminal or a log reader interprets."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    escaped = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text or ""
+    )
+    return escaped if len(escaped) <= _LONGEST else escaped[:_LONGEST] + "..."
+
+
+def without_credentials(url: str) -> str:
+    """Return a URL for a log line: without user information, printable, not too long."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return printable(url)
+    ends = [end for end in map(rest.find, "/?#") if end >= 0]
+    end = min(ends, default=len(rest))
+    return printable(f"{scheme}://{rest[:end].rpartition('@')[2]}{rest[end:]}")
+
+
+def why(verdict: Verdict) -> str:
+    """Return what a verdict follows from: printable, in one line."""
+    if verdict.override is not None and verdict.without is not None:
+        would = "allowed" if verdict.without.allowed else "forbidden"
+        without = f"without it: {would}, {why(verdict.without)}"
+        return f"{printable(verdict.override)}; {without}"
+    if verdict.rule is None:
+        return verdict.reason
+    rule, group = printable(str(verdict.rule)), printable(verdict.group)
+    return f"{rule}, line {verdict.line}, group {group}"
