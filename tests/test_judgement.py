@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
+from scrapy.settings import Settings
 
 from scrapy_rep.judgement import Judge, PaceBySettings
 from scrapy_rep.page_url import Asked
@@ -15,6 +16,7 @@ from scrapy_rep.settings import RepSettings
 from tests.scripted import Bench, ask, authority
 
 AGENT = ("mybot",)
+FORBIDDING = {"REP_VISIT_TIME": "forbid", "REP_OVER_MAX_CRAWL_DELAY": "forbid"}
 RULES = b"".join(b"Disallow: /d%d/*/x%d\nAllow: /a%d/*/x\n" % (n, n, n) for n in range(2_000))
 
 
@@ -36,3 +38,28 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
         judge.judge(asked(path.format(number)), cached)
     assert cached.robots is not None
     assert bench.cache.octets >= cached.robots.size > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "alone"),
+    [
+        ("Disallow: /private", FORBIDDING, True),
+        ("Crawl-delay: 5", FORBIDDING, True),
+        ("Crawl-delay: 86400", FORBIDDING, False),
+        ("Crawl-delay: 86400", {}, True),
+        ("Request-rate: 1/10s", FORBIDDING, True),
+        ("Request-rate: 1/10s 0600-0845", FORBIDDING, False),
+        ("Visit-time: 0000-2359", FORBIDDING, False),
+        ("Visit-time: 0000-2359", {}, True),
+    ],
+)
+@ensureDeferred
+async def test_what_may_refuse_a_url_at_some_time_of_the_day_decides_beside_the_rules(
+    text: str, settings: dict[str, Any], alone: bool
+) -> None:
+    """Even if it refuses nothing now: the day goes on while URLs are judged."""
+    bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
+    known = await ask(bench)
+    pace = PaceBySettings(RepSettings.from_settings(Settings(settings)), bench.clock)
+    judge = Judge(pace, pace, None, None)
+    assert judge.is_by_rules_alone(asked("/a"), known) is alone

@@ -134,6 +134,21 @@ async def test_a_request_for_unknown_rules_is_recorded_on_request(
 
 
 @ensureDeferred
+async def test_requests_that_need_not_wait_for_their_rules_are_recorded(
+    site: Site, log: Path
+) -> None:
+    """All but the first find them in memory."""
+    shop = site.authority(RULES)
+    urls = [shop.url(path) for path in ("/a", "/b", "/private", "/c")]
+    settings = recorded(log, REP_DECISIONS="all")
+    result = await crawl(OneByOneSpider, settings, plans=urls, tick=lambda _: None)
+    result.check()
+    assert result.stats["robotstxt/cache/hit"] == 3
+    found = [(line["url"], line["allowed"]) for line in decisions(log)]
+    assert found == [(url, not url.endswith("/private")) for url in urls]
+
+
+@ensureDeferred
 async def test_each_outcome_has_its_name(site: Site, log: Path) -> None:
     """Rules, none, refused, out of reach; and a URL without a host."""
     rules, gone = site.authority(RULES), site.authority(Reply(404))

@@ -18,6 +18,7 @@ from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
+from tests.crawl.test_flights import OneByOneSpider
 from tests.replies import Hang, Reply
 from tests.site import Authority, Site
 
@@ -81,6 +82,19 @@ async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     assert verdict.without.allowed
     assert result.stats[USED] == result.stats["robotstxt/forbidden"] == 1
     assert result.lines("^Forbidden by override.*without it: allowed, no rule matches", "DEBUG")
+
+
+@ensureDeferred
+async def test_forbid_keeps_out_what_need_not_wait_for_its_rules(site: Site) -> None:
+    """The second request finds the rules in memory, which allow it."""
+    shop = site.authority(RULES)
+    urls = [shop.url("/a"), shop.url("/b")]
+    overrides = [entry(shop, "forbid", paths=["/b"])]
+    settings = obey(REP_OVERRIDES=overrides, ROBOTSTXT_USER_AGENT="mybot")
+    result = await crawl(OneByOneSpider, settings, plans=urls, tick=lambda _: None)
+    result.check()
+    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+    assert result.stats["robotstxt/cache/hit"] == 1
 
 
 @pytest.mark.parametrize("actions", [("allow", "forbid"), ("forbid", "allow")])

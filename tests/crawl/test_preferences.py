@@ -20,6 +20,7 @@ from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
+from tests.crawl.test_flights import OneByOneSpider
 from tests.preferences.answers import answers
 from tests.preferences.test_robots_rows import MANAGED
 from tests.replies import Hang, Reply, Reset, html, redirect
@@ -370,6 +371,18 @@ async def test_without_the_spider_middleware_requests_are_still_skipped(site: Si
     settings = by_hand(REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
     result = (await crawl(UseSpider, settings, plans=[managed.url("/x")])).check()
     assert result.forbidden == [managed.url("/x")]
+
+
+@ensureDeferred
+async def test_skip_refuses_what_need_not_wait_for_its_rules(site: Site) -> None:
+    """The second request finds the rules in memory; they say something of its path alone."""
+    shop = site.authority("User-agent: *\nContent-Usage: /b train-ai=n\nAllow: /\n")
+    urls = [shop.url("/a"), shop.url("/b")]
+    settings = obey(REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
+    result = await crawl(OneByOneSpider, settings, plans=urls, tick=lambda _: None)
+    result.check()
+    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+    assert result.stats["robotstxt/cache/hit"] == 1
 
 
 @ensureDeferred

@@ -189,6 +189,7 @@ def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> N
     entry = None if before is None else learn(None, before, NOW, POLICY)
     after = learn(entry, NotModified(), NOW + DAY, POLICY)
     assert decide(after, NOW + DAY, POLICY).decision is Decision.DISALLOW_ALL
+    assert failure_of(after).cause == "status 304"
 
 
 @pytest.mark.parametrize("outcome", [RULES, Unavailable(404), DOWN])
