@@ -79,4 +79,36 @@ def filtering() -> Drawing:
     return bars(rows_of("filter"), {"URLs a second": "URLs a second"})
 
 
-PLOTS = (matcher, stores, pages, waiting_cost, filtering)
+def crawl_cost() -> Drawing:
+    """What a page costs a crawl without robots.txt, with Scrapy's own middleware and with ours."""
+    columns = {"off": "robots.txt off", "scrapy": "Scrapy's own", "scrapy_rep": "scrapy_rep"}
+    return bars(rows_of("crawl"), columns)
+
+
+def stall() -> Drawing:
+    """How many times as long good pages take beside requests that wait for silent sites."""
+    return bars(rows_of("stall"), {"16": "16 wait", "64": "64 wait", "256": "256 wait"})
+
+
+def restart() -> Drawing:
+    """What a page of an authority costs that an earlier crawl has visited."""
+    return bars(rows_of("restart"), {"page": "microseconds"})
+
+
+def full_store() -> Drawing:
+    """How long a look-up in a full SQLite file takes, on a logarithmic scale from 1 us on."""
+    columns = {"p50": "half of them", "p99": "99 of 100"}
+    return bars(rows_of("full_store"), columns, lambda figure: log10(figure) / 4)
+
+
+PLOTS = (
+    matcher,
+    crawl_cost,
+    stall,
+    waiting_cost,
+    pages,
+    filtering,
+    stores,
+    full_store,
+    restart,
+)
