@@ -103,13 +103,15 @@ async def in_time(answer: Future[T]) -> T:
     """Return what a store answers, or raise what it raises.
 
     Raises :class:`StoreError` if that takes longer than :data:`PATIENCE`, so that a store that
-    hangs costs no request.
+    hangs costs no request. If nothing waits for the answer any more, it is cancelled: a store gives
+    back what it would grant.
     """
     try:
         return await with_timeout(PATIENCE, from_thread(answer))
     except DeadlineError:
-        answer.cancel()
         raise StoreError(f"it did not answer within {PATIENCE:g} s") from None
+    finally:
+        answer.cancel()  # which changes nothing once there is an answer
 
 
 def checked(found: object) -> Entry | None:

@@ -108,18 +108,19 @@ class Encoder:
         return _json({"crawl": self._crawl, **value}).encode("ascii")
 
     def _decision(self, one: Decided) -> str:
-        since = one.basis.since
-        age = "null" if since is None else f"{max(one.time - since, 0.0):.3f}"
-        key = one.authority, one.agent, one.basis, one.cause, one.method
-        basis = self._bases.get(key) or _keep(self._bases, key, self._basis(one))
-        told = self._verdicts.get(one.verdict)
+        time, method, url, authority, agent, verdict, basis, preferences, cause, delay = one
+        key = authority, agent, basis, cause, method
+        rests_on = self._bases.get(key) or _keep(self._bases, key, self._basis(one))
+        told = self._verdicts.get(verdict)
         if told is None:
-            told = _keep(self._verdicts, one.verdict, _verdict(one.verdict))
-        said = "null" if one.preferences is None else _json(one.preferences)
-        url = _quoted(self._shown(one.url))
-        delay = "null" if one.delay is None else f"{one.delay:.3f}"
-        times = f'"time":"{utc(one.time)}","age":{age},"delay":{delay}'
-        return f'{{{basis},{times},"url":{url},{told},"preferences":{said}}}'
+            told = _keep(self._verdicts, verdict, _verdict(verdict))
+        since = basis.since
+        age = "null" if since is None else f"{max(time - since, 0.0):.3f}"
+        times = f'"time":"{utc(time)}","age":{age},"delay":{"null" if delay is None else delay}'
+        said = "null" if preferences is None else _json(preferences)
+        return (
+            f'{{{rests_on},{times},"url":{_quoted(self._shown(url))},{told},"preferences":{said}}}'
+        )
 
     def _basis(self, one: Decided) -> str:
         """Return what is the same for all requests to an authority, until its rules change."""

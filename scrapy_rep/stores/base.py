@@ -89,7 +89,8 @@ class Store(ABC):
         may renew it. A store that is not shared grants every lease, with the empty token. A worker
         that is granted a lease calls ``get`` before it fetches, because the holder before it may
         have put meanwhile. One that is not calls ``get`` every now and then, until the entry is
-        there or the lease is free. Raises :class:`StoreError`, or the Future does.
+        there or the lease is free. The Future is cancelled if nothing waits for it any more; the
+        store then releases a lease that it grants. Raises :class:`StoreError`, or the Future does.
         """
         return ""
 
@@ -120,7 +121,8 @@ class Store(ABC):
         the worker that held it or of one that has asked in vain meanwhile, whichever is longest. A
         store that has lost its memory, or is new, waits for one interval before it grants a turn.
         All of that is one atomic step, and goes by the clock of the store, not by that of a worker.
-        Raises :class:`StoreError`, or the Future does.
+        The Future is cancelled if nothing waits for it any more; the store then cancels a turn that
+        it grants. Raises :class:`StoreError`, or the Future does.
         """
         raise StoreError(f"{type(self).__name__} grants no turns")
 

@@ -148,9 +148,12 @@ class Batch:
             self.renewed.clear()
             self.released.clear()
             self.broken.clear()
-        for (_, _, future), token in zip(self.leases, tokens, strict=True):
-            with suppress(InvalidStateError):  # cancelled meanwhile
+        for (authority, _, future), token in zip(self.leases, tokens, strict=True):
+            try:
                 future.set_result(token)
+            except InvalidStateError:  # noqa: PERF203  # cancelled: nothing else gives it back
+                if token is not None:
+                    self.released.append((authority, token))
         self.leases.clear()
 
     def give_up_leases(self, error: StoreError) -> None:

@@ -59,6 +59,7 @@ class TurnStep:
 
     run: Callable[[Transaction], Any]
     future: Future[Turn] | None = None
+    give_back: Callable[[str], Callable[[Transaction], Any]] | None = None
 
 
 class TurnQueue:
@@ -83,12 +84,19 @@ class TurnQueue:
         return [step.run(transaction) for step in self._steps]
 
     def answer(self, results: list[Any]) -> None:
-        """Hand out the results of steps that are written, and forget them."""
-        for step, result in zip(self._steps, results, strict=True):
-            if step.future is not None:
-                with suppress(InvalidStateError):  # cancelled meanwhile: the turn will lapse
-                    step.future.set_result(result)
-        self._steps.clear()
+        """Hand out the results of steps that are written, and forget them.
+
+        A turn that was granted to a Future that is cancelled is given back by a new step.
+        """
+        steps, self._steps = self._steps, []
+        for step, result in zip(steps, results, strict=True):
+            if step.future is None:
+                continue
+            try:
+                step.future.set_result(result)
+            except InvalidStateError:
+                if result.token is not None and step.give_back is not None:
+                    self._steps.append(TurnStep(step.give_back(result.token)))
 
     def give_up(self, error: StoreError) -> None:
         """Fail what is waited for; what is only to be written stays, as it names its time."""
@@ -114,25 +122,29 @@ class SqliteTurns:
     def take_turn(self, host: str, seconds: float, interval: float) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
         future: Future[Turn] = Future()
-        self._do(partial(self._take, host, seconds, interval), future)
+        take = partial(self._take, host, seconds, interval)
+        self._do(TurnStep(take, future, partial(self._cancel, host)))
         return future
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
         """Extend a turn to ``seconds`` from now, if ``token`` still holds it."""
         since = self._turn_clock() + seconds
-        self._do(lambda write: write.run(_RENEW, since, KEPT, self._prefix, host, token))
+        self._do(TurnStep(lambda write: write.run(_RENEW, since, KEPT, self._prefix, host, token)))
 
     def end_turn(self, host: str, token: str, interval: float) -> None:
         """End a turn whose request has ended: the interval begins."""
-        self._do(partial(self._end, host, token, interval, self._turn_clock()))
+        self._do(TurnStep(partial(self._end, host, token, interval, self._turn_clock())))
 
     def cancel_turn(self, host: str, token: str) -> None:
         """Give back a turn for which no request was made."""
-        self._do(lambda write: write.run(_CANCEL, self._prefix, host, token))
+        self._do(TurnStep(self._cancel(host, token)))
 
-    def _do(self, run: Callable[[Transaction], Any], future: Future[Turn] | None = None) -> None:
+    def _cancel(self, host: str, token: str) -> Callable[[Transaction], Any]:
+        return lambda write: write.run(_CANCEL, self._prefix, host, token)
+
+    def _do(self, step: TurnStep) -> None:
         self._check()
-        self._writer.turn(TurnStep(run, future))
+        self._writer.turn(step)
 
     def _take(self, host: str, seconds: float, interval: float, write: Transaction) -> Turn:
         now = self._turn_clock()

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep.caching.refresh import LEASE_TERM, Attempts
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.protocol.outcome import Outcome
+from scrapy_rep.stores import Store
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.leftovers import turn
 from tests.scripted import RULES, Bench, ask, authority
@@ -69,3 +76,33 @@ def test_a_round_takes_as_long_as_its_attempts_and_the_pauses_between_them() -> 
     """Each attempt has the whole timeout."""
     assert Attempts(15.0).longest == 15.0
     assert Attempts(15.0, (1.0, 4.0)).longest == 3 * 15.0 + 5.0
+
+
+class SlowToLease(Store):
+    """A store that has not answered yet."""
+
+    def __init__(self) -> None:
+        self.asked: Future[str | None] = Future()
+
+    def get(self, authority: Authority, crawler: str = "") -> None:
+        """Nothing."""
+
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
+        """Keep nothing."""
+
+    def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
+        """No answer."""
+        return self.asked
+
+
+@ensureDeferred
+async def test_a_lease_that_a_closing_crawl_asked_for_is_given_back() -> None:
+    """The store is told that nothing waits for it any more."""
+    store = SlowToLease()
+    bench = Bench(RULES, store=store)
+    asking = deferred_from_coro(bench.store.lease(HERE, 60.0))
+    asking.addErrback(lambda failure: failure.trap(CancelledError, asyncio.CancelledError))
+    await turn(0.05)
+    asking.cancel()
+    await turn(0.05)
+    assert store.asked.cancelled()

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,17 @@ class SharedStoreContract(StoreContract):
             assert told(other.lease(authority(), 30.0))
         finally:
             other.close()
+
+    def test_a_lease_that_nothing_waits_for_any_more_is_given_back(self, store: Store) -> None:
+        """As when a crawl closes: the next one does not wait until the lease ends."""
+        told(store.lease(authority(1), 1.0))  # the store is in use
+        asked = store.lease(authority(), 60.0)
+        assert isinstance(asked, Future)
+        cancelled = asked.cancel()
+        end = time.monotonic() + 10
+        while cancelled and told(store.lease(authority(), 60.0)) is None:
+            assert time.monotonic() < end
+            time.sleep(0.02)
 
     def test_what_was_put_under_a_lease_is_seen_once_it_is_released(
         self, store: Store, place: Any

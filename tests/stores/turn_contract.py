@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from random import uniform
 from typing import Any
@@ -82,6 +83,14 @@ class TurnContract:
             other.cancel_turn(HOST, "stranger")
             assert taken(other).token is None
             store.cancel_turn(HOST, token)
+
+    def test_a_turn_that_nothing_waits_for_any_more_is_given_back(self, store: Store) -> None:
+        """As when a crawl closes: other workers do not wait until the turn lapses."""
+        granted(store, host="in-use.example")
+        asked = store.take_turn(HOST, 60.0, 0.1)
+        assert isinstance(asked, Future)
+        if asked.cancel():
+            eventually(lambda: taken(store, 60.0, 0.1).token)
 
     def test_one_of_many_that_ask_at_once_is_granted_the_turn(
         self, store: Store, place: Any
