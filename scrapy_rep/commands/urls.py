@@ -7,6 +7,7 @@ its origin, one look-up, and one call of the matcher of its site.
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
@@ -41,12 +42,13 @@ class Sorted(NamedTuple):
 
 
 class Lines:
-    """Reads whole lines from a file descriptor."""
+    """Reads whole lines from a file descriptor, without a byte order mark before the first."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._rest = b""
         self._skipping = False
+        self._is_begun = False
         self.too_long = 0
         """Lines of the last chunk that were cut, as they are longer than any URL."""
 
@@ -58,6 +60,9 @@ class Lines:
             if not read:
                 rest, self._rest = self._rest, b""
                 return rest or None
+            if not self._is_begun:
+                self._is_begun = True
+                read = read.removeprefix(BOM_UTF8)
             if self._skipping:
                 _, end, read = read.partition(b"\n")
                 self._skipping = not end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import pty
@@ -193,6 +194,13 @@ def test_rules_are_fetched_once_through_the_store(site: Site, project: Path) -> 
         reasons = dict(line.split("\t") for line in rejected.read_text().splitlines())
         assert reasons[down.url("/a")] == "unreachable: status 503"
     assert (len(shop.robots_hits), len(gone.robots_hits)) == (1, 1)
+
+
+def test_byte_order_mark_is_no_part_of_the_first_url(folder: Path) -> None:
+    """Programs on Windows write it; an empty list with one has no URL."""
+    given = codecs.BOM_UTF8 + b"https://e.org/a\nhttps://e.org/b\n"
+    assert robots("filter", "--robots-dir", folder, given=given).out == given[3:].decode()
+    assert robots("filter", "--robots-dir", folder, given=codecs.BOM_UTF8).out == ""
 
 
 def test_line_that_is_too_long_is_rejected(folder: Path, tmp_path: Path) -> None:
