@@ -98,8 +98,8 @@ async def test_a_request_that_a_spider_yields_is_left_as_it_is(site: Site) -> No
 
     plans = [shop.url("/closed"), {"url": shop.url("/open"), "priority": -1}]
     result = await crawl(Spider, obeying(CONCURRENT_REQUESTS=1), plans=plans)
-    kinds = [ending.kind for ending in result.endings if ending.url == shop.url("/shared")]
-    assert kinds == ["forbidden", "downloaded"]
+    kinds = {ending.kind for ending in result.endings if ending.url == shop.url("/shared")}
+    assert kinds == {"forbidden", "downloaded"}  # whichever page comes first
     spider: Any = result.crawler.spider
     assert not spider.kept.dont_filter
     assert not [key for key in spider.kept.meta if key.startswith("_")]

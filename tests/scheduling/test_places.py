@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.awaiting import FetchSemaphore
@@ -25,6 +25,7 @@ class Bench:
 
     def __init__(self, most: int, limit: int) -> None:
         crawler = get_crawler(settings_dict={"CONCURRENT_REQUESTS": most})
+        crawler.spider = Spider("bench")
         crawler.engine = crawler._create_engine()
         self.downloader: Any = crawler.engine.downloader
         self.inside = ScrapyInternals(crawler, pytest.fail)
