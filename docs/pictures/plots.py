@@ -85,6 +85,22 @@ def crawl_cost() -> Drawing:
     return bars(rows_of("crawl"), columns)
 
 
+def gate() -> Drawing:
+    """What the check of a request costs whose rules are in memory."""
+    return bars(rows_of("gate"), {"scrapy_rep": "scrapy_rep", "scrapy": "Scrapy's own"})
+
+
+def records() -> Drawing:
+    """What records add to the check of a request."""
+    columns = {"crawl": "in the thread of the crawl", "all": "in all threads"}
+    return bars(rows_of("records"), columns)
+
+
+def memory() -> Drawing:
+    """By how much the process of a crawl grew."""
+    return bars(rows_of("memory"), {"MiB": "MiB"})
+
+
 def stall() -> Drawing:
     """How many times as long good pages take beside requests that wait for silent sites."""
     return bars(rows_of("stall"), {"16": "16 wait", "64": "64 wait", "256": "256 wait"})
@@ -104,6 +120,9 @@ def full_store() -> Drawing:
 PLOTS = (
     matcher,
     crawl_cost,
+    gate,
+    records,
+    memory,
     stall,
     waiting_cost,
     pages,
