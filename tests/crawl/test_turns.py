@@ -27,7 +27,7 @@ from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.site import Authority, Site
 from tests.stores.servers import RedisServer
-from tests.stores.turn_contract import granted
+from tests.stores.turn_contract import granted, used_store
 from tests.stores.turn_contract import taken as turn_of
 
 ALONE = "grants no turns .*: for now each worker keeps the pace of a site by itself"
@@ -37,10 +37,8 @@ TOGETHER = "grants turns again"
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """What another worker sees of the crawl's store; it has been in use for a while."""
-    store = SqliteStore(tmp_path / "robots.db")
-    granted(store, interval=0.6, host="in-use.example")
-    yield store
-    store.close()
+    with used_store(tmp_path / "robots.db", 0.6) as store:
+        yield store
 
 
 def paced(site: Site, interval: float, pages: Any = None) -> Authority:

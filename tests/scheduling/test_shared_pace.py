@@ -21,7 +21,7 @@ from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.leftovers import turn
 from tests.scripted import Clock, Counts
-from tests.stores.turn_contract import eventually, granted, taken
+from tests.stores.turn_contract import eventually, granted, taken, used_store
 
 NAME = "a.example"
 INTERVAL = 0.2
@@ -54,10 +54,8 @@ class Worker:
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[SqliteStore]:
     """What another worker sees of the store; it has been in use for a while."""
-    store = SqliteStore(tmp_path / "robots.db")
-    granted(store, interval=0.1, host="in-use.example")
-    yield store
-    store.close()
+    with used_store(tmp_path / "robots.db", 0.1) as store:
+        yield store
 
 
 @pytest.fixture

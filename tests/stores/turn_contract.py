@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from pathlib import Path
 from random import uniform
 from typing import Any
 
 from scrapy_rep.stores import Store, Turn
+from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.samples import NOW, told
 
 HOST = "slow.example"
@@ -35,6 +37,15 @@ def granted(
         assert time.monotonic() < end, "no turn is granted"
         assert turn.wait > 0
         time.sleep(turn.wait)
+
+
+@contextmanager
+def used_store(path: Path, interval: float) -> Iterator[SqliteStore]:
+    """A store that has been in use for as long as an interval, so that it grants turns at once."""
+    store = SqliteStore(path)
+    granted(store, interval=interval, host="in-use.example")
+    yield store
+    store.close()
 
 
 def eventually(holds: Callable[[], object], limit: float = 10.0) -> None:
