@@ -20,14 +20,19 @@ def printable(text: str | bytes | None) -> str:
     return escaped if len(escaped) <= _LONGEST else escaped[:_LONGEST] + "..."
 
 
-def without_credentials(url: str) -> str:
-    """Return a URL for a log line: without user information, printable, not too long."""
+def without_login(url: str) -> str:
+    """Return a URL without user information; most have none."""
     scheme, separator, rest = url.partition("://")
-    if not separator:
-        return printable(url)
+    if "@" not in rest:
+        return url
     ends = [end for end in map(rest.find, "/?#") if end >= 0]
     end = min(ends, default=len(rest))
-    return printable(f"{scheme}://{rest[:end].rpartition('@')[2]}{rest[end:]}")
+    return f"{scheme}{separator}{rest[:end].rpartition('@')[2]}{rest[end:]}"
+
+
+def without_credentials(url: str) -> str:
+    """Return a URL for a log line: without user information, printable, not too long."""
+    return printable(without_login(url))
 
 
 def why(verdict: Verdict) -> str:

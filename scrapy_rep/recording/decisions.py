@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scrapy_rep.protocol.policy import Decision
+from scrapy_rep.protocol.printable import without_login
 from scrapy_rep.protocol.verdict import as_plain
 
 if TYPE_CHECKING:
@@ -172,14 +173,8 @@ def _second(seconds: int) -> str:
 
 
 def _full(url: str) -> str:
-    """Return a URL without the user information and the fragment; most have neither."""
-    if "@" not in url and "#" not in url and "://" in url:
-        return url
-    scheme, separator, rest = url.partition("#")[0].partition("://")
-    if not separator:
-        return scheme
-    end = min((at for at in map(rest.find, "/?") if at >= 0), default=len(rest))
-    return f"{scheme}://{rest[:end].rpartition('@')[2]}{rest[end:]}"
+    """Return a URL without the user information and the fragment."""
+    return without_login(url.partition("#")[0])
 
 
 def _path(url: str) -> str:
