@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scrapy_rep.recording.chronology import seconds
 from scrapy_rep.recording.decisions import SCHEMA_VERSION
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -76,7 +76,7 @@ def fault_of(fields: Any) -> str:
     fault = _fault(fields, _schemas()[kind], "it")
     if not fault:
         try:
-            datetime.fromisoformat(fields["time"].replace("Z", "+00:00"))
+            seconds(fields["time"])
         except ValueError:
             fault = "time is not a time"
     return fault
