@@ -71,9 +71,9 @@ class LongestMatchRules:
         "_form",
         "_free_path",
         "_measured",
+        "_only_disallows",
         "_prefilter",
         "_share",
-        "only_disallows",
     )
 
     def __init__(
@@ -87,8 +87,7 @@ class LongestMatchRules:
     ) -> None:
         self._prefilter = Prefilter.of(patterns_of(disallow, form), form)
         self._allow_values = allow
-        self.only_disallows = not allow
-        """Whether there are no allow rules, so that no rule matches what is allowed."""
+        self._only_disallows = not allow
         self._disallow_set: PatternSet | None = None
         self._allow_set: PatternSet | None = None
         self._clear: Matcher | None = None
@@ -275,7 +274,7 @@ class LongestMatchRules:
 
     def _match_of_allow_rules(self, path: str) -> Match:
         """Return the allow rules that match a path that no disallow rule matches."""
-        if self.only_disallows:
+        if self._only_disallows:
             return Match(path)
         if self._asked < INDEX_AFTER:
             self._count(path)
