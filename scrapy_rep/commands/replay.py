@@ -16,19 +16,19 @@ from scrapy_rep.recording.archive import SUFFIX
 from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.log_reader import Line, LogError, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
-from scrapy_rep.recording.replay import Finding, Replay, Replayed
+from scrapy_rep.recording.replay import Replay, Replayed, Result
 from scrapy_rep.recording.warc_reader import ArchiveError, ArchiveIndex
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.protocol.verdict import Verdict
 
-_COLOURS = {Finding.DIFFERS: "red", Finding.UNKNOWN: "yellow"}
+_COLOURS = {Result.DIFFERS: "red", Result.UNKNOWN: "yellow"}
 _NAMES = {
-    Finding.AGREES: "agree",
-    Finding.DIFFERS: "differ",
-    Finding.UNKNOWN: "cannot be decided",
-    Finding.ELSEWHERE: "do not follow from a robots.txt",
+    Result.AGREES: "agree",
+    Result.DIFFERS: "differ",
+    Result.UNKNOWN: "cannot be decided",
+    Result.ELSEWHERE: "do not follow from a robots.txt",
 }
 
 
@@ -56,14 +56,14 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 def _run(options: Namespace, archives: ArchiveIndex) -> Status:
     compares = not (options.agent or options.rep_profile)
-    found: Counter[Finding] = Counter()
+    found: Counter[Result] = Counter()
     changed = decisions = 0
     lines = _replayed(options, archives)
     for line, replayed, other in lines:
         decisions += 1
-        found[replayed.finding] += 1
-        if replayed.finding in (Finding.DIFFERS, Finding.UNKNOWN):
-            _show(options, line, replayed.finding.value, replayed.why)
+        found[replayed.result] += 1
+        if replayed.result in (Result.DIFFERS, Result.UNKNOWN):
+            _show(options, line, replayed.result.value, replayed.why)
         elif other is not None and _is_other(line, other):
             changed += 1
             _show(options, line, "would change", _change(line, other))
@@ -73,9 +73,9 @@ def _run(options: Namespace, archives: ArchiveIndex) -> Status:
     if not compares:
         told += f", {changed:,} would change"
     note("replay", f"{decisions:,} decision{'s' * (decisions > 1)}: {told}")
-    if found[Finding.DIFFERS] or changed:
+    if found[Result.DIFFERS] or changed:
         return Status.FOUND
-    return Status.UNKNOWN if found[Finding.UNKNOWN] else Status.CLEAN
+    return Status.UNKNOWN if found[Result.UNKNOWN] else Status.CLEAN
 
 
 def _files(name: str) -> list[str]:
@@ -127,14 +127,14 @@ def _replayed(
         run = runs.get(line.fields["crawl"])
         if run is None:
             missing = "the first line of its run is not in the log"
-            yield line, Replayed(Finding.UNKNOWN, missing), None
+            yield line, Replayed(Result.UNKNOWN, missing), None
             continue
         replayed = replay.decide(line.fields, run.recorded)
         fault = run.times.fault(line.fields)
-        if fault and replayed.finding is not Finding.DIFFERS:
-            replayed = Replayed(Finding.DIFFERS, fault)
+        if fault and replayed.result is not Result.DIFFERS:
+            replayed = Replayed(Result.DIFFERS, fault)
         again = None
-        if not compares and replayed.finding is Finding.AGREES:
+        if not compares and replayed.result is Result.AGREES:
             again = other.decide(line.fields, run.other, compares=False)
         yield line, replayed, again
     if broken:
@@ -179,17 +179,17 @@ def _told(verdict: Verdict) -> str:
     return f"{word} by {verdict.rule} (line {verdict.line}, group {verdict.group})"
 
 
-def _show(options: Namespace, line: Line, finding: str, why: str) -> None:
+def _show(options: Namespace, line: Line, result: str, why: str) -> None:
     """Print a decision that does not agree, or would change."""
     fields: dict[str, Any] = {
         "line": line.number,
         "url": line.fields["url"],
-        "finding": finding,
+        "finding": result,
         "why": why,
     }
     if options.format == "jsonl":
         say(json.dumps(fields))
         return
-    colour = next((one for key, one in _COLOURS.items() if key.value == finding), "bold")
+    colour = next((one for key, one in _COLOURS.items() if key.value == result), "bold")
     url = escaped(line.fields["url"])
-    say(f"line {line.number}: {painted(finding, colour)}: {url}: {escaped(why)}")
+    say(f"line {line.number}: {painted(result, colour)}: {url}: {escaped(why)}")

@@ -9,7 +9,7 @@ gate. What the log says of the verdict and its basis must come out again.
 A copy from a store may have been archived by another run. If its record is not known, it is looked
 for by the site, the digest and the time.
 
-Four things may come of it (:class:`Finding`). What does not follow from a robots.txt is not decided
+Four things may come of it (:class:`Result`). What does not follow from a robots.txt is not decided
 again: a page that asks not to follow its links, a request that does not obey, and a failure of the
 crawler itself. Such a line is counted apart. Only two things are checked: its verdict is that of
 its reason, and it names nothing that only a robots.txt can say.
@@ -62,7 +62,7 @@ _RESTS_ON = {
 _OURS = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
 
 
-class Finding(Enum):
+class Result(Enum):
     """What came of a decision."""
 
     AGREES = "agrees"
@@ -74,7 +74,7 @@ class Finding(Enum):
 class Replayed(NamedTuple):
     """What came of a decision, and why; ``verdict`` is that of the replay, if there is one."""
 
-    finding: Finding
+    result: Result
     why: str = ""
     verdict: Verdict | None = None
 
@@ -93,22 +93,22 @@ class Replay:
         """Return what comes of a decision; without ``compares`` the verdict alone counts."""
         contradiction = _contradiction(line)
         if contradiction:
-            return Replayed(Finding.DIFFERS, contradiction)
+            return Replayed(Result.DIFFERS, contradiction)
         elsewhere = _elsewhere(line)
         if elsewhere is not None:
-            return _compared(line, elsewhere, run, Finding.ELSEWHERE)
+            return _compared(line, elsewhere, run, Result.ELSEWHERE)
         try:
             return self._decide(line, run, compares)
         except UndecidableError as error:
-            return Replayed(Finding.UNKNOWN, str(error))
+            return Replayed(Result.UNKNOWN, str(error))
         except MismatchError as error:
-            return Replayed(Finding.DIFFERS, str(error))
+            return Replayed(Result.DIFFERS, str(error))
 
     def _decide(self, line: Mapping[str, Any], run: RecordedRun, compares: bool) -> Replayed:
         replayed = self._decided(line, run, compares, with_copy=False)
-        if replayed.finding is Finding.DIFFERS:  # unless the crawl knew a last good copy
+        if replayed.result is Result.DIFFERS:  # unless the crawl knew a last good copy
             again = self._decided(line, run, compares, with_copy=True)
-            replayed = again if again.finding is Finding.AGREES else replayed
+            replayed = again if again.result is Result.AGREES else replayed
         return replayed
 
     def _decided(
@@ -120,20 +120,20 @@ class Replay:
         if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
             # Allowed, whatever they say (RFC 9309 section 2.2.2).
             verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
-            return _compared(line, _Elsewhere("", verdict), run, Finding.AGREES)
+            return _compared(line, _Elsewhere("", verdict), run, Result.AGREES)
         cached = self._cached(line, run.settings, authority, now)
         agent = self._agent or tuple(line["agent"])
         tdmrep = _ArchivedTdmrep(self._answers, run.settings, now, with_copy=with_copy)
         page = url or _page(line["url"], authority, run, cached)
         judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
         if not compares:
-            return Replayed(Finding.AGREES, "", judged.verdict)
+            return Replayed(Result.AGREES, "", judged.verdict)
         differences = _differences(line, judged, Basis.of(cached), run.settings.profile)
         if not differences:
-            return Replayed(Finding.AGREES, "", judged.verdict)
+            return Replayed(Result.AGREES, "", judged.verdict)
         if run.settings.log_urls == "path" and not {"digest", "outcome", "status"} & {*differences}:
             raise UndecidableError("the query of its URL is not in the log")
-        return Replayed(Finding.DIFFERS, "; ".join(differences.values()), judged.verdict)
+        return Replayed(Result.DIFFERS, "; ".join(differences.values()), judged.verdict)
 
     def _cached(
         self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, now: float
@@ -235,14 +235,14 @@ def _elsewhere(line: Mapping[str, Any]) -> _Elsewhere | None:
 
 
 def _compared(
-    line: Mapping[str, Any], found: _Elsewhere, run: RecordedRun, finding: Finding
+    line: Mapping[str, Any], found: _Elsewhere, run: RecordedRun, result: Result
 ) -> Replayed:
-    """Return ``finding``; DIFFERS if a line without a record says more than its verdict."""
+    """Return ``result``; DIFFERS if a line without a record says more than its verdict."""
     judged = Judged(found.verdict, None)
     differences = _differences(line, judged, found.basis, run.settings.profile)
     if differences:
-        return Replayed(Finding.DIFFERS, "; ".join(differences.values()), found.verdict)
-    return Replayed(finding, found.why, found.verdict)
+        return Replayed(Result.DIFFERS, "; ".join(differences.values()), found.verdict)
+    return Replayed(result, found.why, found.verdict)
 
 
 def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
