@@ -14,7 +14,7 @@ from scrapy_rep.commands.endings import Status, usage, why
 from scrapy_rep.commands.terminal import escaped, note, painted, say
 from scrapy_rep.recording.archive import SUFFIX
 from scrapy_rep.recording.chronology import Chronology
-from scrapy_rep.recording.log_reader import Line, LogError, read_log
+from scrapy_rep.recording.log_reader import LogError, LogLine, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Replay, Replayed, Result
 from scrapy_rep.recording.warc_reader import ArchiveError, ArchiveIndex
@@ -107,7 +107,7 @@ def _add(archives: ArchiveIndex, file: str) -> None:
 
 def _replayed(
     options: Namespace, archives: ArchiveIndex
-) -> Iterator[tuple[Line, Replayed, Replayed | None]]:
+) -> Iterator[tuple[LogLine, Replayed, Replayed | None]]:
     """Yield each decision with what comes of it, and what would under the options.
 
     Raises ``EndingError``.
@@ -142,7 +142,7 @@ def _replayed(
         note("replay", f"{broken:,} {which} not JSON: passed over")
 
 
-def _runs(line: Line, options: Namespace) -> _Runs:
+def _runs(line: LogLine, options: Namespace) -> _Runs:
     try:
         recorded = RecordedRun(line.fields)
         other = RecordedRun(line.fields, options.rep_profile) if options.rep_profile else recorded
@@ -153,7 +153,7 @@ def _runs(line: Line, options: Namespace) -> _Runs:
     return _Runs(recorded, other, times)
 
 
-def _lines(file: str) -> Iterator[Line | int]:
+def _lines(file: str) -> Iterator[LogLine | int]:
     try:
         yield from read_log(file)
     except LogError as error:
@@ -162,12 +162,12 @@ def _lines(file: str) -> Iterator[Line | int]:
         raise usage(f"cannot read {file}: {why(error)}") from None
 
 
-def _is_other(line: Line, other: Replayed) -> bool:
+def _is_other(line: LogLine, other: Replayed) -> bool:
     verdict = other.verdict
     return verdict is not None and verdict.allowed != line.fields["allowed"]
 
 
-def _change(line: Line, other: Replayed) -> str:
+def _change(line: LogLine, other: Replayed) -> str:
     before = "allowed" if line.fields["allowed"] else "disallowed"
     return f"{before}, then {_told(other.verdict)}" if other.verdict is not None else ""
 
@@ -179,7 +179,7 @@ def _told(verdict: Verdict) -> str:
     return f"{word} by {verdict.rule} (line {verdict.line}, group {verdict.group})"
 
 
-def _show(options: Namespace, line: Line, result: str, why: str) -> None:
+def _show(options: Namespace, line: LogLine, result: str, why: str) -> None:
     """Print a decision that does not agree, or would change."""
     fields: dict[str, Any] = {
         "line": line.number,

@@ -17,7 +17,7 @@ from scrapy_rep.reporting.layout import (
     others,
     top,
 )
-from scrapy_rep.reporting.lines import Decided
+from scrapy_rep.reporting.lines import LoggedVerdict
 from scrapy_rep.reporting.sites import Count
 from scrapy_rep.reporting.summary import RunCount, Summary, Use
 from scrapy_rep.reporting.text import clipped, plural
@@ -74,7 +74,7 @@ def _parts(override: str) -> tuple[str, str, str, str]:
     return override, "", "", ""
 
 
-def _told(verdict: Decided | None) -> str:
+def _told(verdict: LoggedVerdict | None) -> str:
     if verdict is None:
         return "not known"
     word = "allowed" if verdict.allowed else "refused"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from scrapy_rep.reporting.bounded import Bounded, Timeline
-from scrapy_rep.reporting.lines import Decided, Decision
+from scrapy_rep.reporting.lines import DecisionLine, LoggedVerdict
 
 _MOST_RULES = 12
 """Rules that are counted for each version of a robots.txt."""
@@ -31,7 +31,7 @@ class Why(Enum):
     OTHER = "another reason"
 
     @classmethod
-    def of(cls, decision: Decision) -> Why:
+    def of(cls, decision: DecisionLine) -> Why:
         """Return why a request was refused."""
         verdict = decision.verdict
         if decision.override is not None:
@@ -63,7 +63,7 @@ class Count:
         self.decisions = self.refused = 0
         self.first = self.last = self.example = ""
 
-    def add(self, decision: Decision) -> None:
+    def add(self, decision: DecisionLine) -> None:
         """Count a decision; the example is the URL of the first one."""
         self.decisions += 1
         self.refused += not decision.verdict.allowed
@@ -84,9 +84,9 @@ class Version(Count):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rules: Bounded[Decided, Count] | None = None
+        self.rules: Bounded[LoggedVerdict, Count] | None = None
 
-    def add(self, decision: Decision) -> None:
+    def add(self, decision: DecisionLine) -> None:
         """Count a decision by its rule, if one refused the request."""
         super().add(decision)
         if not decision.verdict.allowed and decision.verdict.rule is not None:
@@ -109,7 +109,7 @@ class Failures(Count):
         self.causes: Bounded[str, Count] = Bounded(_MOST_CAUSES, Count, weight)
         self.times = Timeline(_MOST_INTERVALS)
 
-    def add(self, decision: Decision) -> None:
+    def add(self, decision: DecisionLine) -> None:
         """Count a decision by its cause and its time."""
         super().add(decision)
         self.stale += decision.outcome == "stale"
@@ -155,7 +155,7 @@ class Site(Count):
         self.pace: Pace | None = None
         self.preferences: set[tuple[str, str]] = set()
 
-    def add(self, decision: Decision) -> None:
+    def add(self, decision: DecisionLine) -> None:
         """Count a decision."""
         super().add(decision)
         if not decision.verdict.allowed:
@@ -187,7 +187,7 @@ def weight(count: Count) -> float:
     return count.decisions
 
 
-def _version(decision: Decision) -> str:
+def _version(decision: DecisionLine) -> str:
     """Return what tells one version of a robots.txt from another; "" if there is no telling."""
     if decision.outcome in ("rules", "stale"):
         return decision.digest or ""

@@ -11,10 +11,10 @@ from typing import BinaryIO, NamedTuple
 
 from scrapy_rep.reporting.bounded import Bounded, Timeline
 from scrapy_rep.reporting.lines import (
-    Decided,
-    Decision,
+    DecisionLine,
     LineError,
-    Run,
+    LoggedVerdict,
+    RunLine,
     Unread,
     lines_of,
     read_line,
@@ -47,7 +47,7 @@ class RuleOf(NamedTuple):
     """A rule of a site."""
 
     authority: str
-    verdict: Decided
+    verdict: LoggedVerdict
 
 
 class Use(NamedTuple):
@@ -56,7 +56,7 @@ class Use(NamedTuple):
     authority: str
     override: str
     allowed: bool
-    without: Decided | None
+    without: LoggedVerdict | None
 
 
 class RunCount(Count):
@@ -66,7 +66,7 @@ class RunCount(Count):
 
     def __init__(self) -> None:
         super().__init__()
-        self.run: Run | None = None
+        self.run: RunLine | None = None
 
 
 class Preference(Count):
@@ -150,15 +150,15 @@ class Summary:
         """Whether every decision of every run is recorded."""
         return all(one.run is not None and one.run.is_complete for one in self.runs.values())
 
-    def _add(self, line: Run | Decision) -> None:
+    def _add(self, line: RunLine | DecisionLine) -> None:
         if line.crawl in self._other_schema:
             raise LineError(Unread.SCHEMA)
-        if isinstance(line, Run):
+        if isinstance(line, RunLine):
             self.runs[line.crawl].run = line
         else:
             self._decide(line)
 
-    def _decide(self, decision: Decision) -> None:
+    def _decide(self, decision: DecisionLine) -> None:
         verdict, run = decision.verdict, self.runs[decision.crawl]
         self.total.add(decision)
         run.add(decision)

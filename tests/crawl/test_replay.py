@@ -11,7 +11,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep.recording.chronology import Chronology
-from scrapy_rep.recording.log_reader import Line, read_log
+from scrapy_rep.recording.log_reader import LogLine, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Replay, Result
 from scrapy_rep.recording.warc_reader import ArchiveIndex
@@ -39,8 +39,8 @@ def archives_in(folder: Path) -> list[Path]:
 def lines_of(log: Path) -> list[dict[str, Any]]:
     """The lines of a log, checked against the schema."""
     found = list(read_log(str(log)))
-    assert all(isinstance(line, Line) for line in found)
-    return [line.fields for line in found if isinstance(line, Line)]
+    assert all(isinstance(line, LogLine) for line in found)
+    return [line.fields for line in found if isinstance(line, LogLine)]
 
 
 def results(log: Path, archives: list[Path]) -> list[tuple[Result, str, dict[str, Any]]]:
