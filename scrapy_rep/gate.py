@@ -258,7 +258,7 @@ class Gate:
             return
         if cached.stale:
             self._stats.inc(names.STALE)
-        if judgement.is_for_use:
+        if judgement.refused_for_use:
             self._stats.inc(names.PREFERENCES_SKIPPED)
         if self._overrides is not None:
             self._overrides.use(judgement.override)

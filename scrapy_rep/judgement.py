@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.overrides.asked_pace import AskedPace
+from scrapy_rep.overrides.pace_to_keep import PaceToKeep
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.verdict import Verdict
 
@@ -33,7 +33,7 @@ PACE: Final = "pace"
 USE: Final = "use"
 
 
-class RulesHeld(Protocol):
+class HoldsRules(Protocol):
     """What holds the rules: the cache of a crawl."""
 
     def pace(
@@ -55,18 +55,18 @@ class RefusesPaces(Protocol):
 class Judgement(NamedTuple):
     """What is decided of one request, and what follows if it passes.
 
-    ``refusal`` is what the request ends in, ``None`` if it may pass. It ``is_for_use`` if the rules
-    allow the request, and the purposes of the crawl do not. ``verdict`` is given where overrides
-    have a say or every verdict is wanted, and ``override`` is the one that changed it. ``pace`` is
-    what the host has to keep from now on, and ``noted`` what the site says about the use of the
-    page.
+    ``refusal`` is what the request ends in, ``None`` if it may pass. It is
+    ``refused_for_use`` if the rules allow the request, and the purposes of the crawl do not.
+    ``verdict`` is given where overrides have a say or every verdict is wanted, and ``override`` is
+    the one that changed it. ``pace`` is what the host has to keep from now on, and ``noted`` what
+    the site says about the use of the page.
     """
 
     refusal: RobotsForbidden | RobotsUnreachable | None = None
-    is_for_use: bool = False
+    refused_for_use: bool = False
     verdict: Verdict | None = None
     override: Override | None = None
-    pace: AskedPace | None = None
+    pace: PaceToKeep | None = None
     noted: Noted | None = None
 
 
@@ -83,7 +83,7 @@ class Judge:
 
     def __init__(
         self,
-        cache: RulesHeld,
+        cache: HoldsRules,
         politeness: RefusesPaces,
         use: UseOfPages | None,
         overrides: AppliedOverrides | None,
@@ -117,7 +117,7 @@ class Judge:
             noted = self._use.said(asked, cached)
             refusal = self._use.refusal(asked, noted)
             if refusal is not None:
-                return Judgement(refusal, is_for_use=True)
+                return Judgement(refusal, refused_for_use=True)
         pace = self._pace(asked, cached) if overrides is None else overrides.pace(asked, cached)
         if pace is not None and pace.pace is not None:
             refused = self._politeness.refusal(pace.pace)
@@ -144,7 +144,7 @@ class Judge:
         if verdict.allowed:
             judgement = self.judge(asked, cached)
             if judgement.refusal is not None:
-                return judgement.refusal.verdict, USE if judgement.is_for_use else PACE
+                return judgement.refusal.verdict, USE if judgement.refused_for_use else PACE
         return verdict, RULES if verdict.override is None else OVERRIDE
 
     def is_by_rules_alone(self, asked: Asked, cached: CachedRules) -> bool:
@@ -163,12 +163,12 @@ class Judge:
         overrides = self._overrides
         return overrides if overrides is not None and asked.authority in overrides else None
 
-    def _pace(self, asked: Asked, cached: CachedRules) -> AskedPace | None:
+    def _pace(self, asked: Asked, cached: CachedRules) -> PaceToKeep | None:
         """Return what the rules ask for, ``None`` if it is known that they ask for nothing."""
         agent = asked.agent
         if cached.unpaced_agent == agent:
             return None
-        return AskedPace(self._cache.pace(asked.authority, cached, agent), agent)
+        return PaceToKeep(self._cache.pace(asked.authority, cached, agent), agent)
 
     def _refusal(
         self,

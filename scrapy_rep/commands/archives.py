@@ -10,11 +10,12 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
-from scrapy_rep.commands.endings import EndingError, Status, usage, why
+from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
 from scrapy_rep.commands.sources import authority_named
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Meaning, meaning_of
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, truncate
+from scrapy_rep.recording.archive import NEEDS_WARCIO
 
 UNRESOLVED = 0
 """The status of a revisit record whose response the archive lacks: what it said is not known."""
@@ -47,7 +48,7 @@ def parse_locator(text: str) -> Locator:
     time = _TIME.search(text)
     file, _, url = (text[: time.start()] if time else text).partition("#")
     if not file or not url:
-        raise usage(f"{text} is not FILE#URL or FILE#URL@TIME")
+        raise usage_error(f"{text} is not FILE#URL or FILE#URL@TIME")
     return Locator(file, authority_named(url), time.group(1) if time else "")
 
 
@@ -59,7 +60,7 @@ def responses(file: str) -> Iterator[Archived]:
     try:
         from warcio.archiveiterator import ArchiveIterator
     except ImportError:
-        raise usage("reading archives needs warcio: pip install 'scrapy_rep[evidence]'") from None
+        raise usage_error(f"reading archives {NEEDS_WARCIO}") from None
     try:
         with Path(file).open("rb") as stream:
             for record in ArchiveIterator(stream):
@@ -67,11 +68,11 @@ def responses(file: str) -> Iterator[Archived]:
                 if found is not None:
                     yield found
     except OSError as error:
-        raise usage(f"cannot read {file}: {why(error)}") from None
+        raise usage_error(f"cannot read {file}: {why(error)}") from None
     except EndingError:
         raise
     except Exception as error:  # noqa: BLE001  # of a file that is not an archive
-        raise usage(f"{file} is not a WARC file: {type(error).__name__}") from None
+        raise usage_error(f"{file} is not a WARC file: {type(error).__name__}") from None
 
 
 def _response(record: Any) -> Archived | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_rep.commands.approval import Approval, Effective
 from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
-from scrapy_rep.commands.endings import EndingError, Status, usage
+from scrapy_rep.commands.endings import EndingError, Status, usage_error
 from scrapy_rep.commands.lookups import body_of, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
@@ -80,9 +80,9 @@ def _check_urls(urls: Sequence[str]) -> None:
         try:
             governed = authority_of(url) is not None or has_scheme(url)
         except ValueError as error:
-            raise usage(f"{url}: {error}") from None
+            raise usage_error(f"{url}: {error}") from None
         if not governed:
-            raise usage(f"{url} is not an absolute URL")
+            raise usage_error(f"{url} is not an absolute URL")
 
 
 def run(command: RobotsCommand, options: Namespace) -> Status:

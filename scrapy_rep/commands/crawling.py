@@ -18,7 +18,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.commands.configuration import settings_of
-from scrapy_rep.commands.endings import EndingError, Status, named, usage
+from scrapy_rep.commands.endings import EndingError, Status, named, usage_error
 from scrapy_rep.commands.terminal import note
 from scrapy_rep.settings import obeys
 from scrapy_rep.stores import check_store
@@ -57,7 +57,7 @@ def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> Non
         if not _will_obey(settings) and _is_project(settings):
             note(options.subcommand, "ROBOTSTXT_OBEY is off in the settings: as if it were on")
     except ValueError as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
     if quiet:
         settings.set("LOG_ENABLED", False, priority="cmdline")
     job = job_dir(settings)
@@ -77,7 +77,7 @@ def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> Non
         if store is not None:
             check_store(store)
     except ValueError as error:
-        raise usage(f"REP_STORE: {error}") from None
+        raise usage_error(f"REP_STORE: {error}") from None
 
 
 def _will_obey(settings: BaseSettings) -> bool:
@@ -134,7 +134,7 @@ def run_in_crawl(command: RobotsCommand, options: Namespace, work: Work[T]) -> T
         try:
             middleware = self.crawler.get_downloader_middleware(load_object(_MIDDLEWARE))
             if middleware is None:
-                raise usage("the settings do not enable scrapy_rep")
+                raise usage_error("the settings do not enable scrapy_rep")
             results.append(await work(middleware))
         except Exception as error:  # noqa: BLE001  # it is raised again below
             errors.append(error)
@@ -192,7 +192,7 @@ def _not_started(error: BaseException) -> EndingError:
 
     Before the crawl has started, this package does nothing in it.
     """
-    return usage(f"the crawl cannot start: {named(error)}")
+    return usage_error(f"the crawl cannot start: {named(error)}")
 
 
 def _spider(process: Any, name: str | None) -> type[Spider]:
@@ -202,7 +202,7 @@ def _spider(process: Any, name: str | None) -> type[Spider]:
     try:
         found: type[Spider] = process.spider_loader.load(name)
     except KeyError:
-        raise usage(f"no spider is called {name}") from None
+        raise usage_error(f"no spider is called {name}") from None
     return found
 
 

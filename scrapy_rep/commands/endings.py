@@ -31,8 +31,8 @@ class EndingError(Exception):
         self.reason = reason
 
 
-def usage(reason: str) -> EndingError:
-    """Return what ends the command because of its input."""
+def usage_error(reason: str) -> EndingError:
+    """Return the error that ends the command because of its options or its input."""
     return EndingError(Status.USAGE, reason)
 
 

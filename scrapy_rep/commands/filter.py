@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from scrapy_rep.awaiting import from_thread
-from scrapy_rep.commands.endings import EndingError, Status, usage, why
+from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
 from scrapy_rep.commands.interrupts import Interrupts, in_thread
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.progress import Progress
@@ -108,7 +108,7 @@ def _input(source: str) -> Iterator[tuple[int, int | None]]:
         file = Path(source).open("rb", buffering=0)  # noqa: SIM115
         file.read(0)
     except (OSError, ValueError) as error:
-        raise usage(f"cannot read {source}: {why(error)}") from None
+        raise usage_error(f"cannot read {source}: {why(error)}") from None
     with file:
         yield file.fileno(), os.fstat(file.fileno()).st_size or None
 
@@ -122,7 +122,7 @@ def _rejections(options: Namespace) -> Iterator[BinaryIO | None]:
     try:
         file = Path(options.rejected).open("wb")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise usage(f"cannot write {options.rejected}: {why(error)}") from None
+        raise usage_error(f"cannot write {options.rejected}: {why(error)}") from None
     with file:
         yield file
 

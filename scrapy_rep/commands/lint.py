@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scrapy_rep.commands.endings import Status, usage
+from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.lookups import fetched
 from scrapy_rep.commands.sources import Text, authority_named, is_url, read
 from scrapy_rep.commands.terminal import escaped, note, painted, say
@@ -38,7 +38,7 @@ def _codes(given: Sequence[str] | None) -> set[str]:
     """Return the codes of an option; raise ``EndingError`` for one that does not exist."""
     codes = {code.strip() for text in given or () for code in text.split(",")} - {""}
     for code in sorted(codes - {*CODES}):
-        raise usage(f"{code} is not a code of findings")
+        raise usage_error(f"{code} is not a code of findings")
     return codes
 
 

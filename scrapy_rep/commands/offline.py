@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.commands.configuration import effective_settings, identity_of
-from scrapy_rep.commands.endings import usage
+from scrapy_rep.commands.endings import usage_error
 from scrapy_rep.explaining import LookUp, asked_for
 from scrapy_rep.judgement import Judge, PaceBySettings
 from scrapy_rep.overrides.application import AppliedOverrides
@@ -50,7 +50,7 @@ class Offline:
         try:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
-            raise usage(str(error)) from None
+            raise usage_error(str(error)) from None
         applied, paces = None, PaceBySettings(self.settings, time.time)
         if overrides is not None:
             applied = AppliedOverrides(overrides, stats, paces.read, time.time)

@@ -10,9 +10,9 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_rep.commands.endings import Status, usage, why
+from scrapy_rep.commands.endings import Status, usage_error, why
 from scrapy_rep.commands.terminal import escaped, note, painted, say
-from scrapy_rep.recording.archive import SUFFIX
+from scrapy_rep.recording.archive import NEEDS_WARCIO, SUFFIX
 from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.log_reader import LogError, LogLine, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
@@ -68,7 +68,7 @@ def _run(options: Namespace, archives: ArchiveIndex) -> Status:
             changed += 1
             _show(options, line, "would change", _change(line, other))
     if not decisions:
-        raise usage(f"{options.decisions} has no decisions")
+        raise usage_error(f"{options.decisions} has no decisions")
     told = ", ".join(f"{found[one]:,} {name}" for one, name in _NAMES.items() if found[one])
     if not compares:
         told += f", {changed:,} would change"
@@ -98,11 +98,11 @@ def _add(archives: ArchiveIndex, file: str) -> None:
         if not archives.add(file):
             note("replay", f"{file} ends within a record; what is before it is read")
     except ImportError:
-        raise usage("reading archives needs warcio: pip install 'scrapy_rep[evidence]'") from None
+        raise usage_error(f"reading archives {NEEDS_WARCIO}") from None
     except ArchiveError as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
     except OSError as error:
-        raise usage(f"cannot read {file}: {why(error)}") from None
+        raise usage_error(f"cannot read {file}: {why(error)}") from None
 
 
 def _replayed(
@@ -147,7 +147,7 @@ def _runs(line: LogLine, options: Namespace) -> _Runs:
         recorded = RecordedRun(line.fields)
         other = RecordedRun(line.fields, options.rep_profile) if options.rep_profile else recorded
     except ValueError as error:
-        raise usage(f"{options.decisions}, line {line.number}: {error}") from None
+        raise usage_error(f"{options.decisions}, line {line.number}: {error}") from None
     times = Chronology()
     times.fault(line.fields)
     return _Runs(recorded, other, times)
@@ -157,9 +157,9 @@ def _lines(file: str) -> Iterator[LogLine | int]:
     try:
         yield from read_log(file)
     except LogError as error:
-        raise usage(f"{file}: {error}") from None
+        raise usage_error(f"{file}: {error}") from None
     except OSError as error:
-        raise usage(f"cannot read {file}: {why(error)}") from None
+        raise usage_error(f"cannot read {file}: {why(error)}") from None
 
 
 def _is_other(line: LogLine, other: Replayed) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.commands.archives import UNRESOLVED, Archive
-from scrapy_rep.commands.endings import usage, why
+from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.commands.terminal import escaped
 from scrapy_rep.explaining import asked_for
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
@@ -162,9 +162,9 @@ class FromFolder:
         self._missing_is_allowed = missing_is_allowed
         try:
             if not folder.is_dir():
-                raise usage(f"{folder} is not a folder")
+                raise usage_error(f"{folder} is not a folder")
         except (OSError, ValueError):
-            raise usage(f"{folder} is not a folder") from None
+            raise usage_error(f"{folder} is not a folder") from None
 
     def __call__(self, authority: Authority) -> Ruling:
         """Return the ruling of an authority."""

@@ -308,7 +308,7 @@ def _is_plain(uri: str) -> bool:
     return "%" not in uri and "/." not in uri and "#" not in uri and uri.isascii()
 
 
-class MergedRules:
+class RulesInParts:
     """Rules in two parts that apply together; the rule with the most octets decides.
 
     One part is the largest group, which crawlers can share. The other part is all other groups.

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
-from scrapy_rep.overrides.asked_pace import AskedPace
 from scrapy_rep.overrides.override import UNREACHABLE, Override, Overrides, SiteOverrides
+from scrapy_rep.overrides.pace_to_keep import PaceToKeep
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.requested_pace import RequestedPace
 
@@ -75,7 +75,7 @@ class AppliedOverrides:
             without = replace(without, reason=f"{UNREACHABLE}, by a failure of the crawler")
         return self._site(authority).verdict(url, agent, cached.robots, without, self._clock())
 
-    def pace(self, asked: Asked, cached: CachedRules) -> AskedPace:
+    def pace(self, asked: Asked, cached: CachedRules) -> PaceToKeep:
         """Return the pace of a request; each override asks on its own behalf.
 
         The pace is kept by host, and where several are asked for, the politest. So an override for
@@ -87,9 +87,9 @@ class AppliedOverrides:
             asker = (f"override {delay.entry}",)
             seconds = float(delay.value)  # type: ignore[arg-type]
             pace = RequestedPace(asker, seconds, is_cut=False) if seconds else None
-            return AskedPace(pace, asker, delay)
+            return PaceToKeep(pace, asker, delay)
         rules, tokens, by = site.rules(url, agent, cached.robots, now)
-        return AskedPace(None if rules is None else self._read_pace(rules, tokens), tokens, by)
+        return PaceToKeep(None if rules is None else self._read_pace(rules, tokens), tokens, by)
 
     def note(
         self,
@@ -97,7 +97,7 @@ class AppliedOverrides:
         cached: CachedRules,
         verdict: Verdict,
         by: Override | None,
-        pace: AskedPace | None,
+        pace: PaceToKeep | None,
     ) -> None:
         """Count the overrides that an allowed request owes something to.
 

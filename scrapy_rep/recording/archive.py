@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 SUFFIX = ".warc.gz"
-NEEDS = "needs warcio: pip install 'scrapy_rep[evidence]'"
+NEEDS_WARCIO = "needs warcio: pip install 'scrapy_rep[evidence]'"
 _OPEN = ".open"
 _MOST_PENDING = 64 * 1024 * 1024
 """Octets of bodies that wait for a slow disk; what comes after that is lost, and counted."""
@@ -64,7 +64,7 @@ class Archive:
         try:
             self._make = warc.RecordMaker()
         except ImportError:
-            raise ValueError(f"REP_WARC = {path!r} {NEEDS}") from None
+            raise ValueError(f"REP_WARC = {path!r} {NEEDS_WARCIO}") from None
         try:
             os.close(self._made())
             self._open_path.unlink()

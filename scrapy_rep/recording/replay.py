@@ -98,23 +98,26 @@ class Replay:
         if elsewhere is not None:
             return _compared(line, elsewhere, run, Result.ELSEWHERE)
         try:
-            return self._decide(line, run, compares)
+            return self._decide_from_archives(line, run, compares)
         except UndecidableError as error:
             return Replayed(Result.UNKNOWN, str(error))
         except MismatchError as error:
             return Replayed(Result.DIFFERS, str(error))
 
-    def _decide(self, line: Mapping[str, Any], run: RecordedRun, compares: bool) -> Replayed:
-        replayed = self._decided(line, run, compares, with_copy=False)
-        if replayed.result is Result.DIFFERS:  # unless the crawl knew a last good copy
-            again = self._decided(line, run, compares, with_copy=True)
+    def _decide_from_archives(
+        self, line: Mapping[str, Any], run: RecordedRun, compares: bool
+    ) -> Replayed:
+        """Decide without a last good copy of a ``tdmrep.json``, then as if the crawl had one."""
+        replayed = self._decide_once(line, run, compares, with_copy=False)
+        if replayed.result is Result.DIFFERS:
+            again = self._decide_once(line, run, compares, with_copy=True)
             replayed = again if again.result is Result.AGREES else replayed
         return replayed
 
-    def _decided(
+    def _decide_once(
         self, line: Mapping[str, Any], run: RecordedRun, compares: bool, *, with_copy: bool
     ) -> Replayed:
-        """Decide again; ``with_copy``: the last good copy of a ``tdmrep.json`` was known."""
+        """Decide; ``with_copy`` says that the last good copy of a ``tdmrep.json`` was known."""
         url, authority = _asked(line)
         run.now = now = seconds(line["time"])
         if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
