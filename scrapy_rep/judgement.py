@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
-from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from scrapy_rep.overrides.override import Override
     from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import Refusal
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.usage.admission import UseOfPages
     from scrapy_rep.usage.noted import Noted
@@ -195,13 +193,10 @@ class PaceBySettings:
     """
 
     def __init__(self, settings: RepSettings, clock: Callable[[], float]):
-        self._settings = settings
+        self._policy = settings.pace_policy
         self._clock = clock
-
-    def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
-        """Return the pace that is asked of an agent, ``None`` if there is none to keep."""
-        visits = self._settings.visit_time == "forbid"
-        return RequestedPace.read(robots, agent).minded(self._settings.crawl_delay, visits)
+        self.read = self._policy.read
+        """Returns the pace that is asked of an agent, ``None`` if there is none to keep."""
 
     def pace(
         self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
@@ -214,5 +209,4 @@ class PaceBySettings:
 
     def refusal(self, pace: RequestedPace) -> Refusal | None:
         """Return why a pace refuses a request now, as in a crawl."""
-        forbids = self._settings.over_max_crawl_delay == "forbid"
-        return pace.refusal(self._clock(), self._settings.max_crawl_delay, forbids=forbids)
+        return self._policy.refusal(pace, self._clock())
