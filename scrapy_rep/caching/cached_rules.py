@@ -70,6 +70,11 @@ class CachedRules:
         return self.since <= now < self.until
 
     @property
+    def body(self) -> bytes | None:
+        """The octets of the rules that are followed, None if none are."""
+        return self.answer.body if self.robots is not None and self.answer is not None else None
+
+    @property
     def stale(self) -> bool:
         """Whether the rules are a last good copy, followed while the authority is unreachable."""
         return self.robots is not None and self.failure is not None

@@ -69,9 +69,9 @@ def _found(command: RobotsCommand, options: Namespace) -> tuple[LookUp, bytes | 
     known = one.known
     if one.by != OVERRIDE:
         body_of(options.url, known)  # which ends the command if the rules could not be had
-    if known is None or known.robots is None or known.answer is None:
+    if known is None or known.body is None or known.answer is None:
         return one, None, ""
-    return one, known.answer.body or b"", known.answer.uri or str(one.authority)
+    return one, known.body, known.answer.uri or str(one.authority)
 
 
 def _as_dict(url: str, one: LookUp, found: Explanation | None) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status
 from scrapy_rep.commands.sources import is_url
-from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -52,7 +51,4 @@ def body_of(url: str, known: CachedRules | None) -> bytes:
     if known is None or known.unreachable:
         cause = "error" if known is None else known.cause
         raise EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")
-    answer = known.answer
-    if known.decision is Decision.FOLLOW and answer is not None and answer.body is not None:
-        return answer.body
-    return b""
+    return known.body or b""

@@ -27,7 +27,7 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     meaning_of,
 )
-from scrapy_rep.protocol.policy import Decision, learn, standing
+from scrapy_rep.protocol.policy import learn, standing
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 from scrapy_rep.stats import NoCollector, RepStats
 from scrapy_rep.usage.admission import UseOfPages
@@ -75,7 +75,7 @@ class Offline:
         outcome = _outcome(authority, body, status)
         entry = learn(None, outcome, self._now, self._policy)
         current = standing(entry, self._now, self._policy)
-        if current.decision is not Decision.FOLLOW:
+        if current.body is None:
             robots = None
         elif robots is None:
             robots = self.parse(body)

@@ -228,7 +228,7 @@ def fetched_ruling(
         known = one.known
         if known is None:  # the fetch took too long
             return Ruling(none_allowed, one.verdict.reason)
-        size = len(known.answer.body or b"") if known.answer is not None else 0
+        size = len(known.body or b"")
         return ruling_of(middleware.explainer.judge, authority, known, one.agent, size)
 
     return ruling()

@@ -51,12 +51,12 @@ class Basis(NamedTuple):
         if answer is None or cached.unreachable:  # too old a copy is none
             since = None if failure is None else failure.since
             return cls(since, "unreachable", None, cause, None, None, failed)
-        followed = answer.body is not None and cached.decision is Decision.FOLLOW
-        if followed:
+        body = cached.body
+        if body is not None:
             outcome = "stale" if failure is not None else "rules"
         else:
             outcome = "unavailable" if cached.decision is Decision.ALLOW_ALL else "denied"
-        digest = digest_of(answer.body or b"") if followed else None
+        digest = None if body is None else digest_of(body)
         record = answer.record or None
         return cls(answer.fetched_at, outcome, answer.status, cause, digest, record, failed)
 

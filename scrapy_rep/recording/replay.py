@@ -163,8 +163,8 @@ class Replay:
 
     def _rules(self, current: Standing, settings: RepSettings) -> RobotsTxt | None:
         """Return the rules in force, parsed once."""
-        body = None if current.answer is None else current.answer.body
-        if body is None or current.decision is not Decision.FOLLOW:
+        body = current.body
+        if body is None:
             return None
         profile, most = settings.profile, settings.max_size
         key = sha256(body).digest(), profile, most
@@ -192,11 +192,9 @@ class _ArchivedTdmrep:
         if entry is None:
             raise UndecidableError(f"{key.robots_uri} is in no archive")
         current = standing(entry, self._now, self._settings.policy)
-        answer, robots = current.answer, None
         if current.decision is Decision.WAIT:
             return Miss(entry)
-        if current.decision is Decision.FOLLOW and answer is not None and answer.body is not None:
-            robots = tdmrep_files.READER.parse(answer.body)
+        robots = None if current.body is None else tdmrep_files.READER.parse(current.body)
         return CachedRules(entry, current, robots, self._now)
 
 
