@@ -68,7 +68,6 @@ def check_effects(document: Document) -> Iterator[Finding]:
             sharing[name].append(number)
     for number, group in enumerate(document.groups):
         together = sorted({other for name in group.names for other in sharing[name]})
-        yield from _empty(document, group)
         others = [rule for other in together for rule in rules[other]]
         found = [
             *_empty(document, group),
