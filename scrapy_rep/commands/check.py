@@ -16,18 +16,10 @@ from scrapy_rep.commands.endings import EndingError, Status, usage_error
 from scrapy_rep.commands.lookups import body_of, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
-from scrapy_rep.commands.terminal import (
-    aligned,
-    duration,
-    escaped,
-    fits,
-    note,
-    painted,
-    say,
-    table,
-)
+from scrapy_rep.commands.terminal import aligned, duration, fits, note, painted, say, table
 from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
+from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 

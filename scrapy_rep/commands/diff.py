@@ -13,8 +13,9 @@ from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.lookups import fetched
 from scrapy_rep.commands.sources import authority_named, is_url, read
 from scrapy_rep.commands.stored import stored_body
-from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.linting.difference import MOST_PATHS, Difference, difference
+from scrapy_rep.protocol.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand

@@ -14,8 +14,9 @@ from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, exp
 from scrapy_rep.commands.lookups import body_of
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import authority_named, read
-from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.judgement import OVERRIDE, PACE, RULES, USE
+from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.verdict import as_plain
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.lookups import fetched
 from scrapy_rep.commands.sources import Text, authority_named, is_url, read
-from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.linting import reports
 from scrapy_rep.linting.codes import CODES
 from scrapy_rep.linting.findings import at_least
 from scrapy_rep.linting.lint import lint
+from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.recording.versions import own_version
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep.commands.endings import Status, usage_error, why
-from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.commands.terminal import note, painted, say
+from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.recording.archive import NEEDS_WARCIO, SUFFIX
 from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.log_reader import LogError, LogLine, read_log

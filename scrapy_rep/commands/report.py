@@ -12,7 +12,8 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, BinaryIO
 
 from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
-from scrapy_rep.commands.terminal import escaped, say
+from scrapy_rep.commands.terminal import say
+from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.reporting.summary import NotALogError, Summary
 from scrapy_rep.reporting.text import plural
 

@@ -12,9 +12,9 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.commands.archives import UNRESOLVED, Archive
 from scrapy_rep.commands.endings import usage_error, why
-from scrapy_rep.commands.terminal import escaped
 from scrapy_rep.explaining import asked_for
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
+from scrapy_rep.protocol.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
