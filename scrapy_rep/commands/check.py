@@ -17,7 +17,6 @@ from scrapy_rep.commands.lookups import body_of, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import aligned, duration, fits, note, painted, say, table
-from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.requested_pace import RequestedPace
@@ -194,11 +193,9 @@ def _word(verdict: Verdict) -> str:
 
 
 def _preferences(robots: RobotsTxt | None, url: str, agent: Sequence[str]) -> dict[str, str] | None:
-    """Return what the robots.txt says about the use of a page, by purpose; None if nothing."""
+    """Return what a robots.txt says about the use of a page, by category; None if nothing."""
     said = robots.preferences(url, agent) if robots is not None else None
-    if said is None:
-        return None
-    return {name: said[name] for name in CATEGORIES if said[name] != UNKNOWN} or None
+    return None if said is None else said.answers or None
 
 
 def _as_json(rows: Sequence[Row]) -> None:

@@ -12,7 +12,6 @@ from scrapy_rep import stats as names
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import is_by_nofollow
-from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.appending import LineFile
@@ -236,12 +235,10 @@ def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | N
     return delay_of(pace, now) if pace is not None and pace.agent == agent else None
 
 
-def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return what the robots.txt says about the use of a page, by purpose; None if nothing."""
+def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:
+    """Return what a robots.txt says about the use of a page, by category; None if nothing."""
     robots = cached.robots
     if robots is None or not robots.speaks_of_use:
         return None
     said = robots.preferences(url, agent)
-    if said is None:
-        return None
-    return {name: said[name] for name in CATEGORIES if said[name] != UNKNOWN} or None
+    return None if said is None else said.answers or None
