@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.configuration import settings_of
-from scrapy_rep.commands.endings import EndingError, Status, usage_error
+from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.stored import configured_store
 from scrapy_rep.commands.terminal import note, say
@@ -171,13 +171,13 @@ def _import(store: Store, options: Namespace, policy: Policy) -> Status:
     try:
         number = store.import_(map(_parsed, lines))
     except ValueError as error:
-        raise EndingError(Status.USAGE, f"{options.source}: {error}") from None
+        raise usage_error(f"{options.source}: {error}") from None
     say(json.dumps({"imported": number}))
     return Status.CLEAN
 
 
 def _parsed(line: bytes) -> object:
-    """Return a line of JSON; what is none is left for the store to refuse."""
+    """Return the value of a line of JSON; None, which the store refuses, for another line."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

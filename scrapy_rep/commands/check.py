@@ -13,7 +13,7 @@ from scrapy_rep.commands.approval import Approval, Effective
 from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage_error
-from scrapy_rep.commands.lookups import body_of, look_up_all
+from scrapy_rep.commands.lookups import followed_body, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import aligned, duration, fits, note, painted, say, table
@@ -117,7 +117,7 @@ def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effect
     found = run_in_crawl(command, options, work)
     for url, one in zip(options.urls, found, strict=True):
         if one.authority is not None and one.known is not None and not one.known.unreachable:
-            body = body_of(url, one.known)
+            body = followed_body(url, one.known)
             if one.known.robots is None and not one.verdict.allowed:
                 body = b"User-agent: *\nDisallow: /\n"  # access denied, and taken as disallow
             effective.append(Effective(str(one.authority), body, one.agent, profile))

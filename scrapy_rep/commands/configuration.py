@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.spiderloader import get_spider_loader
 
-from scrapy_rep.commands.endings import named, usage_error
+from scrapy_rep.commands.endings import described, usage_error
 from scrapy_rep.protocol.product_token import product_token
 from scrapy_rep.settings import RepSettings, product_tokens
 
@@ -40,12 +40,12 @@ def settings_with_spider(
     except KeyError:
         raise usage_error(f"no spider is called {name}") from None
     except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
-        raise usage_error(f"the spiders cannot be loaded: {named(error)}") from None
+        raise usage_error(f"the spiders cannot be loaded: {described(error)}") from None
     settings = settings.copy()
     try:
         spider.update_settings(settings)
     except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
-        said = f"the settings of the spider {name} cannot be read: {named(error)}"
+        said = f"the settings of the spider {name} cannot be read: {described(error)}"
         raise usage_error(said) from None
     return settings, spider
 

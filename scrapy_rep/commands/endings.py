@@ -36,7 +36,7 @@ def usage_error(reason: str) -> EndingError:
     return EndingError(Status.USAGE, reason)
 
 
-def named(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     """Return the kind of an error, and what it says."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 

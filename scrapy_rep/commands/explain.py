@@ -11,7 +11,7 @@ from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import Status
 from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, explanation
-from scrapy_rep.commands.lookups import body_of
+from scrapy_rep.commands.lookups import followed_body
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.terminal import note, painted, say
@@ -69,7 +69,7 @@ def _found(command: RobotsCommand, options: Namespace) -> tuple[LookUp, bytes | 
     one = run_in_crawl(command, options, work)
     known = one.known
     if one.by != OVERRIDE:
-        body_of(options.url, known)  # which ends the command if the rules could not be had
+        followed_body(options.url, known)  # ends the command if the site is unreachable
     if known is None or known.body is None or known.answer is None:
         return one, None, ""
     return one, known.body, known.answer.uri or str(one.authority)

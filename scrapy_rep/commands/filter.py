@@ -46,16 +46,16 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
             write = _writer(rejected, progress)
             if needs_crawl(options):
                 sorter = UrlSorter(reasons=rejected is not None)
-                work = _crawling(Lines(descriptor), sorter, write, options)
+                work = _work_of_crawl(Lines(descriptor), sorter, write, options)
                 # Without a crawl, nothing of what a crawl needs is imported.
                 import_module("scrapy_rep.commands.crawling").run_in_crawl(command, options, work)
                 return Status.CLEAN
-            find = _offline(command, options)
+            find = _rulings_of(command, options)
             sorter = UrlSorter(find, reasons=rejected is not None)
-            return _offline_run(Lines(descriptor), sorter, write)
+            return _sort_offline(Lines(descriptor), sorter, write)
 
 
-def _offline_run(lines: Lines, sorter: UrlSorter, write: Writer) -> Status:
+def _sort_offline(lines: Lines, sorter: UrlSorter, write: Writer) -> Status:
     with Interrupts() as interrupts:
         while not interrupts.seen:
             with interrupts.raised():
@@ -66,8 +66,8 @@ def _offline_run(lines: Lines, sorter: UrlSorter, write: Writer) -> Status:
     raise EndingError(Status.INTERRUPTED, "interrupted")
 
 
-def _offline(command: RobotsCommand, options: Namespace) -> RulingOf:
-    """Return what finds the rules of an authority without the network."""
+def _rulings_of(command: RobotsCommand, options: Namespace) -> RulingOf:
+    """Return what makes the ruling of an authority without the network."""
     offline = Offline(command.project, options)
     allow = options.missing == "allow"
     if options.robots_txt:
@@ -77,9 +77,11 @@ def _offline(command: RobotsCommand, options: Namespace) -> RulingOf:
     return FromArchive(options.warc, offline, missing_is_allowed=allow)
 
 
-def _crawling(
+def _work_of_crawl(
     lines: Lines, sorter: UrlSorter, write: Writer, options: Namespace
 ) -> Callable[[RepDownloaderMiddleware], Awaitable[bool]]:
+    """Return what the crawl does: fetch the rules for each chunk of URLs, then sort the chunk."""
+
     async def work(middleware: RepDownloaderMiddleware) -> bool:
         while True:
             chunk = await from_thread(in_thread(lines.read))

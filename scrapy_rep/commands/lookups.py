@@ -43,11 +43,11 @@ def fetched(command: RobotsCommand, options: Namespace, sources: Sequence[str]) 
         return await look_up_all(middleware, urls, None)
 
     found = run_in_crawl(command, options, work)
-    return {url: body_of(url, one.known) for url, one in zip(urls, found, strict=True)}
+    return {url: followed_body(url, one.known) for url, one in zip(urls, found, strict=True)}
 
 
-def body_of(url: str, known: CachedRules | None) -> bytes:
-    """Return the octets that are followed; raise ``EndingError`` if the rules are not to be had."""
+def followed_body(url: str, known: CachedRules | None) -> bytes:
+    """Return the octets that are followed; raise ``EndingError`` if the site is unreachable."""
     if known is None or known.unreachable:
         cause = "error" if known is None else known.cause
         raise EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")

@@ -1,6 +1,6 @@
 """What a crawl would decide if robots.txt files were as they are in a file or an archive.
 
-Nothing is fetched, a tdmrep.json neither. All else that has a say in a crawl has it here: the
+Nothing is fetched, not even a tdmrep.json. All else that decides in a crawl decides here: the
 profile, the limits, ``REP_ACCESS_DENIED``, overrides, the pace, and the purposes of the crawl.
 """
 

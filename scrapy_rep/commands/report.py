@@ -9,9 +9,10 @@ from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
+from scrapy_rep.commands.sources import STDIN
 from scrapy_rep.commands.terminal import say
 from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.reporting.summary import NotALogError, Summary
@@ -20,7 +21,7 @@ from scrapy_rep.reporting.text import plural
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
 
-STDIN = STDOUT = "-"
+STDOUT = "-"
 
 
 def needs_crawl(options: Namespace) -> bool:
@@ -69,18 +70,14 @@ def _read(summary: Summary, name: str) -> None:
     """Add a log; raise ``EndingError`` if it cannot be read or is none."""
     try:
         if name == STDIN:
-            _add(summary, "standard input", sys.stdin.buffer)
+            summary.read("standard input", sys.stdin.buffer)
         else:
             with Path(name).open("rb") as stream:
-                _add(summary, name, stream)
+                summary.read(name, stream)
     except NotALogError as error:
         raise usage_error(f"{name}: {error}") from None
     except (OSError, ValueError) as error:
         raise _failed("read", name, error) from None
-
-
-def _add(summary: Summary, name: str, stream: BinaryIO) -> None:
-    summary.read(name, stream)
 
 
 def _check_folder(name: str) -> None:

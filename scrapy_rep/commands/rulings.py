@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.commands.archives import UNRESOLVED, Archive
+from scrapy_rep.commands.archives import UNRESOLVED, NewestResponses
 from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.explaining import asked_for
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
@@ -202,7 +202,7 @@ class FromArchive:
     """A WARC file holds the responses for robots.txt files."""
 
     def __init__(self, file: str, offline: Offline, *, missing_is_allowed: bool) -> None:
-        self._archive = Archive(file)
+        self._archive = NewestResponses(file)
         self._offline = offline
         self._missing_is_allowed = missing_is_allowed
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.protocol.authority import Authority, authority_of
@@ -12,13 +11,6 @@ from scrapy_rep.protocol.authority import Authority, authority_of
 STDIN = "-"
 _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of a file that are read; only the first 500 KiB can hold rules."""
-
-
-class Text(NamedTuple):
-    """The octets of a robots.txt, and what to call it."""
-
-    name: str
-    body: bytes
 
 
 def is_url(source: str) -> bool:
