@@ -48,7 +48,7 @@ class Basis(NamedTuple):
         answer, failure = cached.answer, cached.failure
         cause = None if failure is None else str(getattr(failure.cause, "value", failure.cause))
         failed = None if failure is None else failure.record or None
-        if answer is None or cached.unreachable:  # too old a copy is none
+        if answer is None or cached.unreachable:  # a copy that is too old does not count
             since = None if failure is None else failure.since
             return cls(since, "unreachable", None, cause, None, None, failed)
         body = cached.body

@@ -9,7 +9,7 @@ gate. What the log says of the verdict and its basis must come out again.
 A copy from a store may have been archived by another run. If its record is not known, it is looked
 for by the site, the digest and the time.
 
-Four things may come of it (:class:`Result`). What does not follow from a robots.txt is not decided
+There are four results (:class:`Result`). What does not follow from a robots.txt is not decided
 again: a page that asks not to follow its links, a request that does not obey, and a failure of the
 crawler itself. Such a line is counted apart. Only two things are checked: its verdict is that of
 its reason, and it names nothing that only a robots.txt can say.
@@ -63,7 +63,7 @@ _OURS = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
 
 
 class Result(Enum):
-    """What came of a decision."""
+    """What came of deciding again."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
@@ -72,7 +72,7 @@ class Result(Enum):
 
 
 class Replayed(NamedTuple):
-    """What came of a decision, and why; ``verdict`` is that of the replay, if there is one."""
+    """The result for one decision, and why; ``verdict`` is that of the replay, if it has one."""
 
     result: Result
     why: str = ""
@@ -118,7 +118,7 @@ class Replay:
         self, line: Mapping[str, Any], run: RecordedRun, compares: bool, *, with_copy: bool
     ) -> Replayed:
         """Decide; ``with_copy`` says that the last good copy of a ``tdmrep.json`` was known."""
-        url, authority = _asked(line)
+        url, authority = _url_and_authority(line)
         run.now = now = seconds(line["time"])
         if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
             # Allowed, whatever they say (RFC 9309 section 2.2.2).
@@ -127,7 +127,7 @@ class Replay:
         cached = self._cached(line, run.settings, authority, now)
         agent = self._agent or tuple(line["agent"])
         tdmrep = _ArchivedTdmrep(self._answers, run.settings, now, with_copy=with_copy)
-        page = url or _page(line["url"], authority, run, cached)
+        page = url or _page_of(line["url"], authority, run, cached)
         judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
         if not compares:
             return Replayed(Result.AGREES, "", judged.verdict)
@@ -246,7 +246,7 @@ def _compared(
     return Replayed(result, found.why, found.verdict)
 
 
-def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
+def _url_and_authority(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
     """Return the URL, None if the log has only its digest, and the authority."""
     url: str = line["url"]
     try:
@@ -260,7 +260,7 @@ def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
     return None if url.startswith("sha256:") else url, authority
 
 
-def _page(digest: str, authority: Authority, run: RecordedRun, cached: CachedRules) -> str:
+def _page_of(digest: str, authority: Authority, run: RecordedRun, cached: CachedRules) -> str:
     """Return a URL that is decided as the hashed one; raise if that depends on the URL."""
     if _is_of_the_rules(digest, authority):
         return authority.robots_uri
