@@ -51,7 +51,6 @@ class RecordedRun:
     """
 
     def __init__(self, line: Mapping[str, Any], profile: str | None = None):
-        self.name = line["crawl"]
         settings = _settings_of(line)
         self.settings: RepSettings = (
             settings if profile is None else replace(settings, profile=profile)

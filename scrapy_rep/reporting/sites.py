@@ -1,4 +1,4 @@
-"""What a log says of one site: refusals, failures, pace, and the versions of its rules."""
+"""What a log says of one site: refusals, failures, delays, and the versions of its rules."""
 
 from __future__ import annotations
 
@@ -117,13 +117,13 @@ class Failures(Count):
         self.times.add(decision.second, 0)
 
 
-class Pace:
+class Delays:
     """The delays that a site asked for, and the time that they took.
 
     A delay costs its length for each request, except the first of a run.
     """
 
-    __slots__ = ("cost", "last", "least", "longest", "requests", "runs", "said_at")
+    __slots__ = ("cost", "least", "longest", "requests", "runs")
 
     def __init__(self) -> None:
         self.requests = 0
@@ -131,7 +131,7 @@ class Pace:
         self.runs: set[str] = set()
 
     def add(self, crawl: str, delay: float, kept: float) -> float:
-        """Count a request; return what its delay cost, in seconds."""
+        """Count a request; return what it cost in seconds, where ``kept`` is the delay kept."""
         self.requests += 1
         self.least, self.longest = min(self.least, delay), max(self.longest, delay)
         if crawl in self.runs:
@@ -145,14 +145,14 @@ class Pace:
 class Site(Count):
     """One authority."""
 
-    __slots__ = ("failures", "pace", "preferences", "versions", "whys")
+    __slots__ = ("delays", "failures", "preferences", "versions", "whys")
 
     def __init__(self) -> None:
         super().__init__()
         self.whys: dict[Why, int] = {}
         self.versions: dict[str, Version] = {}
         self.failures: Failures | None = None
-        self.pace: Pace | None = None
+        self.delays: Delays | None = None
         self.preferences: set[tuple[str, str]] = set()
 
     def add(self, decision: DecisionLine) -> None:
@@ -170,16 +170,16 @@ class Site(Count):
         if decision.preferences and len(self.preferences) < 20:
             self.preferences.update(decision.preferences)
 
-    def hold(self, crawl: str, delay: float, kept: float) -> float:
-        """Count a request that the pace of the site held up; return the cost in seconds."""
-        self.pace = self.pace or Pace()
-        return self.pace.add(crawl, delay, kept)
+    def add_delay(self, crawl: str, delay: float, kept: float) -> float:
+        """Count a request for which the site asked for a delay; return the cost in seconds."""
+        self.delays = self.delays or Delays()
+        return self.delays.add(crawl, delay, kept)
 
     @property
-    def lost(self) -> int:
+    def weight(self) -> int:
         """How much a report has to say of the site, for choosing what to keep."""
-        paced = self.pace.requests if self.pace is not None else 0
-        return self.refused + paced + 100 * (len(self.versions) - 1)
+        delayed = self.delays.requests if self.delays is not None else 0
+        return self.refused + delayed + 100 * (len(self.versions) - 1)
 
 
 def weight(count: Count) -> float:
@@ -188,7 +188,7 @@ def weight(count: Count) -> float:
 
 
 def _version(decision: DecisionLine) -> str:
-    """Return what tells one version of a robots.txt from another; "" if there is no telling."""
+    """Return what tells one version of a robots.txt from another; "" if that is not known."""
     if decision.outcome in ("rules", "stale"):
         return decision.digest or ""
     return decision.outcome if decision.outcome in ("unavailable", "denied") else ""
