@@ -261,7 +261,7 @@ class Gate:
         if judgement.refused_for_use:
             self._stats.inc(names.PREFERENCES_SKIPPED)
         if self._overrides is not None:
-            self._overrides.use(judgement.override)
+            self._overrides.count_used(judgement.override)
         self._stats.forbidden(request.method, url, refusal.verdict)
 
     async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
@@ -273,7 +273,7 @@ class Gate:
         if judgement.noted is not None:
             note(asked.request, judgement.noted)
         if self._overrides is not None and judgement.verdict is not None:
-            self._overrides.note(
+            self._overrides.count_allowed(
                 asked, cached, judgement.verdict, judgement.override, judgement.pace
             )
         self._count(cached)

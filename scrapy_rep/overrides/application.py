@@ -91,7 +91,7 @@ class AppliedOverrides:
         rules, tokens, by = site.rules(url, agent, cached.robots, now)
         return PaceToKeep(None if rules is None else self._read_pace(rules, tokens), tokens, by)
 
-    def note(
+    def count_allowed(
         self,
         asked: Asked,
         cached: CachedRules,
@@ -99,7 +99,7 @@ class AppliedOverrides:
         by: Override | None,
         pace: PaceToKeep | None,
     ) -> None:
-        """Count the overrides that an allowed request owes something to.
+        """Count the overrides that changed the verdict or the pace of an allowed request.
 
         ``verdict``, ``by`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned for it.
         """
@@ -110,10 +110,10 @@ class AppliedOverrides:
             own = None if cached.robots is None else self._read_pace(cached.robots, asked.agent)
             if _is_same(pace.pace, own):
                 paced_by = None
-        self.use(by, paced_by)
+        self.count_used(by, paced_by)
 
-    def use(self, *overrides: Override | None) -> None:
-        """Count a request if overrides made a difference for it."""
+    def count_used(self, *overrides: Override | None) -> None:
+        """Count a request if overrides made a difference for it, and note which they are."""
         used = {override.entry for override in overrides if override is not None}
         if used:
             self._used |= used

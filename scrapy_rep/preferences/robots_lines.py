@@ -41,7 +41,7 @@ is unknown, and a failure is never permission.
 """
 
 _OCTETS_OF_A_LINE: Final = 16
-"""To begin a line takes as long as to parse this many octets."""
+"""Starting on a line takes as long as parsing this many octets."""
 
 
 class UsageLine(NamedTuple):
