@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy_rep.explaining import LookUp
 
 _NAMES = ("delay", "", "", "status", "redirects", "age")
-"""What a cell is called outside a table, from the delay on."""
+"""The labels of the cells from DELAY on, where they do not stand in a table."""
 _COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
 
 

@@ -1,4 +1,4 @@
-"""What a crawl of the project knows of authorities, after it has fetched what it does not."""
+"""Looks up authorities as a crawl of the project does, and fetches what it does not know."""
 
 from __future__ import annotations
 

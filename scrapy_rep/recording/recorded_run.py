@@ -45,7 +45,7 @@ class Judged(NamedTuple):
 
 
 class RecordedRun:
-    """What the decisions of a run depend on besides the sites; ``profile`` replaces the recorded.
+    """What the decisions of a run depend on besides the sites; ``profile`` replaces its own.
 
     Raises ``ValueError``, in one line, if the line of the run cannot be used.
     """

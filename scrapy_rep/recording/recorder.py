@@ -55,7 +55,7 @@ class DecisionRecorder:
 
     With ``REP_DECISIONS = "refused"`` these are the refusals, the first decision by each entry of
     an authority, and each override; with ``"all"`` it is each decision. ``known(authority)``
-    returns what memory holds, good or not; ``clock()`` is in seconds since the epoch. Raises
+    returns what memory holds, usable or not; ``clock()`` is in seconds since the epoch. Raises
     ``ValueError`` if the file cannot be opened.
     """
 
