@@ -11,7 +11,8 @@ from scrapy_rep.matching.match import Match
 from scrapy_rep.matching.matcher import Matcher
 from scrapy_rep.matching.pattern_set import PatternSet
 from scrapy_rep.matching.patterns import patterns_of
-from scrapy_rep.matching.rule_set import LongestMatchRules, MergedRules
+from scrapy_rep.matching.rule_set import LongestMatchRules
+from scrapy_rep.matching.rules_in_parts import RulesInParts
 from scrapy_rep.matching.tuning import FEW, INDEX_AFTER, LONG_URI
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
@@ -127,7 +128,7 @@ def test_several_parts_decide_as_one() -> None:
         rules_of([f"/a{at}" for at in range(60)], ["/*b5"], share=2),
         rules_of([f"/*b{at}" for at in range(60)], ["/a7/x", "/robots.txt"], share=2),
     ]
-    merged = MergedRules(parts, FORM, robots_txt_is_free=True)
+    merged = RulesInParts(parts, FORM, robots_txt_is_free=True)
     allows = merged.matcher(id)
     for _ in range(INDEX_AFTER + 5):
         for path, is_allowed in (
