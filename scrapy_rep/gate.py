@@ -106,10 +106,8 @@ class Gate:
                 return await self._wait(Asked(request, url, authority, agent), found)
             cached = found
         self._stats.inc(names.HIT)
-        use = self._use
         if (
-            cached.unpaced_agent != agent
-            or (use is not None and use.concerns(cached))
+            cached.settled_agent != agent
             or self._room.must_wait(request)
             or self._is_watched
             or not cached.allows(authority, url, agent)
@@ -219,7 +217,7 @@ class Gate:
             if found.interrupted:
                 return partial(self.refuse, request, Cause.CLOSING, "", authority, url)
         use = self._use
-        if use is None or not use.concerns(found) or not self._judge.verdict(asked, found).allowed:
+        if use is None or not use.reads_files or not self._judge.verdict(asked, found).allowed:
             return found
         return found if await use.wait(asked, found) else partial(IgnoreRequest, TOO_LATE)
 

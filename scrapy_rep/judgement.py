@@ -53,11 +53,11 @@ class RefusesPaces(Protocol):
 class Judgement(NamedTuple):
     """What is decided of one request, and what follows if it passes.
 
-    ``refusal`` is what the request ends in, ``None`` if it may pass. It is
-    ``refused_for_use`` if the rules allow the request, and the purposes of the crawl do not.
-    ``verdict`` is given where overrides have a say or every verdict is wanted, and ``override`` is
-    the one that changed it. ``pace`` is what the host has to keep from now on, and ``noted`` what
-    the site says about the use of the page.
+    ``refusal`` is what the request ends in, ``None`` if it may pass. It is ``refused_for_use`` if
+    the rules allow the request, and the purposes of the crawl do not. ``verdict`` is given where
+    overrides have a say or every verdict is wanted, and ``override`` is the one that changed it.
+    ``pace`` is what the host has to keep from now on, and ``noted`` what the site says about the
+    use of the page.
     """
 
     refusal: RobotsForbidden | RobotsUnreachable | None = None
@@ -111,18 +111,19 @@ class Judge:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
             return Judgement(self._refusal(asked, cached, verdict, override), override=override)
-        if self._use is not None and self._use.concerns(cached):
-            noted = self._use.said(asked, cached)
-            refusal = self._use.refusal(asked, noted)
+        use = self._use_for(cached)
+        if use is not None:
+            noted = use.said(asked, cached)
+            refusal = use.refusal(asked, noted)
             if refusal is not None:
                 return Judgement(refusal, refused_for_use=True)
         pace = self._pace(asked, cached) if overrides is None else overrides.pace(asked, cached)
-        if pace is not None and pace.pace is not None:
-            refused = self._politeness.refusal(pace.pace)
-            if refused is not None:
-                error = RobotsForbidden(refused.verdict, asked.authority, refused.retry_at)
-                return Judgement(error)
+        error = self._refusal_of_pace(asked, pace)
+        if error is not None:
+            return Judgement(error)
         if verdict is None and pace is None and noted is None:
+            if use is None:
+                cached.settle(asked.agent)
             return _PASSES
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
@@ -149,7 +150,8 @@ class Judge:
         """Return True if nothing but the rules ever decides about any URL of an authority."""
         if self._overrides_for(asked) is not None:
             return False
-        if self._use is not None and self._use.refuses and self._use.concerns(cached):
+        use = self._use_for(cached)
+        if use is not None and use.refuses:
             return False
         pace = self._cache.pace(asked.authority, cached, asked.agent)
         return pace is None or (
@@ -161,12 +163,26 @@ class Judge:
         overrides = self._overrides
         return overrides if overrides is not None and asked.authority in overrides else None
 
+    def _use_for(self, cached: CachedRules) -> UseOfPages | None:
+        """Return what asks for the use of pages, if it may have a say under these rules."""
+        use = self._use
+        return use if use is not None and use.concerns(cached) else None
+
     def _pace(self, asked: Asked, cached: CachedRules) -> PaceToKeep | None:
         """Return what the rules ask for, ``None`` if it is known that they ask for nothing."""
         agent = asked.agent
         if cached.unpaced_agent == agent:
             return None
         return PaceToKeep(self._cache.pace(asked.authority, cached, agent), agent)
+
+    def _refusal_of_pace(self, asked: Asked, pace: PaceToKeep | None) -> RobotsForbidden | None:
+        """Return what an allowed request ends in that a pace refuses."""
+        if pace is None or pace.pace is None:
+            return None
+        found = self._politeness.refusal(pace.pace)
+        if found is None:
+            return None
+        return RobotsForbidden(found.verdict, asked.authority, found.retry_at)
 
     def _refusal(
         self,

@@ -14,7 +14,8 @@ from hashlib import blake2b
 from typing import Final
 
 from scrapy_rep.matching.first_match import FirstMatchRules
-from scrapy_rep.matching.rule_set import LongestMatchRules, RulesInParts
+from scrapy_rep.matching.rule_set import LongestMatchRules
+from scrapy_rep.matching.rules_in_parts import RulesInParts
 from scrapy_rep.protocol import groups
 from scrapy_rep.protocol.groups import Lines, RuleValues
 from scrapy_rep.protocol.normal_forms import form_of

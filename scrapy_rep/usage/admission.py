@@ -65,6 +65,11 @@ class UseOfPages:
         return self._asks_elsewhere or (robots is not None and robots.speaks_of_use)
 
     @property
+    def reads_files(self) -> bool:
+        """Whether tdmrep.json files are fetched."""
+        return self._tdmrep is not None
+
+    @property
     def refuses(self) -> bool:
         """Whether requests may be refused for what their pages would be used for."""
         return bool(self._purposes)

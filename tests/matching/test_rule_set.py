@@ -11,7 +11,8 @@ from scrapy_rep.matching.match import Match
 from scrapy_rep.matching.matcher import Matcher
 from scrapy_rep.matching.pattern_set import PatternSet
 from scrapy_rep.matching.patterns import patterns_of
-from scrapy_rep.matching.rule_set import LongestMatchRules, RulesInParts
+from scrapy_rep.matching.rule_set import LongestMatchRules
+from scrapy_rep.matching.rules_in_parts import RulesInParts
 from scrapy_rep.matching.tuning import FEW, INDEX_AFTER, LONG_URI
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
