@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO
 
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 
 
-class Writer(Protocol):
-    """Takes whole lines."""
-
-    def __call__(self, found: Sorted, /) -> None:
-        """Write what may be fetched, and what may not."""
+Write = Callable[[Sorted], None]
+"""Writes the lines of a chunk: those that may be fetched, and the others."""
 
 
 def needs_crawl(options: Namespace) -> bool:
@@ -55,7 +52,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
             return _sort_offline(Lines(descriptor), sorter, write)
 
 
-def _sort_offline(lines: Lines, sorter: UrlSorter, write: Writer) -> Status:
+def _sort_offline(lines: Lines, sorter: UrlSorter, write: Write) -> Status:
     with Interrupts() as interrupts:
         while not interrupts.seen:
             with interrupts.raised():
@@ -78,7 +75,7 @@ def _rulings_of(command: RobotsCommand, options: Namespace) -> RulingOf:
 
 
 def _work_of_crawl(
-    lines: Lines, sorter: UrlSorter, write: Writer, options: Namespace
+    lines: Lines, sorter: UrlSorter, write: Write, options: Namespace
 ) -> Callable[[RepDownloaderMiddleware], Awaitable[bool]]:
     """Return what the crawl does: fetch the rules for each chunk of URLs, then sort the chunk."""
 
@@ -129,7 +126,7 @@ def _rejections(options: Namespace) -> Iterator[BinaryIO | None]:
         yield file
 
 
-def _writer(rejected: BinaryIO | None, progress: Progress) -> Writer:
+def _writer(rejected: BinaryIO | None, progress: Progress) -> Write:
     """Return what writes whole lines, and nothing that a terminal acts on."""
     out = sys.stdout.buffer
     is_terminal = sys.stdout.isatty()
