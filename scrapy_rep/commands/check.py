@@ -115,18 +115,18 @@ def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effect
 
     profile = effective_settings(command.project, options).profile
     found = run_in_crawl(command, options, work)
+    rows = []
     for url, one in zip(options.urls, found, strict=True):
         if one.authority is not None and one.known is not None and not one.known.unreachable:
             body = followed_body(url, one.known)
             if one.known.robots is None and not one.verdict.allowed:
                 body = b"User-agent: *\nDisallow: /\n"  # access denied, and taken as disallow
             effective.append(Effective(str(one.authority), body, one.agent, profile))
-    return [
-        _looked_up(url, one, profile, started) for url, one in zip(options.urls, found, strict=True)
-    ]
+        rows.append(_row_of(url, one, profile, started))
+    return rows
 
 
-def _looked_up(url: str, one: LookUp, profile: str, started: float) -> Row:
+def _row_of(url: str, one: LookUp, profile: str, started: float) -> Row:
     known = one.known
     robots = known.robots if known is not None else None
     verdict = one.verdict

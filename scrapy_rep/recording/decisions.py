@@ -89,7 +89,7 @@ class Decided(NamedTuple):
 
 
 class Encoder:
-    """Makes lines; ``crawl`` names the run, ``profile`` is that of the crawl.
+    """Encodes lines; ``crawl`` names the run, ``profile`` is that of the crawl.
 
     Most of a line is the same for many requests. So those parts are kept as text, which makes a
     line in a third of the time that ``json.dumps`` takes for all of it.

@@ -14,7 +14,7 @@ from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.profiles import page_profile
 from scrapy_rep.pages.reading import read
 from scrapy_rep.preferences.licenses import MEDIA_TYPE, RELATION
-from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, Page, of_response, together
+from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, PagePreferences, of_response, together
 from scrapy_rep.preferences.statement import Preferences
 from scrapy_rep.preferences.tdmrep import SILENT, TdmRules
 from scrapy_rep.protocol.product_token import tokens_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _FIELDS = frozenset(Headers.fromkeys((*FIELDS, "X-Robots-Tag", "Robots-Tag")))
 """The fields that are read, as Scrapy keeps their names: one look at all is 1 us, not 40."""
-_SILENT = Page()
+_SILENT = PagePreferences()
 
 _kept: WeakKeyDictionary[Response, Preferences] = WeakKeyDictionary()
 
@@ -84,7 +84,7 @@ def preferences_in_a_crawl(
     return found
 
 
-def _read_page(response: Response, agent: tuple[str, ...], profile: str) -> Page:
+def _read_page(response: Response, agent: tuple[str, ...], profile: str) -> PagePreferences:
     """Return what a response itself says; most say nothing, and are not parsed."""
     source = page_source(response)
     markup = source.markup
