@@ -215,6 +215,7 @@ class Released:
             if host is not None and gone:
                 host.busy -= gone
                 host.ended = monotonic()
+            if host is None or gone:
                 self._ready.open_host(name)
         self._ready.open_slots()
 
