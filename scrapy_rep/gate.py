@@ -164,13 +164,13 @@ class Gate:
         """
         self._shutdown.watch()
         request, authority = asked.request, asked.authority
-        place: Waiting | None = None
+        waiting: Waiting | None = None
         while True:
             lacks = isinstance(found, Miss) or self._lacks_a_file(asked, found)
             cached = None if isinstance(found, Miss) or lacks else found
-            with self._room.place(
-                request, authority.host, for_rules=lacks, late=late, before=place
-            ) as place:
+            with self._room.hold(
+                request, authority.host, for_rules=lacks, late=late, before=waiting
+            ) as waiting:
                 if cached is None:
                     fetched = await self._fetch(asked, found)
                     if not isinstance(fetched, CachedRules):
@@ -179,14 +179,14 @@ class Gate:
                     del fetched
                     # Most requests have to wait for nothing else, and are judged only once.
                     judgement = self._admit(asked, cached)
-                    if cached.holds(self._clock()) and self._room.goes_at_once(place):
+                    if cached.holds(self._clock()) and self._room.goes_at_once(waiting):
                         break
                     del judgement
                 # A thousand requests may wait for their turns. None of them keeps rules in memory,
                 # unless rules that come back would have to be announced once more.
                 kept = cached if self._cache.is_heard else None
                 del cached, found
-                if not await self._room.turn(place):
+                if not await self._room.until_let_go(waiting):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
             # The turn may have been long in coming: these rules may be no longer in force.
             now = self._clock()

@@ -26,7 +26,7 @@ _ROUNDING = 0.002
 _LATE = 60.0
 """Seconds, beside the time of a fetch, by which an answer may be dated after its record.
 
-The date is that of the event loop's next turn, which may be long in coming.
+The date is that of the event loop's next iteration, which may be long in coming.
 """
 
 
