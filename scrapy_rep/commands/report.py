@@ -67,7 +67,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 
 def _read(summary: Summary, name: str) -> None:
-    """Add a log; raise ``EndingError`` if it cannot be read or is none."""
+    """Add a log; raise ``EndingError`` if it cannot be read, or is not a decision log."""
     try:
         if name == STDIN:
             summary.read("standard input", sys.stdin.buffer)

@@ -88,9 +88,9 @@ def by_rules(robots: RobotsTxt, agent: Agent, octets: int = 0) -> Ruling:
 
 
 class JudgedRuling(Ruling):
-    """The ruling of a site where more than its rules has a say: each URL is judged by itself.
+    """The ruling of a site where not only its rules decide: each URL is judged on its own.
 
-    That is an override, a pace that keeps the crawler out, or the use of its pages.
+    An override, a pace that keeps the crawler out, or the use of the pages may decide, too.
     """
 
     __slots__ = ("_asked", "_judge", "_known")

@@ -61,7 +61,7 @@ _FILES: Final = frozenset(
 )
 """Endings of names of files that are countries' domains, too."""
 _ALL: Final = frozenset(("", "/", "/*", "/$"))
-"""What stands behind a host where all of it is meant."""
+"""What follows a host where the whole host is meant."""
 
 
 def check_keys(file: RobotsFile) -> Iterator[Finding]:

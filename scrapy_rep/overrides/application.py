@@ -127,5 +127,5 @@ class AppliedOverrides:
 
 
 def _is_same(pace: RequestedPace | None, other: RequestedPace | None) -> bool:
-    """Return whether two paces ask for the same, whoever asks."""
+    """Return whether two paces ask for the same, for the same agent or another."""
     return (pace and pace[1:]) == (other and other[1:])

@@ -112,7 +112,7 @@ class ArchivedAnswers:
         ):
             octets = cut = None
         else:
-            raise MismatchError(f"status {whole.status} in the record {kept.id} is no answer")
+            raise MismatchError(f"status {whole.status} in the record {kept.id} is not an answer")
         life = lifetime_of(_response(kept, b""), kept.time)
         uri = self._archives.hops(kept)[-1].uri
         return Answer(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 _MOST_KEPT = 1_000
-"""Parts of lines that are kept as text; beyond that, all are dropped and made anew."""
+"""Parts of lines that are kept as text; beyond that, all are dropped."""
 
 
 class Basis(NamedTuple):

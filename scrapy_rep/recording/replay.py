@@ -1,7 +1,7 @@
 """Decides recorded decisions again, from the archive of what each site answered: offline.
 
 A line of a decision log names the records of the responses that the decision rests on. From these
-the entry of the authority is made anew, by the same steps as after a fetch: the status decides the
+the entry of the authority is made again, by the same steps as after a fetch: the status decides the
 outcome, the body is decoded and cut at the limit, policy says what the entry means at the time of
 the decision, and the rules, the overrides, the purposes and the pace are asked in the order of the
 gate. What the log says of the verdict and its basis must come out again.

@@ -142,7 +142,7 @@ class UseOfPages:
     def _consult(
         self, tdmrep: RobotsCache, asked: Asked, cached: CachedRules
     ) -> CachedRules | Miss | None:
-        """Return what is at hand of a tdmrep.json; None if robots.txt disallows fetching it."""
+        """Return what is known of a tdmrep.json; None if robots.txt disallows fetching it."""
         key = TdmrepKey.of(asked.authority)
         if not cached.allows(asked.authority, key.robots_uri, asked.agent):
             return None
