@@ -121,9 +121,9 @@ class Judge:
         error = self._refusal_of_pace(asked, pace)
         if error is not None:
             return Judgement(error)
+        if use is None and overrides is None and (pace is None or pace.pace is None):
+            cached.settle(asked.agent)
         if verdict is None and pace is None and noted is None:
-            if use is None:
-                cached.settle(asked.agent)
             return _PASSES
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
