@@ -183,12 +183,8 @@ class WaitingRoom:
     def goes_at_once(self, waiting: Waiting) -> bool:
         """Let a request that has its rules go on, if nothing else is in its way."""
         host = self._hosts.get(waiting.host)
-        if host is None:
-            self._places.has_rules(waiting)
-        elif self._fault is not None:
+        if host is not None and self._fault is not None:
             raise self._fault
-        else:
-            self._places.lend_to(waiting)
         if not self._can_go_at_once(waiting, host):
             return False
         self._let_go(waiting, host)
@@ -198,6 +194,10 @@ class WaitingRoom:
         """Return when a request may go on; ``False`` if the crawl closes before that."""
         if self.goes_at_once(waiting):
             return True
+        if waiting.host in self._hosts:
+            self._places.lend_to(waiting)
+        else:
+            self._places.has_rules(waiting)
         self._awaiting[waiting] = None
         try:
             self._ready.push(waiting)
