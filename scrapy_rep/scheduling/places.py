@@ -81,6 +81,7 @@ class Places:
             waiting.lent = True
             self._lent += 1
             self._settle()
+            self._inside.engine.wake()
 
     def has_rules(self, waiting: Waiting) -> None:
         """Note that a request no longer waits for its rules: it needs no place for that."""
@@ -95,7 +96,7 @@ class Places:
             self._settle()
 
     def begin(self, fetch: Request) -> None:
-        """Give a fetch a place."""
+        """Give a fetch a place, which it takes at once."""
         self.fetches.add(fetch)
         self._settle()
 
@@ -133,5 +134,4 @@ class Places:
         if beyond == self._beyond:
             return
         self._beyond = beyond
-        if self._inside.capacity.extend(beyond):
-            self._inside.engine.wake()
+        self._inside.capacity.extend(beyond)
