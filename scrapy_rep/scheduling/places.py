@@ -67,7 +67,7 @@ class Places:
 
         Returns ``True`` if this has to be tried again: no signal says that fetches queue no longer.
         """
-        idle = self._ready.first_open() is None and not self._semaphore.crowded
+        idle = not (self._ready and self._ready.first_open()) and not self._semaphore.crowded
         while self._unlent and idle and self._lent < self._limit:
             self.lend_to(next(iter(self._unlent)))
             self._stats.inc(names.PARKED)

@@ -294,11 +294,10 @@ class WaitingRoom:
 
     def _can_go_at_once(self, waiting: Waiting, host: PacedHost | None) -> bool:
         """Return whether a request need not wait for others of its slot to be ready, too."""
-        alone = waiting.slot.waiting == 1 or self._inside.engine.is_stopping
+        if self._ready and (self._ready.has_slot(waiting.slot.key) or self._ready.first_open()):
+            return False
         return (
-            alone
-            and not self._ready.has_slot(waiting.slot.key)
-            and self._ready.first_open() is None
+            (waiting.slot.waiting == 1 or self._inside.engine.is_stopping)
             and waiting.slot.room > 0
             and (host is None or host.has_room(monotonic()))
             and self._places.free > 0
