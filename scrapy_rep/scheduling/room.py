@@ -272,7 +272,8 @@ class WaitingRoom:
     # --- how a request begins to wait, is let go, and ends
 
     def _begin(self, request: Request, host: str) -> Waiting:
-        self._released.take_back(request)
+        if self._released.listening:
+            self._released.take_back(request)
         download_slot = self._inside.download_slots.of(request)
         slot = self._slots.get(download_slot.key)
         if slot is None:
@@ -372,7 +373,7 @@ class WaitingRoom:
 
     def _rest(self) -> None:
         """Stop listening when there is nothing left to follow."""
-        if not self._places.waiting and not self._released:
+        if self._released.listening and not (self._places.waiting or self._released):
             self._next_pass.cancel()
             if not self._hosts:
                 self._released.rest()
