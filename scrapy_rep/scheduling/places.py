@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Places:
     """How many requests the downloader may have. Only this class changes it.
 
-    ``limit`` is how many places are lent at most, and ``waiting`` how many of the downloader's
-    requests wait at the gate.
+    ``limit`` is how many places are lent at most, ``waiting`` how many of the downloader's requests
+    wait at the gate, and ``unlent`` those that wait for rules and have yet to be lent a place.
     """
 
     def __init__(
@@ -45,21 +45,16 @@ class Places:
         self._semaphore = semaphore
         self._limit = limit
         self._stats = stats
-        self._unlent: dict[Waiting, None] = {}
+        self.unlent: dict[Waiting, None] = {}
         self._lent = 0
         self._beyond = 0
         self.fetches: set[Request] = set()
         self._ending: set[Request] = set()
         self.waiting = 0
 
-    @property
-    def are_wanted(self) -> bool:
-        """Whether requests that wait for rules have yet to be lent a place."""
-        return bool(self._unlent)
-
     def want(self, waiting: Waiting) -> bool:
         """Lend a place to a request that waits for rules, now or when :meth:`lend` can."""
-        self._unlent[waiting] = None
+        self.unlent[waiting] = None
         return self.lend()
 
     def lend(self) -> bool:
@@ -68,15 +63,15 @@ class Places:
         Returns ``True`` if this has to be tried again: no signal says that fetches queue no longer.
         """
         idle = not (self._ready and self._ready.first_open()) and not self._semaphore.crowded
-        while self._unlent and idle and self._lent < self._limit:
-            self.lend_to(next(iter(self._unlent)))
+        while self.unlent and idle and self._lent < self._limit:
+            self.lend_to(next(iter(self.unlent)))
             self._stats.inc(names.PARKED)
             self._stats.max(names.PARKED_MAX, self._lent)
-        return bool(self._unlent) and self._lent < self._limit
+        return bool(self.unlent) and self._lent < self._limit
 
     def lend_to(self, waiting: Waiting) -> None:
         """Lend a place to a request that has none, if the limit lets it."""
-        self._unlent.pop(waiting, None)
+        self.unlent.pop(waiting, None)
         if not waiting.lent and self._lent < self._limit:
             waiting.lent = True
             self._lent += 1
@@ -85,11 +80,11 @@ class Places:
 
     def has_rules(self, waiting: Waiting) -> None:
         """Note that a request no longer waits for its rules: it needs no place for that."""
-        self._unlent.pop(waiting, None)
+        self.unlent.pop(waiting, None)
 
     def take_back(self, waiting: Waiting) -> None:
         """Take a place back from a request that waits no longer."""
-        self._unlent.pop(waiting, None)
+        self.unlent.pop(waiting, None)
         if waiting.lent:
             waiting.lent = False
             self._lent -= 1

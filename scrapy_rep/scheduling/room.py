@@ -223,7 +223,7 @@ class WaitingRoom:
             yield
         finally:
             self._places.end(request)
-            if self._ready or self._places.are_wanted:
+            if self._ready or self._places.unlent:
                 self._look()
 
     def fetched(self, request: Request) -> None:

@@ -73,12 +73,12 @@ async def test_as_many_places_are_lent_as_the_limit_lets(bench: Callable[..., Be
     assert not at.places.want(second)
     assert at.total == 4 + 2
     assert not at.places.want(third)  # it is lent one when another is taken back: no need to poll
-    assert (at.total, at.places.are_wanted) == (4 + 2, True)
+    assert (at.total, list(at.places.unlent)) == (4 + 2, [third])
     assert [waiting.lent for waiting in (first, second, third)] == [True, True, False]
     at.places.take_back(first)
     assert (at.total, first.lent) == (4 + 1, False)
     at.places.lend()
-    assert (at.total, third.lent, at.places.are_wanted) == (4 + 2, True, False)
+    assert (at.total, third.lent, at.places.unlent) == (4 + 2, True, {})
     assert at.counts == {"robotstxt/parked": 3, "robotstxt/parked/max": 2}
 
 
@@ -101,9 +101,9 @@ async def test_what_has_its_rules_is_lent_no_place_for_them(bench: Callable[...,
     at = bench(limit=0)
     waiting = at.arrive(0)
     at.places.want(waiting)
-    assert at.places.are_wanted
+    assert at.places.unlent
     at.places.has_rules(waiting)
-    assert not at.places.are_wanted
+    assert not at.places.unlent
     assert (at.total, waiting.lent) == (4, False)
 
 
