@@ -10,25 +10,26 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_rep.commands.endings import Status, usage, why
-from scrapy_rep.commands.terminal import escaped, note, painted, say
-from scrapy_rep.recording.archive import SUFFIX
+from scrapy_rep.commands.endings import Status, usage_error, why
+from scrapy_rep.commands.terminal import note, painted, say
+from scrapy_rep.protocol.printable import escaped
+from scrapy_rep.recording.archive import NEEDS_WARCIO, SUFFIX
 from scrapy_rep.recording.chronology import Chronology
-from scrapy_rep.recording.log_reader import Line, LogError, read_log
+from scrapy_rep.recording.log_reader import LogError, LogLine, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
-from scrapy_rep.recording.replay import Finding, Replay, Replayed
+from scrapy_rep.recording.replay import Replay, Replayed, Result
 from scrapy_rep.recording.warc_reader import ArchiveError, ArchiveIndex
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.protocol.verdict import Verdict
 
-_COLOURS = {Finding.DIFFERS: "red", Finding.UNKNOWN: "yellow"}
+_COLOURS = {Result.DIFFERS: "red", Result.UNKNOWN: "yellow"}
 _NAMES = {
-    Finding.AGREES: "agree",
-    Finding.DIFFERS: "differ",
-    Finding.UNKNOWN: "cannot be decided",
-    Finding.ELSEWHERE: "do not follow from a robots.txt",
+    Result.AGREES: "agree",
+    Result.DIFFERS: "differ",
+    Result.UNKNOWN: "cannot be decided",
+    Result.ELSEWHERE: "do not follow from a robots.txt",
 }
 
 
@@ -56,26 +57,26 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 def _run(options: Namespace, archives: ArchiveIndex) -> Status:
     compares = not (options.agent or options.rep_profile)
-    found: Counter[Finding] = Counter()
+    found: Counter[Result] = Counter()
     changed = decisions = 0
     lines = _replayed(options, archives)
     for line, replayed, other in lines:
         decisions += 1
-        found[replayed.finding] += 1
-        if replayed.finding in (Finding.DIFFERS, Finding.UNKNOWN):
-            _show(options, line, replayed.finding.value, replayed.why)
+        found[replayed.result] += 1
+        if replayed.result in (Result.DIFFERS, Result.UNKNOWN):
+            _show(options, line, replayed.result.value, replayed.why)
         elif other is not None and _is_other(line, other):
             changed += 1
             _show(options, line, "would change", _change(line, other))
     if not decisions:
-        raise usage(f"{options.decisions} has no decisions")
+        raise usage_error(f"{options.decisions} has no decisions")
     told = ", ".join(f"{found[one]:,} {name}" for one, name in _NAMES.items() if found[one])
     if not compares:
         told += f", {changed:,} would change"
     note("replay", f"{decisions:,} decision{'s' * (decisions > 1)}: {told}")
-    if found[Finding.DIFFERS] or changed:
+    if found[Result.DIFFERS] or changed:
         return Status.FOUND
-    return Status.UNKNOWN if found[Finding.UNKNOWN] else Status.CLEAN
+    return Status.UNKNOWN if found[Result.UNKNOWN] else Status.CLEAN
 
 
 def _files(name: str) -> list[str]:
@@ -98,16 +99,16 @@ def _add(archives: ArchiveIndex, file: str) -> None:
         if not archives.add(file):
             note("replay", f"{file} ends within a record; what is before it is read")
     except ImportError:
-        raise usage("reading archives needs warcio: pip install 'scrapy_rep[evidence]'") from None
+        raise usage_error(f"reading archives {NEEDS_WARCIO}") from None
     except ArchiveError as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
     except OSError as error:
-        raise usage(f"cannot read {file}: {why(error)}") from None
+        raise usage_error(f"cannot read {file}: {why(error)}") from None
 
 
 def _replayed(
     options: Namespace, archives: ArchiveIndex
-) -> Iterator[tuple[Line, Replayed, Replayed | None]]:
+) -> Iterator[tuple[LogLine, Replayed, Replayed | None]]:
     """Yield each decision with what comes of it, and what would under the options.
 
     Raises ``EndingError``.
@@ -127,14 +128,14 @@ def _replayed(
         run = runs.get(line.fields["crawl"])
         if run is None:
             missing = "the first line of its run is not in the log"
-            yield line, Replayed(Finding.UNKNOWN, missing), None
+            yield line, Replayed(Result.UNKNOWN, missing), None
             continue
         replayed = replay.decide(line.fields, run.recorded)
         fault = run.times.fault(line.fields)
-        if fault and replayed.finding is not Finding.DIFFERS:
-            replayed = Replayed(Finding.DIFFERS, fault)
+        if fault and replayed.result is not Result.DIFFERS:
+            replayed = Replayed(Result.DIFFERS, fault)
         again = None
-        if not compares and replayed.finding is Finding.AGREES:
+        if not compares and replayed.result is Result.AGREES:
             again = other.decide(line.fields, run.other, compares=False)
         yield line, replayed, again
     if broken:
@@ -142,32 +143,32 @@ def _replayed(
         note("replay", f"{broken:,} {which} not JSON: passed over")
 
 
-def _runs(line: Line, options: Namespace) -> _Runs:
+def _runs(line: LogLine, options: Namespace) -> _Runs:
     try:
         recorded = RecordedRun(line.fields)
         other = RecordedRun(line.fields, options.rep_profile) if options.rep_profile else recorded
     except ValueError as error:
-        raise usage(f"{options.decisions}, line {line.number}: {error}") from None
+        raise usage_error(f"{options.decisions}, line {line.number}: {error}") from None
     times = Chronology()
     times.fault(line.fields)
     return _Runs(recorded, other, times)
 
 
-def _lines(file: str) -> Iterator[Line | int]:
+def _lines(file: str) -> Iterator[LogLine | int]:
     try:
         yield from read_log(file)
     except LogError as error:
-        raise usage(f"{file}: {error}") from None
+        raise usage_error(f"{file}: {error}") from None
     except OSError as error:
-        raise usage(f"cannot read {file}: {why(error)}") from None
+        raise usage_error(f"cannot read {file}: {why(error)}") from None
 
 
-def _is_other(line: Line, other: Replayed) -> bool:
+def _is_other(line: LogLine, other: Replayed) -> bool:
     verdict = other.verdict
     return verdict is not None and verdict.allowed != line.fields["allowed"]
 
 
-def _change(line: Line, other: Replayed) -> str:
+def _change(line: LogLine, other: Replayed) -> str:
     before = "allowed" if line.fields["allowed"] else "disallowed"
     return f"{before}, then {_told(other.verdict)}" if other.verdict is not None else ""
 
@@ -179,17 +180,17 @@ def _told(verdict: Verdict) -> str:
     return f"{word} by {verdict.rule} (line {verdict.line}, group {verdict.group})"
 
 
-def _show(options: Namespace, line: Line, finding: str, why: str) -> None:
+def _show(options: Namespace, line: LogLine, result: str, why: str) -> None:
     """Print a decision that does not agree, or would change."""
     fields: dict[str, Any] = {
         "line": line.number,
         "url": line.fields["url"],
-        "finding": finding,
+        "finding": result,
         "why": why,
     }
     if options.format == "jsonl":
         say(json.dumps(fields))
         return
-    colour = next((one for key, one in _COLOURS.items() if key.value == finding), "bold")
+    colour = next((one for key, one in _COLOURS.items() if key.value == result), "bold")
     url = escaped(line.fields["url"])
-    say(f"line {line.number}: {painted(finding, colour)}: {url}: {escaped(why)}")
+    say(f"line {line.number}: {painted(result, colour)}: {url}: {escaped(why)}")

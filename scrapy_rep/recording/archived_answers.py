@@ -14,7 +14,7 @@ from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
 from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
 from scrapy_rep.protocol.policy import REFUSALS
 from scrapy_rep.recording.decisions import digest_of, utc
-from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal
+from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal_uri
 from scrapy_rep.settings import RepSettings
 
 _MOST_READ = 256
@@ -26,7 +26,7 @@ _ROUNDING = 0.002
 _LATE = 60.0
 """Seconds, beside the time of a fetch, by which an answer may be dated after its record.
 
-The date is that of the event loop's next turn, which may be long in coming.
+The date is that of the event loop's next iteration, which may be long in coming.
 """
 
 
@@ -35,7 +35,7 @@ class UndecidableError(Exception):
 
 
 class MismatchError(Exception):
-    """The archive contradicts the log; the message says in what."""
+    """The archive contradicts the log; the message says how."""
 
 
 class _Body(NamedTuple):
@@ -64,8 +64,8 @@ class ArchivedAnswers:
             if kept is None:
                 raise UndecidableError(f"the record {record} is in no archive")
         else:
-            kept = self._found(line, settings, authority, since)
-        answer = self.answer_of(kept, settings, since)
+            kept = self._find_answer(line, settings, authority, since)
+        answer = self._answer_of(kept, settings, since)
         self._check_site(kept, authority)
         _check_date(kept, since, kept.time - _early(kept, line), settings)
         return answer
@@ -73,10 +73,10 @@ class ArchivedAnswers:
     def _check_site(self, kept: Kept, authority: Authority) -> None:
         """Raise if a record is of another site."""
         first = self._archives.hops(kept)[0].uri
-        if normal(first) != authority.robots_uri:
+        if normal_uri(first) != authority.robots_uri:
             raise MismatchError(f"the record {kept.id} is of {first}")
 
-    def _found(
+    def _find_answer(
         self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, since: float
     ) -> Kept:
         """Return the record of an answer whose ID the log lacks."""
@@ -84,7 +84,7 @@ class ArchivedAnswers:
         before = [kept for kept in several if kept.time <= since + _ROUNDING]
         for kept in reversed(before):
             try:
-                answer = self.answer_of(kept, settings, since)
+                answer = self._answer_of(kept, settings, since)
             except (MismatchError, UndecidableError):
                 continue
             digest = None if answer.body is None else digest_of(answer.body)
@@ -92,8 +92,8 @@ class ArchivedAnswers:
                 return kept
         raise UndecidableError(f"no archive has the answer of {authority} that was followed")
 
-    def answer_of(self, kept: Kept, settings: RepSettings, fetched_at: float) -> Answer:
-        """Return the answer that a record holds; raise if it is none."""
+    def _answer_of(self, kept: Kept, settings: RepSettings, fetched_at: float) -> Answer:
+        """Return the answer that a record holds; raise if it holds none."""
         whole = self._payload_of(kept)
         if not (kept.is_sound and whole.is_sound):
             raise MismatchError(f"the record {kept.id} is damaged")
@@ -112,7 +112,7 @@ class ArchivedAnswers:
         ):
             octets = cut = None
         else:
-            raise MismatchError(f"status {whole.status} in the record {kept.id} is no answer")
+            raise MismatchError(f"status {whole.status} in the record {kept.id} is not an answer")
         life = lifetime_of(_response(kept, b""), kept.time)
         uri = self._archives.hops(kept)[-1].uri
         return Answer(
@@ -167,7 +167,7 @@ class ArchivedAnswers:
             raise MismatchError(f"the record {kept.id} is of a later time, {utc(kept.time)}")
         if line["outcome"] == "unreachable":  # else the age is that of the good copy
             _check_date(kept, now - (line["age"] or 0.0), 0.0, settings)
-        return Failure(since=now, failed_at=now, cause=cause_of(kept))
+        return Failure(since=now, failed_at=now, cause=_cause_of(kept))
 
     def entry_at(
         self, uri: str, settings: RepSettings, now: float, *, with_copy: bool = False
@@ -182,7 +182,7 @@ class ArchivedAnswers:
             if kept.time > now + _ROUNDING:
                 continue
             try:
-                answer = self.answer_of(kept, settings, kept.time)
+                answer = self._answer_of(kept, settings, kept.time)
             except MismatchError:
                 if refusal is None and failure is None:
                     failure = _failure_of(kept, now)
@@ -214,12 +214,12 @@ def _check_date(kept: Kept, since: float, earliest: float, settings: RepSettings
 def _failure_of(kept: Kept, now: float) -> Failure | None:
     """Return the failure of a record; None for a hop, after which the fetch went on."""
     try:
-        return Failure(since=now, failed_at=now, cause=cause_of(kept))
+        return Failure(since=now, failed_at=now, cause=_cause_of(kept))
     except MismatchError:
         return None
 
 
-def cause_of(kept: Kept) -> str:
+def _cause_of(kept: Kept) -> str:
     """Return why a fetch failed, as an entry has it; raise if it did not fail."""
     if kept.kind == "failure":
         said = dict(kept.fields)

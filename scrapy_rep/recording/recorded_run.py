@@ -45,19 +45,19 @@ class Judged(NamedTuple):
 
 
 class RecordedRun:
-    """What the decisions of a run depend on besides the sites; ``profile`` replaces the recorded.
+    """What the decisions of a run depend on besides the sites; ``profile`` replaces its own.
 
     Raises ``ValueError``, in one line, if the line of the run cannot be used.
     """
 
-    def __init__(self, said: Mapping[str, Any], profile: str | None = None):
-        self.name = said["crawl"]
-        settings = _settings_of(said)
+    def __init__(self, line: Mapping[str, Any], profile: str | None = None):
+        settings = _settings_of(line)
         self.settings: RepSettings = (
             settings if profile is None else replace(settings, profile=profile)
         )
         self.now = 0.0
-        overrides, stats = _overrides_of(said, self.settings), RepStats(NoCollector())
+        """When :meth:`judged` decides, in seconds since the epoch."""
+        overrides, stats = _overrides_of(line, self.settings), RepStats(NoCollector())
         self._paces = PaceBySettings(self.settings, lambda: self.now)
         self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
@@ -71,13 +71,13 @@ class RecordedRun:
         judgement = judge.judge(asked, cached)
         refusal = judgement.refusal
         if refusal is not None:
-            statement, said = getattr(refusal, "statement", None), None
+            statement, answers = getattr(refusal, "statement", None), None
             if statement is not None:
-                said = {str(statement.category): str(statement.answer)}
-            return Judged(refusal.verdict, said)
+                answers = {str(statement.category): str(statement.answer)}
+            return Judged(refusal.verdict, answers)
         verdict = judgement.verdict or cached.verdict(asked.authority, asked.url, asked.agent)
-        said = preferences_of(cached, asked.url, asked.agent)
-        return Judged(verdict, said, self._delay(asked, cached))
+        answers = preferences_of(cached, asked.url, asked.agent)
+        return Judged(verdict, answers, self._delay(asked, cached))
 
     def _delay(self, asked: Asked, cached: CachedRules) -> float | None:
         """Return the seconds that an allowed request has to keep, as a log has them."""
@@ -87,15 +87,15 @@ class RecordedRun:
         return None if pace is None else delay_of(pace, self.now)
 
 
-def _settings_of(said: Mapping[str, Any]) -> RepSettings:
+def _settings_of(line: Mapping[str, Any]) -> RepSettings:
     """Return the settings that a checked line names; raise ``ValueError``, in one line."""
-    policy = said["policy"]
+    policy = line["policy"]
     for name, kinds in _POLICY.items():
         value = policy.get(name)
         is_one = isinstance(value, kinds) and not isinstance(value, bool)
         if not is_one or (isinstance(value, _NUMBER) and value < 0):
             raise ValueError(f"its policy has no usable {name}")
-    if not {*said["purposes"], *said["purpose_tokens"]} <= {*CATEGORIES}:
+    if not {*line["purposes"], *line["purpose_tokens"]} <= {*CATEGORIES}:
         raise ValueError("it names a purpose that is not known")
     pair = policy["unreachable_ttl"]
     if len(pair) != 2 or not all(isinstance(one, _NUMBER) for one in pair):
@@ -105,23 +105,23 @@ def _settings_of(said: Mapping[str, Any]) -> RepSettings:
         RepSettings(),
         **{name: value for name, value in policy.items() if name in known and value is not pair},
         unreachable_ttl=tuple(pair),
-        profile=_profile(said["profile"]),
-        crawl_delay=said["crawl_delay"],
-        max_crawl_delay=said["max_crawl_delay"],
-        over_max_crawl_delay=said["over_max_crawl_delay"],
-        visit_time=said["visit_time"],
-        preferences=said["preferences"],
-        purposes=tuple(said["purposes"]),
-        purpose_tokens={name: tuple(tokens) for name, tokens in said["purpose_tokens"].items()},
-        tdmrep=said["tdmrep"],
-        log_urls=said["log_urls"],
-        timeout=said["timeout"],
+        profile=_profile(line["profile"]),
+        crawl_delay=line["crawl_delay"],
+        max_crawl_delay=line["max_crawl_delay"],
+        over_max_crawl_delay=line["over_max_crawl_delay"],
+        visit_time=line["visit_time"],
+        preferences=line["preferences"],
+        purposes=tuple(line["purposes"]),
+        purpose_tokens={name: tuple(tokens) for name, tokens in line["purpose_tokens"].items()},
+        tdmrep=line["tdmrep"],
+        log_urls=line["log_urls"],
+        timeout=line["timeout"],
     )
 
 
-def _overrides_of(said: Mapping[str, Any], settings: RepSettings) -> Overrides:
+def _overrides_of(line: Mapping[str, Any], settings: RepSettings) -> Overrides:
     """Return the overrides that a checked line names; raise ``ValueError``, in one line."""
-    found = [_override(one) for one in said["overrides"]]
+    found = [_override(one) for one in line["overrides"]]
     return Overrides(found, settings.profile, settings.max_size)
 
 
