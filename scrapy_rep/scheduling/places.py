@@ -12,6 +12,8 @@ while ready requests lack a place: what the engine pulled then would only wait.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
@@ -30,6 +32,7 @@ class Places:
 
     ``limit`` is how many places are lent at most, ``waiting`` how many of the downloader's requests
     wait at the gate, and ``unlent`` those that wait for rules and have yet to be lent a place.
+    ``look()`` has the room look for requests that can go.
     """
 
     def __init__(
@@ -38,12 +41,14 @@ class Places:
         ready: ReadyQueues,
         semaphore: FetchSemaphore,
         limit: int,
+        look: Callable[[], None],
         stats: RepStats,
     ):
         self._inside = inside
         self._ready = ready
         self._semaphore = semaphore
         self._limit = limit
+        self._look = look
         self._stats = stats
         self.unlent: dict[Waiting, None] = {}
         self._lent = 0
@@ -90,26 +95,29 @@ class Places:
             self._lent -= 1
             self._settle()
 
-    def begin(self, fetch: Request) -> None:
-        """Give a fetch a place, which it takes at once."""
-        self.fetches.add(fetch)
+    @contextmanager
+    def fetching(self, request: Request) -> Iterator[None]:
+        """Give a fetch a place of its own for as long as this lasts; it takes it at once."""
+        self.fetches.add(request)
         self._settle()
+        try:
+            yield
+        finally:
+            self.fetches.discard(request)
+            self._ending.discard(request)
+            self._settle()
+            if self._ready or self.unlent:
+                self._look()
 
-    def leave(self, fetch: Request) -> None:
-        """Take the place of a fetch back, as its download has ended.
+    def fetched(self, request: Request) -> None:
+        """Take the place of a fetch back, if this is one, as its download has ended.
 
         The downloader has it for a moment longer. Had it the place for as long as the fetch itself,
         the engine could begin one request too many between the two ends.
         """
-        if fetch in self.fetches:
-            self._ending.add(fetch)
+        if request in self.fetches:
+            self._ending.add(request)
             self._settle()
-
-    def end(self, fetch: Request) -> None:
-        """Forget a fetch; its place is taken back, if it was not yet."""
-        self.fetches.discard(fetch)
-        self._ending.discard(fetch)
-        self._settle()
 
     @property
     def busy(self) -> int:

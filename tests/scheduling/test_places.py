@@ -32,7 +32,15 @@ class Bench:
         self.ready = ReadyQueues()
         self.semaphore = FetchSemaphore(1, 60.0)
         self.counts = Counts()
-        self.places = Places(self.inside, self.ready, self.semaphore, limit, RepStats(self.counts))
+        self.looks: list[None] = []
+        self.places = Places(
+            self.inside,
+            self.ready,
+            self.semaphore,
+            limit,
+            lambda: self.looks.append(None),
+            RepStats(self.counts),
+        )
 
     @property
     def total(self) -> int:
@@ -135,11 +143,11 @@ async def test_the_operators_places_are_free_but_for_what_is_downloaded(
     assert at.places.free == free
     waiting, fetch = at.arrive(0), Request("http://host0.example/robots.txt")
     at.places.want(waiting)
-    at.places.begin(fetch)
-    at.downloader.active.add(fetch)
-    assert (at.places.busy, at.places.free) == (0, free)
-    at.downloader.active.add(Request("http://host1.example/"))
-    assert (at.places.busy, at.places.free) == (1, free - 1)
+    with at.places.fetching(fetch):
+        at.downloader.active.add(fetch)
+        assert (at.places.busy, at.places.free) == (0, free)
+        at.downloader.active.add(Request("http://host1.example/"))
+        assert (at.places.busy, at.places.free) == (1, free - 1)
 
 
 @ensureDeferred
@@ -147,12 +155,27 @@ async def test_a_fetch_has_a_place_until_its_download_ends(bench: Callable[..., 
     """The downloader has it for a moment longer, in which the engine begins no other request."""
     at = bench()
     fetch = Request("http://host0.example/robots.txt")
-    at.places.leave(fetch)
+    at.places.fetched(fetch)
     assert at.total == 4
-    at.places.begin(fetch)
-    assert at.total == 4 + 1
-    at.places.leave(fetch)
-    assert at.total == 4
-    at.places.end(fetch)
+    with at.places.fetching(fetch):
+        assert at.total == 4 + 1
+        at.places.fetched(fetch)
+        assert at.total == 4
     assert at.total == 4
     assert not at.places.fetches
+
+
+@ensureDeferred
+async def test_the_end_of_a_fetch_is_looked_at_by_what_wants_a_place(
+    bench: Callable[..., Bench],
+) -> None:
+    """Ready requests, and those that have yet to be lent one; without any there is no pass."""
+    at = bench(limit=0)
+    fetch = Request("http://host0.example/robots.txt")
+    with at.places.fetching(fetch):
+        pass
+    assert not at.looks
+    at.places.want(at.arrive(0))
+    with at.places.fetching(fetch):
+        assert not at.looks
+    assert len(at.looks) == 1
