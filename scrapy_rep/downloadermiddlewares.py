@@ -234,7 +234,7 @@ class RepDownloaderMiddleware:
         return SharedPace(turns, self._stats)
 
     def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
-        limits = FetchLimits(self._semaphore, self._room)
+        limits = FetchLimits(self._semaphore, self._room.places)
         args = crawler, self._inside, settings, self._stats, limits, time.time, self._archive
         return RobotsFetcher(*args)
 

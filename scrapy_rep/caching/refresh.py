@@ -136,7 +136,7 @@ class Refresher:
                 entry = await self._newest(authority, entry)
             learnt = learn(entry, outcome, self._clock(), self._policy)
             delay = _next_of(delays, outcome)
-            if delay is None or not waiting() or not self._again(outcome, learnt):
+            if delay is None or not self._again(outcome, learnt) or not waiting():
                 if not (isinstance(outcome, Unreachable) and outcome.ours):
                     self._store.write_through(authority, learnt)
                 self._report(authority, outcome, learnt)

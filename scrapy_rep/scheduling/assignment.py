@@ -75,7 +75,7 @@ class Assignment:
             elif host is None or host.has_turn(now):
                 free -= 1
                 gone = True
-                send(self._ready.pop(queue), host)
+                send(self._ready.take(queue), host)
             else:
                 self._ready.block_by_host(queue)
         if not gone and self._is_stuck(now):
@@ -87,7 +87,7 @@ class Assignment:
         if queue is not None:
             host = self._hosts.get(queue.host)
             if host is None or host.has_room(now):
-                send(self._ready.pop(queue), host)
+                send(self._ready.take(queue), host)
 
     def _is_stuck(self, now: float) -> bool:
         """Return whether what holds the places may wait for a request here."""

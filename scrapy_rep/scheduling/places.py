@@ -12,6 +12,8 @@ while ready requests lack a place: what the engine pulled then would only wait.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
@@ -28,8 +30,9 @@ if TYPE_CHECKING:
 class Places:
     """How many requests the downloader may have. Only this class changes it.
 
-    ``limit`` is how many places are lent at most, and ``waiting`` how many of the downloader's
-    requests wait at the gate.
+    ``limit`` is how many places are lent at most, ``waiting`` how many of the downloader's requests
+    wait at the gate, and ``unlent`` those that wait for rules and have yet to be lent a place.
+    ``look()`` has the room look for requests that can go.
     """
 
     def __init__(
@@ -38,28 +41,25 @@ class Places:
         ready: ReadyQueues,
         semaphore: FetchSemaphore,
         limit: int,
+        look: Callable[[], None],
         stats: RepStats,
     ):
         self._inside = inside
         self._ready = ready
         self._semaphore = semaphore
         self._limit = limit
+        self._look = look
         self._stats = stats
-        self._unlent: dict[Waiting, None] = {}
+        self.unlent: dict[Waiting, None] = {}
         self._lent = 0
         self._beyond = 0
         self.fetches: set[Request] = set()
         self._ending: set[Request] = set()
         self.waiting = 0
 
-    @property
-    def are_wanted(self) -> bool:
-        """Whether requests that wait for rules have yet to be lent a place."""
-        return bool(self._unlent)
-
     def want(self, waiting: Waiting) -> bool:
         """Lend a place to a request that waits for rules, now or when :meth:`lend` can."""
-        self._unlent[waiting] = None
+        self.unlent[waiting] = None
         return self.lend()
 
     def lend(self) -> bool:
@@ -67,53 +67,57 @@ class Places:
 
         Returns ``True`` if this has to be tried again: no signal says that fetches queue no longer.
         """
-        idle = self._ready.first_open() is None and not self._semaphore.crowded
-        while self._unlent and idle and self._lent < self._limit:
-            self.lend_to(next(iter(self._unlent)))
+        idle = not (self._ready and self._ready.first_open()) and not self._semaphore.crowded
+        while self.unlent and idle and self._lent < self._limit:
+            self.lend_to(next(iter(self.unlent)))
             self._stats.inc(names.PARKED)
             self._stats.max(names.PARKED_MAX, self._lent)
-        return bool(self._unlent) and self._lent < self._limit
+        return bool(self.unlent) and self._lent < self._limit
 
     def lend_to(self, waiting: Waiting) -> None:
         """Lend a place to a request that has none, if the limit lets it."""
-        self._unlent.pop(waiting, None)
+        self.unlent.pop(waiting, None)
         if not waiting.lent and self._lent < self._limit:
             waiting.lent = True
             self._lent += 1
             self._settle()
+            self._inside.engine.wake()
 
     def has_rules(self, waiting: Waiting) -> None:
         """Note that a request no longer waits for its rules: it needs no place for that."""
-        self._unlent.pop(waiting, None)
+        self.unlent.pop(waiting, None)
 
     def take_back(self, waiting: Waiting) -> None:
         """Take a place back from a request that waits no longer."""
-        self._unlent.pop(waiting, None)
+        self.unlent.pop(waiting, None)
         if waiting.lent:
             waiting.lent = False
             self._lent -= 1
             self._settle()
 
-    def begin(self, fetch: Request) -> None:
-        """Give a fetch a place."""
-        self.fetches.add(fetch)
+    @contextmanager
+    def fetching(self, request: Request) -> Iterator[None]:
+        """Give a fetch a place of its own for as long as this lasts; it takes it at once."""
+        self.fetches.add(request)
         self._settle()
+        try:
+            yield
+        finally:
+            self.fetches.discard(request)
+            self._ending.discard(request)
+            self._settle()
+            if self._ready or self.unlent:
+                self._look()
 
-    def leave(self, fetch: Request) -> None:
-        """Take the place of a fetch back, as its download has ended.
+    def fetched(self, request: Request) -> None:
+        """Take the place of a fetch back, if this is one, as its download has ended.
 
         The downloader has it for a moment longer. Had it the place for as long as the fetch itself,
         the engine could begin one request too many between the two ends.
         """
-        if fetch in self.fetches:
-            self._ending.add(fetch)
+        if request in self.fetches:
+            self._ending.add(request)
             self._settle()
-
-    def end(self, fetch: Request) -> None:
-        """Forget a fetch; its place is taken back, if it was not yet."""
-        self.fetches.discard(fetch)
-        self._ending.discard(fetch)
-        self._settle()
 
     @property
     def busy(self) -> int:
@@ -133,5 +137,4 @@ class Places:
         if beyond == self._beyond:
             return
         self._beyond = beyond
-        if self._inside.capacity.extend(beyond):
-            self._inside.engine.wake()
+        self._inside.capacity.extend(beyond)

@@ -117,23 +117,24 @@ class Queue:
         return self.slot.room <= 0 and not self.heap[0][1].is_nested
 
 
-class ReadyQueues:
-    """All queues: the open ones by the urgency of their first requests, the others by the cause."""
+class ReadyQueues(dict["tuple[str, str]", Queue]):
+    """All queues: the open ones by the urgency of their first requests, the others by the cause.
+
+    A dict, by slot and host, because every request that waits asks whether there are any.
+    """
 
     def __init__(self) -> None:
-        self._queues: dict[tuple[str, str], Queue] = {}
+        super().__init__()
         self._open: list[tuple[Order, int, Queue]] = []
         self._blocked_slots: dict[str, list[Queue]] = {}
         self._blocked_hosts: dict[str, list[Queue]] = {}
         self._of_slot: Counter[str] = Counter()
         self._of_host: Counter[str] = Counter()
 
-    def __bool__(self) -> bool:
-        return bool(self._queues)
-
     def clear(self) -> None:
         """Forget all requests."""
-        for index in (self._queues, self._open, self._blocked_slots, self._blocked_hosts):
+        super().clear()
+        for index in (self._open, self._blocked_slots, self._blocked_hosts):
             index.clear()
         self._of_slot.clear()
         self._of_host.clear()
@@ -159,9 +160,9 @@ class ReadyQueues:
     def push(self, waiting: Waiting) -> None:
         """Add a request that is ready."""
         key = waiting.slot.key, waiting.host
-        queue = self._queues.get(key)
+        queue = self.get(key)
         if queue is None:
-            queue = self._queues[key] = Queue(waiting.slot, waiting.host)
+            queue = self[key] = Queue(waiting.slot, waiting.host)
             self._of_slot[waiting.slot.key] += 1
             self._of_host[waiting.host] += 1
         queue.slot = waiting.slot
@@ -188,7 +189,7 @@ class ReadyQueues:
                 self._drop(queue)
         return None
 
-    def pop(self, queue: Queue) -> Waiting:
+    def take(self, queue: Queue) -> Waiting:
         """Take the most urgent request out of a queue, the first open one or a blocked one."""
         if queue.is_open:
             heappop(self._open)
@@ -247,8 +248,8 @@ class ReadyQueues:
     def _drop(self, queue: Queue) -> None:
         """Forget an empty queue."""
         key = queue.slot.key, queue.host
-        if self._queues.get(key) is queue:
-            del self._queues[key]
+        if self.get(key) is queue:
+            del self[key]
             for counted, name in ((self._of_slot, key[0]), (self._of_host, key[1])):
                 counted[name] -= 1
                 if not counted[name]:

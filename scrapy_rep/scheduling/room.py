@@ -108,20 +108,20 @@ class WaitingRoom:
         self._stats = stats
         self._slots: dict[str, Slot] = {}
         self._ready = ReadyQueues()
-        self._places = Places(inside, self._ready, semaphore, limit, stats)
+        self.places = Places(inside, self._ready, semaphore, limit, self._look, stats)
         self._awaiting: dict[Waiting, None] = {}
         self._released = Released(
             crawler,
             inside,
             hosts,
             self._ready,
-            self._places,
+            self.places,
             self._look,
             self._distrust,
             resumed,
             stats,
         )
-        self._assignment = Assignment(inside, hosts, self._places, self._ready, self._released)
+        self._assignment = Assignment(inside, hosts, self.places, self._ready, self._released)
         self._held: set[Request] = set()
         self._passes = 0  # since something moved
         self._next_pass = Alarm(self._assign)
@@ -130,13 +130,13 @@ class WaitingRoom:
     @property
     def waiting(self) -> int:
         """How many requests wait."""
-        return self._places.waiting
+        return self.places.waiting
 
     # --- what the gate calls
 
     def must_wait(self, request: Request) -> bool:
         """Return whether a request whose rules are known has to wait before it is let go."""
-        if not self._places.waiting and not self._hosts:
+        if not self.places.waiting and not self._hosts:
             return False
         host = self._hosts.get(host_of(request)) if self._hosts else None
         if host is not None and host.asks:
@@ -170,7 +170,7 @@ class WaitingRoom:
         elif late:
             waiting.hurry()
         try:
-            if for_rules and self._places.want(waiting):
+            if for_rules and self.places.want(waiting):
                 self._next_pass.set(_AT_LEAST)
             yield waiting
         finally:
@@ -184,12 +184,8 @@ class WaitingRoom:
     def goes_at_once(self, waiting: Waiting) -> bool:
         """Let a request that has its rules go on, if nothing else is in its way."""
         host = self._hosts.get(waiting.host)
-        if host is None:
-            self._places.has_rules(waiting)
-        elif self._fault is not None:
+        if host is not None and self._fault is not None:
             raise self._fault
-        else:
-            self._places.lend_to(waiting)
         if not self._can_go_at_once(waiting, host):
             return False
         self._let_go(waiting, host)
@@ -199,6 +195,10 @@ class WaitingRoom:
         """Return when a request may go on; ``False`` if the crawl closes before that."""
         if self.goes_at_once(waiting):
             return True
+        if waiting.host in self._hosts:
+            self.places.lend_to(waiting)
+        else:
+            self.places.has_rules(waiting)
         self._awaiting[waiting] = None
         try:
             self._ready.push(waiting)
@@ -215,21 +215,6 @@ class WaitingRoom:
     def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
         self._released.left(request)
-
-    @contextmanager
-    def fetching(self, request: Request) -> Iterator[None]:
-        """Give a fetch of a robots.txt a place of its own for as long as this lasts."""
-        self._places.begin(request)
-        try:
-            yield
-        finally:
-            self._places.end(request)
-            if self._ready or self._places.are_wanted:
-                self._look()
-
-    def fetched(self, request: Request) -> None:
-        """Note that the download of ``request`` has ended, if it is a fetch."""
-        self._places.leave(request)
 
     def ask(self, request: Request, asker: Asker, pace: RequestedPace, least: Least) -> float:
         """Have the host of a request keep a pace; return what ``asker`` asked for before.
@@ -273,14 +258,15 @@ class WaitingRoom:
     # --- how a request begins to wait, is let go, and ends
 
     def _begin(self, request: Request, host: str) -> Waiting:
-        self._released.take_back(request)
+        if self._released.listening:
+            self._released.take_back(request)
         download_slot = self._inside.download_slots.of(request)
         slot = self._slots.get(download_slot.key)
         if slot is None:
             slot = self._slots[download_slot.key] = Slot(download_slot)
         slot.enter(request)
         self._held.add(request)
-        self._places.waiting += 1
+        self.places.waiting += 1
         return Waiting(request, slot, host, is_nested=is_nested(request, self._inside))
 
     def _end(self, waiting: Waiting) -> None:
@@ -290,19 +276,18 @@ class WaitingRoom:
         if not waiting.slot.waiting:
             self._slots.pop(waiting.slot.key, None)
         self._held.discard(waiting.request)
-        self._places.waiting -= 1
-        self._places.take_back(waiting)
+        self.places.waiting -= 1
+        self.places.take_back(waiting)
 
     def _can_go_at_once(self, waiting: Waiting, host: PacedHost | None) -> bool:
         """Return whether a request need not wait for others of its slot to be ready, too."""
-        alone = waiting.slot.waiting == 1 or self._inside.engine.is_stopping
+        if self._ready and (self._ready.has_slot(waiting.slot.key) or self._ready.first_open()):
+            return False
         return (
-            alone
-            and not self._ready.has_slot(waiting.slot.key)
-            and self._ready.first_open() is None
+            (waiting.slot.waiting == 1 or self._inside.engine.is_stopping)
             and waiting.slot.room > 0
             and (host is None or host.has_room(monotonic()))
-            and self._places.free > 0
+            and self.places.free > 0
         )
 
     def _let_go(self, waiting: Waiting, host: PacedHost | None) -> None:
@@ -337,7 +322,7 @@ class WaitingRoom:
             self._assignment.run(now, send)
             if self._hosts.shared is not None:
                 self._hosts.shared.settle(now)
-            if self._places.lend():
+            if self.places.lend():
                 self._next_pass.set(_AT_LEAST)
             self._plan(now)
             self._rest()
@@ -374,7 +359,7 @@ class WaitingRoom:
 
     def _rest(self) -> None:
         """Stop listening when there is nothing left to follow."""
-        if not self._places.waiting and not self._released:
+        if self._released.listening and not (self.places.waiting or self._released):
             self._next_pass.cancel()
             if not self._hosts:
                 self._released.rest()

@@ -44,18 +44,12 @@ class Capacity:
         total = self._total
         return total <= 0 or len(self.requests) > total
 
-    def extend(self, beyond: int) -> bool:
-        """Let the downloader have ``beyond`` requests more than ``ordinary``, if it has a limit.
-
-        Returns whether there are more places than before.
-        """
-        ordinary, before = self.ordinary, self._beyond
-        if ordinary <= 0:
-            return False
-        self._beyond = beyond
-        if beyond != before:
+    def extend(self, beyond: int) -> None:
+        """Let the downloader have ``beyond`` requests more than ``ordinary``, if it has a limit."""
+        ordinary = self.ordinary
+        if ordinary > 0:
+            self._beyond = beyond
             self._downloader.total_concurrency = ordinary + beyond
-        return beyond > before
 
     @property
     def _total(self) -> int:

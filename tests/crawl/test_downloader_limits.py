@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
+from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
+from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply
 from tests.site import Site
 from tests.timed import timed
@@ -146,3 +150,38 @@ async def test_a_fetch_gives_its_place_back_when_its_download_ends(site: Site) -
     result = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
     assert result.crawler.places_noted == [4 + 2, 4 + 1]
     assert result.crawler.engine.downloader.total_concurrency == 4
+
+
+class NotingDownloader(Downloader):
+    """Notes each change of how many requests it may have."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "total_concurrency" and value != vars(self).get(name):
+            vars(self).setdefault("noted", []).append(value)
+        super().__setattr__(name, value)
+
+
+class PausingSpider(RequestsSpider):
+    """Makes each request a while after the page before it."""
+
+    async def page(self, response: Response) -> AsyncIterator[Request]:  # type: ignore[override]
+        """A page came."""
+        super().page(response)
+        if self.plans:
+            await sleep(0.3)
+            yield self.request(self.plans.pop())
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The first request alone."""
+        yield self.request(self.plans.pop())
+
+
+@ensureDeferred
+async def test_a_request_that_has_its_turn_at_once_is_lent_no_place(site: Site) -> None:
+    """Places are lent for the rules and their fetch; when the interval is over, none is needed."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    plans = [shop.url(f"/{n}") for n in range(3)]
+    settings = obey(CONCURRENT_REQUESTS=4, DOWNLOADER=f"{__name__}.NotingDownloader")
+    result = (await crawl(PausingSpider, settings, plans=plans)).check()
+    assert sorted(result.downloaded) == plans
+    assert result.crawler.engine.downloader.noted == [4, 4 + 1, 4 + 2, 4 + 1, 4]

@@ -32,7 +32,15 @@ class Bench:
         self.ready = ReadyQueues()
         self.semaphore = FetchSemaphore(1, 60.0)
         self.counts = Counts()
-        self.places = Places(self.inside, self.ready, self.semaphore, limit, RepStats(self.counts))
+        self.looks: list[None] = []
+        self.places = Places(
+            self.inside,
+            self.ready,
+            self.semaphore,
+            limit,
+            lambda: self.looks.append(None),
+            RepStats(self.counts),
+        )
 
     @property
     def total(self) -> int:
@@ -73,12 +81,12 @@ async def test_as_many_places_are_lent_as_the_limit_lets(bench: Callable[..., Be
     assert not at.places.want(second)
     assert at.total == 4 + 2
     assert not at.places.want(third)  # it is lent one when another is taken back: no need to poll
-    assert (at.total, at.places.are_wanted) == (4 + 2, True)
+    assert (at.total, list(at.places.unlent)) == (4 + 2, [third])
     assert [waiting.lent for waiting in (first, second, third)] == [True, True, False]
     at.places.take_back(first)
     assert (at.total, first.lent) == (4 + 1, False)
     at.places.lend()
-    assert (at.total, third.lent, at.places.are_wanted) == (4 + 2, True, False)
+    assert (at.total, third.lent, at.places.unlent) == (4 + 2, True, {})
     assert at.counts == {"robotstxt/parked": 3, "robotstxt/parked/max": 2}
 
 
@@ -101,9 +109,9 @@ async def test_what_has_its_rules_is_lent_no_place_for_them(bench: Callable[...,
     at = bench(limit=0)
     waiting = at.arrive(0)
     at.places.want(waiting)
-    assert at.places.are_wanted
+    assert at.places.unlent
     at.places.has_rules(waiting)
-    assert not at.places.are_wanted
+    assert not at.places.unlent
     assert (at.total, waiting.lent) == (4, False)
 
 
@@ -135,11 +143,11 @@ async def test_the_operators_places_are_free_but_for_what_is_downloaded(
     assert at.places.free == free
     waiting, fetch = at.arrive(0), Request("http://host0.example/robots.txt")
     at.places.want(waiting)
-    at.places.begin(fetch)
-    at.downloader.active.add(fetch)
-    assert (at.places.busy, at.places.free) == (0, free)
-    at.downloader.active.add(Request("http://host1.example/"))
-    assert (at.places.busy, at.places.free) == (1, free - 1)
+    with at.places.fetching(fetch):
+        at.downloader.active.add(fetch)
+        assert (at.places.busy, at.places.free) == (0, free)
+        at.downloader.active.add(Request("http://host1.example/"))
+        assert (at.places.busy, at.places.free) == (1, free - 1)
 
 
 @ensureDeferred
@@ -147,12 +155,27 @@ async def test_a_fetch_has_a_place_until_its_download_ends(bench: Callable[..., 
     """The downloader has it for a moment longer, in which the engine begins no other request."""
     at = bench()
     fetch = Request("http://host0.example/robots.txt")
-    at.places.leave(fetch)
+    at.places.fetched(fetch)
     assert at.total == 4
-    at.places.begin(fetch)
-    assert at.total == 4 + 1
-    at.places.leave(fetch)
-    assert at.total == 4
-    at.places.end(fetch)
+    with at.places.fetching(fetch):
+        assert at.total == 4 + 1
+        at.places.fetched(fetch)
+        assert at.total == 4
     assert at.total == 4
     assert not at.places.fetches
+
+
+@ensureDeferred
+async def test_the_end_of_a_fetch_is_looked_at_by_what_wants_a_place(
+    bench: Callable[..., Bench],
+) -> None:
+    """Ready requests, and those that have yet to be lent one; without any there is no pass."""
+    at = bench(limit=0)
+    fetch = Request("http://host0.example/robots.txt")
+    with at.places.fetching(fetch):
+        pass
+    assert not at.looks
+    at.places.want(at.arrive(0))
+    with at.places.fetching(fetch):
+        assert not at.looks
+    assert len(at.looks) == 1

@@ -33,7 +33,7 @@ def drained(queues: ReadyQueues) -> list[Waiting]:
     """All that are open, in the order in which they may go."""
     found = []
     while (queue := queues.first_open()) is not None:
-        found.append(queues.pop(queue))
+        found.append(queues.take(queue))
         found[-1].is_over = True
     return found
 
@@ -103,7 +103,7 @@ def test_what_a_fault_keeps_from_being_opened_is_opened_the_next_time(
 
 @pytest.mark.parametrize("seed", range(20))
 def test_any_order_of_events_leaves_the_queues_right(seed: int) -> None:
-    """Pushed, ended, blocked, opened and popped at random, beside a list that is always sorted."""
+    """Pushed, ended, blocked, opened and taken at random, beside a list that is always sorted."""
     chance = random.Random(seed)
     queues, model = ReadyQueues(), []
     for _ in range(600):
@@ -129,7 +129,7 @@ def test_any_order_of_events_leaves_the_queues_right(seed: int) -> None:
         else:
             first = queues.first_open()
             if first is not None:
-                popped = queues.pop(first)
+                popped = queues.take(first)
                 popped.is_over = True
                 assert popped in model
                 model.remove(popped)
