@@ -162,7 +162,6 @@ class Gate:
 
         A ``late`` request has passed the gate before, and was counted then.
         """
-        self._shutdown.watch()
         request, authority = asked.request, asked.authority
         waiting: Waiting | None = None
         while True:
@@ -186,6 +185,7 @@ class Gate:
                 # unless rules that come back would have to be announced once more.
                 kept = cached if self._cache.is_heard else None
                 del cached, found
+                self._shutdown.watch()
                 if not await self._room.until_let_go(waiting):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
             # That may have taken long: these rules may be no longer in force.

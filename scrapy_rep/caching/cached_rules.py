@@ -42,11 +42,13 @@ class CachedRules:
         "entry",
         "evicted",
         "failure",
+        "interrupted",
         "pace",
         "robots",
         "settled_agent",
         "since",
         "size",
+        "stale",
         "unpaced_agent",
         "until",
         "verdicts",
@@ -59,6 +61,10 @@ class CachedRules:
         in_force = [part for part in (self.answer, self.failure) if part is not None]
         newest = max(map(date_of, in_force), default=now)
         self.since = min(now, newest) - CLOCK_TOLERANCE
+        self.stale = robots is not None and self.failure is not None
+        """Whether the rules are a last good copy, followed while the authority is unreachable."""
+        self.interrupted = self.failure is not None and self.failure.cause == Cause.CLOSING
+        """Whether nothing was learnt because the crawl is closing."""
         self.evicted = False
         """Whether the entry came from ``Evicted``, which still has it."""
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)
@@ -79,11 +85,6 @@ class CachedRules:
         return self.answer.body if self.robots is not None and self.answer is not None else None
 
     @property
-    def stale(self) -> bool:
-        """Whether the rules are a last good copy, followed while the authority is unreachable."""
-        return self.robots is not None and self.failure is not None
-
-    @property
     def unreachable(self) -> bool:
         """Whether all is disallowed because the rules are undefined (RFC 9309 2.3.1.4)."""
         return self.robots is None and self.failure is not None
@@ -92,11 +93,6 @@ class CachedRules:
     def cause(self) -> str:
         """Why the authority is unreachable, if it is."""
         return self.failure.cause if self.failure is not None else Cause.ERROR.value
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether nothing was learnt because the crawl is closing."""
-        return self.failure is not None and self.failure.cause == Cause.CLOSING
 
     def settle(self, agent: tuple[str, ...]) -> None:
         """Note that nothing but these rules decides about the requests of ``agent``."""

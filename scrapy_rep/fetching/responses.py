@@ -115,6 +115,7 @@ def octets_of(response: Response, limit: int, cut: bool) -> tuple[bytes, bool]:
     # shows that there is more.
     codings = response.headers.getlist("Content-Encoding")
     body, cut = plain_octets(response.body, codings, limit + 1, cut)
+    cut = cut or len(body) > limit
     # A body cut during the download may decode to less than the limit: its last line is partial.
     return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
 
