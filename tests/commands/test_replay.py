@@ -204,9 +204,9 @@ BAD_LINES: list[tuple[Any, str]] = [
 ]
 BAD_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"schema": 2}, "its schema is version 2"),
-    ({"profile": "rfc1"}, "there is no profile rfc1"),
+    ({"profile": "rfc1"}, "it has no usable profile: must be one of"),
     ({"policy": {}}, "its policy has no usable max_ttl"),
-    ({"purposes": ["fun"]}, "it names a purpose that is not known"),
+    ({"purposes": ["fun"]}, "it has no usable purposes: must be a list of"),
     ({"preferences": "maybe"}, "preferences is not one of"),
 ]
 OVERRIDE = {

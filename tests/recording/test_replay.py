@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
+from typing import Any
 
 import pytest
 
 from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.decisions import Basis, Decided, Encoder
 from scrapy_rep.recording.recorded_run import RecordedRun
@@ -41,3 +44,47 @@ def test_rules_are_known_however_their_url_is_written(url: str, urls: str) -> No
         assert replay.decide(line, of_run).finding is Finding.AGREES
         other = replay.decide({**line, "allowed": False}, of_run)
         assert other.finding is Finding.DIFFERS
+
+
+POLICY = [one.name for one in fields(Policy)]
+OTHERS = ["86400", "x", True, None, -1, 1e400, 10**400, [], ["x", "y"], [60.0], {}]
+"""What no field of the policy is."""
+
+
+@pytest.mark.parametrize("name", POLICY)
+def test_each_field_of_the_policy_is_checked(name: str) -> None:
+    """A field that is added to ``Policy`` as well: as is its setting when a crawl starts."""
+    line = run()
+    assert sorted(line["policy"]) == sorted(POLICY)
+    RecordedRun(line)
+    missing = {key: value for key, value in line["policy"].items() if key != name}
+    for policy in [missing, *({**missing, name: bad} for bad in OTHERS)]:
+        with pytest.raises(ValueError, match=f"^its policy has no usable {name}: "):
+            RecordedRun({**line, "policy": policy})
+
+
+@pytest.mark.parametrize("name", [*POLICY, "timeout", "max_crawl_delay", "profile", "log_urls"])
+def test_each_setting_of_a_run_is_the_recorded_one(name: str) -> None:
+    """Not the default of this version."""
+    values: dict[str, Any] = {
+        "max_ttl": 61.0,
+        "unreachable_ttl": (1.5, 7.0),
+        "stale_if_unreachable": 3.0,
+        "access_denied": "disallow",
+        "max_size": 600_000,
+        "max_redirects": 9,
+        "timeout": 3.5,
+        "max_crawl_delay": 7.0,
+        "profile": "1996",
+        "log_urls": "path",
+    }
+    line, said = run(), json.loads(json.dumps(values[name]))
+    changed = {"policy": {**line["policy"], name: said}} if name in POLICY else {name: said}
+    assert getattr(RecordedRun({**line, **changed}).settings, name) == values[name]
+
+
+def test_a_field_of_a_later_policy_is_not_passed_over() -> None:
+    """A decision may depend on it."""
+    line = run()
+    with pytest.raises(ValueError, match="has a field that this version does not know: 'more"):
+        RecordedRun({**line, "policy": {**line["policy"], "more\x1b": 1}})
