@@ -86,14 +86,23 @@ class Writer:
     def put(self, authority: Authority, entry: Entry, crawler: str) -> None:
         """Queue ``entry``. Raises ``StoreError`` if the queue is full or an earlier put failed."""
         with self._wake:
-            full = len(self._queue.entries) >= QUEUE_LIMIT or self._queue.octets >= QUEUE_OCTETS
-            if full and authority not in self._queue.entries:
+            if not self._has_room(authority):
                 self._dropped += 1
                 why = f": {self._trouble}" if self._trouble else ""
                 raise StoreError(f"too many entries wait to be written{why}")
             self._note()
             self._queue.put(authority, entry, crawler, self._clock())
             self._raise_fault()
+
+    def rewrite(self, authority: Authority, entry: Entry) -> None:
+        """Queue an entry that the file has in the form of 0.1, if there is room for it.
+
+        This raises nothing: nothing is lost here, and a look-up is not told what was lost before.
+        """
+        with self._wake:
+            if self._has_room(authority):
+                self._note()
+                self._queue.put(authority, entry, "", self._clock())
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
@@ -169,6 +178,11 @@ class Writer:
         lost = len(self._queue.entries) + len(self._writing.entries)
         if lost:
             logger.warning("%a: %d entries could not be written", str(self._database.path), lost)
+
+    def _has_room(self, authority: Authority) -> bool:
+        """Return whether an entry may be queued."""
+        full = len(self._queue.entries) >= QUEUE_LIMIT or self._queue.octets >= QUEUE_OCTETS
+        return not full or authority in self._queue.entries
 
     def _note(self, *, hurry: bool = False) -> None:
         """Count what is about to be queued, and wake the writer if it sleeps."""
