@@ -59,7 +59,12 @@ _RESTS_ON = {
 }
 """The fields about its basis that a line may have, by its outcome; the others are null."""
 
-_OURS = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
+_WITHOUT_RECORD = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
+"""Why a robots.txt may be unreachable although no fetch ended, so that no archive has a record.
+
+What another component dropped (``Cause.DROPPED``) is not the site's fault either, but that is a
+fetch: its record has to be in an archive.
+"""
 
 
 class Finding(Enum):
@@ -220,7 +225,11 @@ def _elsewhere(line: Mapping[str, Any]) -> _Elsewhere | None:
     refused = Verdict(allowed=False, reason=reason)
     if reason == "unreachable" and (
         outcome == "unknown"
-        or (outcome == reason and line["cause"] in _OURS and line["failure_record"] is None)
+        or (
+            outcome == reason
+            and line["cause"] in _WITHOUT_RECORD
+            and line["failure_record"] is None
+        )
     ):
         basis = Basis(outcome=outcome, cause=line["cause"])
         return _Elsewhere(f"the crawler failed: {line['cause']}", refused, basis)

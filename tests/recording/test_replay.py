@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.decisions import Basis, Decided, Encoder
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Finding, Replay
 from scrapy_rep.recording.warc_reader import ArchiveIndex
-from tests.reporting.samples import CRAWL, run
+from tests.reporting.samples import CRAWL, failure, run
 
 
 @pytest.mark.parametrize("urls", ["full", "path", "hash"])
@@ -88,3 +89,17 @@ def test_a_field_of_a_later_policy_is_not_passed_over() -> None:
     line = run()
     with pytest.raises(ValueError, match="has a field that this version does not know: 'more"):
         RecordedRun({**line, "policy": {**line["policy"], "more\x1b": 1}})
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_only_a_failure_without_a_fetch_needs_no_record(cause: Cause) -> None:
+    """Of every other one, what another component dropped as well, an archive has a record."""
+    line = failure(cause=str(cause))
+    with ArchiveIndex() as archives:
+        found = Replay(archives).decide(line, RecordedRun(run()))
+    if cause in (Cause.ERROR, Cause.CLOSING):
+        assert found.finding is Finding.ELSEWHERE
+        assert found.why == f"the crawler failed: {cause}"
+    else:
+        assert found.finding is Finding.UNKNOWN
+        assert "is in no archive" in found.why
