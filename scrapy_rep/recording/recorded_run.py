@@ -19,13 +19,14 @@ from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.decisions import delay_of
 from scrapy_rep.recording.recorder import preferences_of
 from scrapy_rep.settings import RepSettings, checked
 from scrapy_rep.stats import NoCollector, RepStats
 from scrapy_rep.usage.admission import UseOfPages
 
-_OF_POLICY = frozenset(one.name for one in fields(Policy))
+_OF_POLICY = tuple(one.name for one in fields(Policy))
 """The settings that a line has under ``policy``."""
 
 _OF_LINE = (
@@ -55,11 +56,14 @@ class Judged(NamedTuple):
 class RecordedRun:
     """What the decisions of a run depend on besides the sites; ``profile`` replaces the recorded.
 
-    Raises ``ValueError``, in one line, if the line of the run cannot be used.
+    ``times`` has the times of its lines so far. Raises ``ValueError``, in one line, if the line of
+    the run cannot be used.
     """
 
     def __init__(self, said: Mapping[str, Any], profile: str | None = None):
         self.name = said["crawl"]
+        self.times = Chronology()
+        self.times.goes_back(said)
         settings = _settings_of(said)
         self.settings: RepSettings = (
             settings if profile is None else replace(settings, profile=profile)
@@ -102,7 +106,7 @@ def _settings_of(said: Mapping[str, Any]) -> RepSettings:
     something, so it is not passed over.
     """
     policy = said["policy"]
-    for name in policy.keys() - _OF_POLICY:
+    for name in sorted(policy.keys() - {*_OF_POLICY}):
         raise ValueError(f"its policy has a field that this version does not know: {name!a}")
     values = {name: _setting(name, policy.get(name), "its policy has") for name in _OF_POLICY}
     values.update({name: _setting(name, said[name], "it has") for name in _OF_LINE})

@@ -121,14 +121,14 @@ class Replay:
     ) -> Replayed:
         """Decide again; ``with_copy``: the last good copy of a ``tdmrep.json`` was known."""
         url, authority = _asked(line)
-        run.now = now = seconds(line["time"])
+        run.now = seconds(line["time"])
         if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
             # Allowed, whatever they say (RFC 9309 section 2.2.2).
             verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
             return _compared(line, _Elsewhere("", verdict), run, Finding.AGREES)
-        cached = self._cached(line, run.settings, authority, now)
+        cached = self._cached(line, run, authority)
         agent = self._agent or tuple(line["agent"])
-        tdmrep = _ArchivedTdmrep(self._answers, run.settings, now, with_copy=with_copy)
+        tdmrep = _ArchivedTdmrep(self._answers, run, with_copy=with_copy)
         page = url or _page(line["url"], authority, run, cached)
         judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
         if not compares:
@@ -141,20 +141,21 @@ class Replay:
         return Replayed(Finding.DIFFERS, "; ".join(differences.values()), judged.verdict)
 
     def _cached(
-        self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, now: float
+        self, line: Mapping[str, Any], run: RecordedRun, authority: Authority
     ) -> CachedRules:
         """Return the rules as they were in memory when a decision was made."""
+        settings, now = run.settings, run.now
         answer = failure = None
         outcome = line["outcome"]
         if outcome == "unknown":
-            entry = self._answers.entry_at(authority.robots_uri, settings, now)
+            entry = self._answers.entry_at(authority.robots_uri, run)
             if entry is None:
                 raise UndecidableError("what was known of the site is not in the log")
         else:
             if outcome != "unreachable":
-                answer = self._answers.answer(line, settings, authority, now)
+                answer = self._answers.answer(line, run, authority)
             if outcome in ("stale", "unreachable"):
-                failure = self._answers.failure(line, settings, authority, now)
+                failure = self._answers.failure(line, run, authority)
             is_refusal = answer is not None and answer.status in REFUSALS
             entry = Entry(None if is_refusal else answer, answer if is_refusal else None, failure)
         current = standing(entry, now, settings.policy)
@@ -178,28 +179,24 @@ class Replay:
 class _ArchivedTdmrep:
     """The tdmrep.json files as they were at a time; it stands in for the cache of a crawl."""
 
-    def __init__(
-        self, answers: ArchivedAnswers, settings: RepSettings, now: float, *, with_copy: bool
-    ):
+    def __init__(self, answers: ArchivedAnswers, run: RecordedRun, *, with_copy: bool):
         self._answers = answers
-        self._settings = settings
-        self._now = now
+        self._run = run
         self._with_copy = with_copy
 
     def consult(self, key: Any, page: Any) -> CachedRules | Miss:
         """Return what was known of a file."""
-        entry = self._answers.entry_at(
-            key.robots_uri, self._settings, self._now, with_copy=self._with_copy
-        )
+        now = self._run.now
+        entry = self._answers.entry_at(key.robots_uri, self._run, with_copy=self._with_copy)
         if entry is None:
             raise UndecidableError(f"{key.robots_uri} is in no archive")
-        current = standing(entry, self._now, self._settings.policy)
+        current = standing(entry, now, self._run.settings.policy)
         answer, robots = current.answer, None
         if current.decision is Decision.WAIT:
             return Miss(entry)
         if current.decision is Decision.FOLLOW and answer is not None and answer.body is not None:
             robots = tdmrep_files.READER.parse(answer.body)
-        return CachedRules(entry, current, robots, self._now)
+        return CachedRules(entry, current, robots, now)
 
 
 def _contradiction(line: Mapping[str, Any]) -> str:

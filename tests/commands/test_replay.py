@@ -99,8 +99,8 @@ def test_a_decision_that_differs_is_named(records: Records) -> None:
 @pytest.mark.parametrize(
     ("which", "seconds", "said"),
     [
-        (0, 3_600, "its time is before that of the line before it in its run"),
-        (1, -3_600, "its time and its age contradict the record"),
+        (0, 3_600, "s before that of the line before it in its run"),
+        (1, -3_600, "after the record"),
         (1, 3_600, "its time and its age contradict the record"),
     ],
 )
@@ -112,8 +112,36 @@ def test_a_changed_time_is_named(records: Records, which: int, seconds: int, sai
     records.write(lines)
     done = records.replay()
     assert done.status == 1
-    assert "line 2: differs: " in done.out
-    assert said in done.out
+    told = [line for line in done.out.splitlines() if line.startswith("line 2: ")]
+    assert any(said in line for line in told), told
+
+
+def test_a_time_that_goes_back_is_named_once(records: Records) -> None:
+    """Status 1, however the decisions end: nothing tells a clock from a changed time."""
+    lines = records.lines
+    ahead = datetime.fromisoformat(lines[0]["time"][:-1]) + timedelta(hours=1)
+    first = {**lines[0], "time": ahead.isoformat(timespec="milliseconds") + "Z"}
+    records.write([first, *lines[1:]])
+    done = records.replay()
+    assert done.status == 1
+    assert done.out.startswith("line 2: time goes back: http://127.")
+    assert done.out.count("\n") == 1
+    assert done.err == "scrapy robots replay: 3 decisions: 3 agree; the time goes back once\n"
+    records.write([first, lines[1], first, *lines[2:]])
+    assert records.replay() == done
+
+
+def test_a_run_begins_once(records: Records) -> None:
+    """Its first line may come again, as where logs are put together, but not another one."""
+    lines = records.lines
+    records.write([lines[0], *lines])
+    assert records.replay().status == 0
+    records.write([*lines, {**lines[0], "timeout": 99.0}, *lines[1:]])
+    done = records.replay()
+    assert done.status == 2
+    assert "line 5: another line says otherwise how its run" in done.err
+    records.write([*lines[:3], lines[0], {**lines[2], "time": "2001" + lines[2]["time"][4:]}])
+    assert "line 5: time goes back" in records.replay().out
 
 
 def test_a_record_that_is_in_no_archive_is_status_3(records: Records) -> None:

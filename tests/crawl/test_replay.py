@@ -47,12 +47,12 @@ def findings(log: Path, archives: list[Path]) -> list[tuple[Finding, str, dict[s
     """What comes of each decision."""
     with index_of(archives) as index:
         replay, runs, found = Replay(index), {}, []
-        times: dict[str, Chronology] = {}
         for line in lines_of(log):
-            assert times.setdefault(line["crawl"], Chronology()).fault(line) == ""
             if line["type"] == "run":
                 runs[line["crawl"]] = RecordedRun(line)
             else:
+                times = runs[line["crawl"]].times
+                assert times.goes_back(line) == times.fault(line) == ""
                 one = replay.decide(line, runs[line["crawl"]])
                 found.append((one.finding, one.why, line))
         return found
@@ -213,7 +213,7 @@ async def test_each_change_of_a_time_is_found(site: Site, tmp_path: Path, second
 
     def chronology(lines: list[dict[str, Any]]) -> list[str]:
         kept = Chronology()
-        return [fault for fault in map(kept.fault, lines) if fault]
+        return [fault for line in lines if (fault := kept.goes_back(line) or kept.fault(line))]
 
     assert chronology([run, *decisions]) == []
     with index_of(recorded.archives) as index:

@@ -1,0 +1,88 @@
+"""A replay of a run whose clock was set back while it crawled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.commands.running import Ended, robots
+from tests.crawl.clock import Ahead, take_over
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Reply, Reset
+from tests.site import Site
+
+RESERVED = Reply(200, '[{"location": "/a", "tdm-reservation": 1}]')
+
+
+class ClockSpider(RequestsSpider):
+    """Moves the clock after so many pages."""
+
+    def __init__(self, clock: Ahead, moves: dict[int, float], **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.clock, self.moves, self.pages = clock, moves, 0
+
+    def found(self, response: Any) -> Iterable[Any]:
+        """A page came."""
+        self.pages += 1
+        self.clock.seconds = self.moves.get(self.pages, self.clock.seconds)
+        return ()
+
+
+def replay(folder: Path) -> tuple[Ended, list[dict[str, Any]]]:
+    """The command, and what it prints."""
+    log, archive = folder / "decisions.jsonl", folder / "robots.warc.gz"
+    done = robots("replay", log, "--warc", archive, "--format", "jsonl")
+    return done, [json.loads(line) for line in done.out.splitlines()]
+
+
+@pytest.mark.parametrize("tdmrep", [False, True])
+@pytest.mark.parametrize("seconds", [-0.01, -30.0, -59.0, -61.0, -3_600.0, -90_000.0])
+@ensureDeferred
+async def test_it_is_said_once_and_no_decision_differs(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, tdmrep: bool
+) -> None:
+    """Whatever the crawl still believed then, of rules, their absence, refusals and failures."""
+    clock = take_over(monkeypatch)
+    outcomes = (RULES, Reply(404), Reply(503), Reply(403), Reset())
+    pages = {"/.well-known/tdmrep.json": RESERVED}
+    shops = [site.authority(one, pages=pages) for one in outcomes]
+    settings = obey(
+        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
+        REP_DECISIONS="all",
+        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        REP_ACCESS_DENIED="disallow",
+        REP_PREFERENCES="skip",
+        REP_PURPOSES=["tdm"],
+        REP_TDMREP=tdmrep,
+        REP_RETRY_DELAYS=[],
+        CONCURRENT_REQUESTS=1,
+    )
+    number = iter(range(1_000))
+    plans = [
+        {"url": shop.url(f"{path}{next(number)}"), "meta": {"dont_retry": True}}
+        for _ in range(4)
+        for shop in shops
+        for path in ("/a", "/private", "/b")
+    ]
+    last = site.authority(RULES)
+    plans.append({"url": last.url("/a")})
+    moves = {3: 50.0, 8: 50.0 + seconds}
+    result = await crawl(ClockSpider, settings, plans=plans, clock=clock, moves=moves)
+    assert result.endings
+    assert clock.seconds == 50.0 + seconds
+    done, found = replay(tmp_path)
+    (said,) = [one for one in found if one["finding"] == "time goes back"]
+    assert f"{-seconds:,.3f} s before that of the line before it" in said["why"]
+    others = [one for one in found if one is not said]
+    assert all(one["finding"] == "cannot be decided" for one in others), others
+    assert all("the clock of its run was set back" in one["why"] for one in others), others
+    assert len(others) == 0 or tdmrep, others
+    assert done.status == 1
+    assert done.err.endswith("; the time goes back once\n")
