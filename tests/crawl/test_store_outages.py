@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -24,14 +25,14 @@ PACE = "keeps the pace of a site by itself"
 
 
 class FailingStore(CustomStore):
-    """It fails until the test says otherwise."""
+    """It fails so many times."""
 
-    fails = True
-    keeps_pace = False
+    left = math.inf
 
     def get(self, authority: Authority) -> Entry | None:
         """What there is, some time."""
-        if self.fails:
+        if FailingStore.left > 0:
+            FailingStore.left -= 1
             raise ConnectionError("the disk is far away")
         return super().get(authority)
 
@@ -60,8 +61,8 @@ def of_sqlite_without_its_directory(
 
 def of_a_user(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
     """A store that says nothing itself."""
-    FailingStore.fails = True
-    return f"{__name__}.FailingStore", lambda: setattr(FailingStore, "fails", False)
+    FailingStore.left = math.inf
+    return f"{__name__}.FailingStore", lambda: None
 
 
 STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
@@ -88,8 +89,9 @@ async def test_an_outage_is_one_line_and_its_end_another(
     for number, url in enumerate(urls(shop, 20)):
         plans += [url, *(one.url("/a") for one in others[2 * number : 2 * number + 2])]
     is_custom = make is of_a_user
-    # Look-ups are left by then; the others are given time to do without turns.
-    steps = {12 if is_custom else 30: mend} if ends else {}
+    if ends:
+        FailingStore.left = 20
+    steps = {30: mend} if ends else {}
     settings = obey(REP_STORE=uri, CONCURRENT_REQUESTS=4)
     result = (await crawl(StepsSpider, settings, plans=plans, steps=steps)).check()
     assert len(result.downloaded) == len(plans)
