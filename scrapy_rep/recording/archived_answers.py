@@ -66,17 +66,22 @@ class ArchivedAnswers:
                 raise UndecidableError(f"the record {record} is in no archive")
         else:
             kept = self._found(line, run, authority, since)
-        answer = self.answer_of(kept, run.settings, since)
         self._check_site(kept, authority)
+        answer = self.answer_of(kept, run.settings, since)
         _check_not_before(kept, since, run)
         _check_not_after(kept, since, run.settings)
         return answer
 
     def _check_site(self, kept: Kept, authority: Authority) -> None:
-        """Raise if a record is of another site."""
-        first = self._archives.hops(kept)[0].uri
-        if normal(first) != authority.robots_uri:
-            raise MismatchError(f"the record {kept.id} is of {first}")
+        """Raise if a record is of another site, or if a response that led to it is not sound."""
+        missing = self._archives.missing_hop(kept)
+        if missing:
+            said = f"the record {missing}, which led to {kept.id}, is in no archive"
+            raise UndecidableError(said)
+        hops = self._archives.hops(kept)
+        if normal(hops[0].uri) != authority.robots_uri:
+            raise MismatchError(f"the record {kept.id} is of {hops[0].uri}")
+        _check_sound(*hops)
 
     def _found(
         self, line: Mapping[str, Any], run: RecordedRun, authority: Authority, since: float
@@ -97,8 +102,7 @@ class ArchivedAnswers:
     def answer_of(self, kept: Kept, settings: RepSettings, fetched_at: float) -> Answer:
         """Return the answer that a record holds; raise if it is none."""
         whole = self._payload_of(kept)
-        if not (kept.is_sound and whole.is_sound):
-            raise MismatchError(f"the record {kept.id} is damaged")
+        _check_sound(kept, whole)
         hops = tuple(hop.uri for hop in self._archives.hops(kept)[1:])
         meaning = meaning_of(whole.status)
         if meaning is Meaning.SUCCESS:
@@ -175,6 +179,7 @@ class ArchivedAnswers:
         """
         refusal = failure = None
         for kept in reversed(self._known(uri, run)):
+            _check_sound(kept)
             try:
                 answer = self.answer_of(kept, run.settings, kept.time)
             except MismatchError:
@@ -199,6 +204,13 @@ class ArchivedAnswers:
             said = "the clock of its run was set back, so it is not known which answer of"
             raise UndecidableError(f"{said} {uri} came last")
         return [kept for kept in several if kept.time <= run.now + _ahead(kept, run)]
+
+
+def _check_sound(*several: Kept) -> None:
+    """Raise if the digests of a record are not those of its octets."""
+    for kept in several:
+        if not kept.is_sound:
+            raise MismatchError(f"the record {kept.id} is damaged")
 
 
 def _ahead(kept: Kept, run: RecordedRun) -> float:

@@ -100,10 +100,12 @@ class Replay:
         if contradiction:
             return Replayed(Finding.DIFFERS, contradiction)
         elsewhere = _elsewhere(line)
-        if elsewhere is not None:
-            return _compared(line, elsewhere, run, Finding.ELSEWHERE)
         try:
-            return self._decide(line, run, compares)
+            if elsewhere is None:
+                return self._decide(line, run, compares)
+            if line["authority"] is not None:
+                _asked(line)
+            return _compared(line, elsewhere, run, Finding.ELSEWHERE)
         except UndecidableError as error:
             return Replayed(Finding.UNKNOWN, str(error))
         except MismatchError as error:
@@ -246,6 +248,8 @@ def _compared(
     """Return ``finding``; DIFFERS if a line without a record says more than its verdict."""
     judged = Judged(found.verdict, None)
     differences = _differences(line, judged, found.basis, run.settings.profile)
+    if line["cause"] != found.basis.cause:
+        differences["cause"] = f"cause is {found.basis.cause!r}, in the log {line['cause']!r}"
     if differences:
         return Replayed(Finding.DIFFERS, "; ".join(differences.values()), found.verdict)
     return Replayed(finding, found.why, found.verdict)

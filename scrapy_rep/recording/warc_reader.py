@@ -94,12 +94,19 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         """Return the responses of the fetch that led to a record, first to last, and itself."""
         found = [kept]
         seen = {kept.id}
-        before = kept.refers_to if kept.kind == "failure" else self._via.get(kept.id, "")
-        while before not in seen and (hop := self._records.get(before)) is not None:
-            found.append(hop)
+        while (before := self._before(found[-1])) not in seen and before in self._records:
+            found.append(self._records[before])
             seen.add(before)
-            before = self._via.get(before, "")
         return found[::-1]
+
+    def missing_hop(self, kept: Kept) -> str:
+        """Return the ID of a response that led to a record and is in no archive, "" for none."""
+        before = self._before(self.hops(kept)[0])
+        return "" if before in self._records else before
+
+    def _before(self, kept: Kept) -> str:
+        """Return the ID of the response that led to a record, "" if it is the first of a fetch."""
+        return kept.refers_to if kept.kind == "failure" else self._via.get(kept.id, "")
 
     def of_uri(self, uri: str) -> list[Kept]:
         """Return the responses that came from a URI itself, in the order of the archives."""
@@ -110,6 +117,8 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         if self._of_site is None:
             self._of_site = {}
             for kept in self._records.values():
+                if self.missing_hop(kept):
+                    continue  # nothing says where the fetch began
                 first = self.hops(kept)[0]
                 self._of_site.setdefault(normal(first.uri), []).append(kept)
             for several in self._of_site.values():

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from scrapy_rep.recording.log_reader import read_log
 from tests.commands.running import Ended, robots
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import by_hand
@@ -225,6 +226,8 @@ BAD_LINES: list[tuple[Any, str]] = [
     ({"allowed": "yes"}, "allowed is not boolean"),
     ({"line": 0}, "line is less than 1"),
     ({"line": True}, "line is not integer or null"),
+    ({"age": 10**400}, "age is not number or null"),
+    ({"age": True}, "age is not number or null"),
     ({"digest": "md5:0"}, "digest is not of the form"),
     ({"more\x1b": 1}, r"it has an unknown field more\x1b"),
     ({"outcome": "good"}, "outcome is not one of"),
@@ -232,6 +235,7 @@ BAD_LINES: list[tuple[Any, str]] = [
 ]
 BAD_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"schema": 2}, "its schema is version 2"),
+    ({"timeout": 10**400}, "timeout is not number"),
     ({"profile": "rfc1"}, "it has no usable profile: must be one of"),
     ({"policy": {}}, "its policy has no usable max_ttl"),
     ({"purposes": ["fun"]}, "it has no usable purposes: must be a list of"),
@@ -248,6 +252,9 @@ OVERRIDE = {
     "until": "2026-12-01",
 }
 BAD_RUNS += [
+    ({"overrides": [{**OVERRIDE, "value": 10**400}]}, "value is not string or number"),
+]
+BAD_RUNS += [
     ({"overrides": [{**OVERRIDE, **bad}]}, "its override 1 is not one: ")
     for bad in (
         {},
@@ -261,7 +268,6 @@ BAD_RUNS += [
         {"authority": "ftp://a"},
         {"action": "forbid", "until": "9999-12-31"},
         {"action": "forbid", "paths": ["/\ud800"]},
-        {"action": "delay", "value": 10**400},
     )
 ]
 
@@ -285,6 +291,31 @@ def test_a_log_that_is_not_right_is_status_2(records: Records) -> None:
         assert f"line {number}" in done.err
         assert said in done.err
         assert done.err.count("\n") == 1
+
+
+def test_a_number_that_no_float_can_be_is_none(records: Records) -> None:
+    """In JSON it is one all the same; Python makes infinity of it."""
+    run, *decisions = records.lines
+    text = json.dumps({**decisions[0], "age": 12345.25}).replace("12345.25", "1e400")
+    records.log.write_text(f"{json.dumps(run)}\n{text}\n")
+    done = records.replay()
+    assert (done.status, done.out) == (2, "")
+    assert "line 2 is not one of a decision log: age is not number or null" in done.err
+
+
+def test_a_line_that_is_far_too_long_is_passed_over_as_one(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end is not read as a line of its own."""
+    monkeypatch.setattr("scrapy_rep.recording.log_reader._LONGEST_LINE", 5_000)
+    first, *rest = records.log.read_bytes().splitlines(keepends=True)
+    for before in (b" " * 5_000, b"x" * 4_999, b"x" * 12_345):
+        records.log.write_bytes(b"".join([first, before, *rest]))
+        found = list(read_log(str(records.log)))
+        assert [one if isinstance(one, int) else one.number for one in found] == [1, 2, 3, 4]
+        assert found[1] == 2
+    records.log.write_bytes(first + b"x" * 5_000)
+    assert list(read_log(str(records.log)))[1:] == [2]
 
 
 @pytest.mark.parametrize(
