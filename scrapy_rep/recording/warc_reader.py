@@ -25,7 +25,8 @@ class Kept(NamedTuple):
 
     ``time`` is seconds since the epoch. ``fields`` are those of the head, of a failure what it
     says. ``refers_to`` is the ID of the record that has the payload, or of the last response before
-    a failure. ``is_sound`` says that the digests are right, ``run`` which run made the archive.
+    a failure. ``is_sound`` says that the digests are right, and that no other record has its ID and
+    says something else. ``run`` says which run made the archive.
     """
 
     id: str
@@ -167,10 +168,22 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
             len(packed),
             self._run,
         )
-        if kept.id and kept.id not in self._records:
+        known = self._records.get(kept.id)
+        if known is not None and not self._is_same(known, kept):
+            kept = known._replace(is_sound=False)  # nothing says which of them is the right one
+            self._of_uri[known.uri].remove(known)
+        elif known is not None:
+            return True
+        if kept.id:
             self._records[kept.id] = kept
             self._of_uri.setdefault(kept.uri, []).append(kept)
         return True
+
+    def _is_same(self, one: Kept, other: Kept) -> bool:
+        """Return whether two records of one ID say the same, as where an archive comes twice."""
+        if one != other._replace(start=one.start, length=one.length, run=one.run):
+            return False
+        return not one.length or self.body(one) == self.body(other)
 
 
 class _Fields:

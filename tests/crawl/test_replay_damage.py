@@ -100,6 +100,28 @@ async def test_a_record_that_was_changed_is_named(site: Site, tmp_path: Path) ->
 
 
 @ensureDeferred
+async def test_two_records_of_one_id_have_to_be_the_same(site: Site, tmp_path: Path) -> None:
+    """An archive may be given twice. Nothing says which one of two that differ is the right one."""
+    records = await recorded(site, tmp_path)
+    assert replay(tmp_path, [*records, *records]) == (0, [])
+    assert replay(tmp_path, [*records[::-1], *records]) == (0, [])
+    answers = [one for one in records if kind(one) == "response"]
+    rules = next(one for one in answers if b"Disallow: /private" in one)
+    bare = re.sub(rb"WARC-(Block|Payload)-Digest: [^\r]*\r\n", b"", rules)
+    others = [
+        bare.replace(b"Disallow: /private", b"Disallow: /Private"),
+        bare.replace(b"HTTP/1.1 200", b"HTTP/1.1 503"),
+        re.sub(rb"WARC-Date: 20..", b"WARC-Date: 1999", bare),
+        re.sub(rb"WARC-Target-URI: [^\r]*", b"WARC-Target-URI: http://a.example/robots.txt", bare),
+    ]
+    for other in others:
+        for several in ([other, *records], [*records, other], [*records, other, other, *records]):
+            status, found = replay(tmp_path, several)
+            assert status == 1, (other, found)
+            assert any("is damaged" in one["why"] for one in found)
+
+
+@ensureDeferred
 async def test_no_older_answer_takes_the_place_of_a_changed_one(
     site: Site, tmp_path: Path, monkeypatch: Any
 ) -> None:
