@@ -26,6 +26,9 @@ _MOST_READ = 256
 _ROUNDING = 0.002
 """Seconds by which the time of an answer may seem too early: a log has milliseconds."""
 
+_TOLERANCE = CLOCK_TOLERANCE + _ROUNDING
+"""Seconds by which an answer may be ahead of a clock that is not the one it was dated by."""
+
 _LATE = 60.0
 """Seconds, beside the time of a fetch, by which an answer may be dated after its record.
 
@@ -219,7 +222,7 @@ def _ahead(kept: Kept, run: RecordedRun) -> float:
     A crawler whose clock was set back believes what it knows up to this.
     """
     is_own = kept.run == run.name
-    return CLOCK_TOLERANCE if is_own and run.times.is_set_back else _ROUNDING
+    return _TOLERANCE if is_own and run.times.is_set_back else _ROUNDING
 
 
 def _check_not_before(kept: Kept, since: float, run: RecordedRun) -> None:
@@ -228,7 +231,7 @@ def _check_not_before(kept: Kept, since: float, run: RecordedRun) -> None:
     The clock of the crawler of another run may be ahead, within a tolerance.
     """
     is_own = kept.run == run.name
-    if since >= kept.time - (_ahead(kept, run) if is_own else CLOCK_TOLERANCE):
+    if since >= kept.time - (_ahead(kept, run) if is_own else _TOLERANCE):
         return
     said = f"the record {kept.id}, which is of {utc(kept.time)}"
     if is_own and run.times.is_set_back:

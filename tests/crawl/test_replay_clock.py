@@ -42,21 +42,17 @@ def replay(folder: Path) -> tuple[Ended, list[dict[str, Any]]]:
     return done, [json.loads(line) for line in done.out.splitlines()]
 
 
-@pytest.mark.parametrize("tdmrep", [False, True])
-@pytest.mark.parametrize("seconds", [-0.01, -30.0, -59.0, -61.0, -3_600.0, -90_000.0])
-@ensureDeferred
-async def test_it_is_said_once_and_no_decision_differs(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, tdmrep: bool
-) -> None:
-    """Whatever the crawl still believed then, of rules, their absence, refusals and failures."""
-    clock = take_over(monkeypatch)
+async def replayed(
+    site: Site, folder: Path, clock: Ahead, moves: dict[int, float], tdmrep: bool
+) -> tuple[list[dict[str, Any]], Ended]:
+    """What a replay says of a crawl during which the clock was moved."""
     outcomes = (RULES, Reply(404), Reply(503), Reply(403), Reset())
     pages = {"/.well-known/tdmrep.json": RESERVED}
     shops = [site.authority(one, pages=pages) for one in outcomes]
     settings = obey(
-        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
+        REP_DECISION_LOG=str(folder / "decisions.jsonl"),
         REP_DECISIONS="all",
-        REP_WARC=str(tmp_path / "robots.warc.gz"),
+        REP_WARC=str(folder / "robots.warc.gz"),
         REP_ACCESS_DENIED="disallow",
         REP_PREFERENCES="skip",
         REP_PURPOSES=["tdm"],
@@ -73,11 +69,22 @@ async def test_it_is_said_once_and_no_decision_differs(
     ]
     last = site.authority(RULES)
     plans.append({"url": last.url("/a")})
-    moves = {3: 50.0, 8: 50.0 + seconds}
     result = await crawl(ClockSpider, settings, plans=plans, clock=clock, moves=moves)
     assert result.endings
-    assert clock.seconds == 50.0 + seconds
-    done, found = replay(tmp_path)
+    assert clock.seconds == [*moves.values()][-1]
+    done, found = replay(folder)
+    return found, done
+
+
+@pytest.mark.parametrize("tdmrep", [False, True])
+@pytest.mark.parametrize("seconds", [-0.01, -30.0, -59.0, -61.0, -3_600.0, -90_000.0])
+@ensureDeferred
+async def test_it_is_said_once_and_no_decision_differs(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, tdmrep: bool
+) -> None:
+    """Whatever the crawl still believed then, of rules, their absence, refusals and failures."""
+    moves = {3: 50.0, 8: 50.0 + seconds}
+    found, done = await replayed(site, tmp_path, take_over(monkeypatch), moves, tdmrep)
     (said,) = [one for one in found if one["finding"] == "time goes back"]
     assert f"{-seconds:,.3f} s before that of the line before it" in said["why"]
     others = [one for one in found if one is not said]
@@ -86,3 +93,32 @@ async def test_it_is_said_once_and_no_decision_differs(
     assert len(others) == 0 or tdmrep, others
     assert done.status == 1
     assert done.err.endswith("; the time goes back once\n")
+
+
+@pytest.mark.parametrize("tdmrep", [False, True])
+@pytest.mark.parametrize(
+    ("moves", "steps"),
+    [
+        ({3: 3_600.0, 8: 90_000.0}, 0),
+        ({3: -40.0, 6: 10.0, 8: -50.0}, 2),
+        ({3: -7_200.0, 6: 90_000.0, 8: -100_000.0}, 2),
+        ({3: -30.0, 5: -60.0, 7: -90.0, 9: -120.0}, 4),
+    ],
+)
+@ensureDeferred
+async def test_a_clock_that_is_set_again_and_again(
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    moves: dict[int, float],
+    steps: int,
+    tdmrep: bool,
+) -> None:
+    """Each step back is said; a step forward is like a long wait."""
+    found, done = await replayed(site, tmp_path, take_over(monkeypatch), moves, tdmrep)
+    said = [one for one in found if one["finding"] == "time goes back"]
+    assert len(said) == steps
+    others = [one for one in found if one["finding"] != "time goes back"]
+    assert all("the clock of its run was set back" in one["why"] for one in others), others
+    assert len(others) == 0 or (tdmrep and steps), others
+    assert done.status == (1 if steps else 0)
