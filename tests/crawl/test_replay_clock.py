@@ -90,7 +90,8 @@ async def test_it_is_said_once_and_no_decision_differs(
     others = [one for one in found if one is not said]
     assert all(one["finding"] == "cannot be decided" for one in others), others
     assert all("the clock of its run was set back" in one["why"] for one in others), others
-    assert len(others) == 0 or tdmrep, others
+    # A fetch that was under way may be dated further ahead.
+    assert len(others) == 0 or tdmrep or seconds < -60, others
     assert done.status == 1
     assert done.err.endswith("; the time goes back once\n")
 
@@ -120,5 +121,6 @@ async def test_a_clock_that_is_set_again_and_again(
     assert len(said) == steps
     others = [one for one in found if one["finding"] != "time goes back"]
     assert all("the clock of its run was set back" in one["why"] for one in others), others
-    assert len(others) == 0 or (tdmrep and steps), others
+    # A fetch that was under way may be dated further ahead.
+    assert len(others) == 0 or steps, others
     assert done.status == (1 if steps else 0)
