@@ -91,7 +91,7 @@ async def test_it_is_said_once_and_no_decision_differs(
     assert all(one["finding"] == "cannot be decided" for one in others), others
     assert all("the clock of its run was set back" in one["why"] for one in others), others
     # A fetch that was under way may be dated further ahead.
-    assert len(others) == 0 or tdmrep or seconds < -60, others
+    assert len(others) <= (0 if seconds > -60 else 3) or tdmrep, others
     assert done.status == 1
     assert done.err.endswith("; the time goes back once\n")
 
