@@ -16,6 +16,9 @@ _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of the longest body that is read; the crawler cuts bodies long before that."""
 
 
+_PEEKED, _GZIP, _RECORD = 1_024, b"\x1f\x8b", b"WARC/"
+
+
 class ArchiveError(ValueError):
     """What is wrong with an archive, in one line."""
 
@@ -70,6 +73,8 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
 
         count, self._run = 0, ""
         with Path(path).open("rb") as stream:
+            if not _begins_like_a_record(stream.peek(_PEEKED)):
+                raise ArchiveError(f"{path} is not a WARC file")
             try:
                 for record in ArchiveIterator(stream, check_digests=True):
                     if record.rec_headers.get_header("WARC-Record-ID"):
@@ -184,6 +189,18 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         if one != other._replace(start=one.start, length=one.length, run=one.run):
             return False
         return not one.length or self.body(one) == self.body(other)
+
+
+def _begins_like_a_record(octets: bytes) -> bool:
+    """Return whether a file may be an archive, by its first octets.
+
+    ``warcio`` looks for the end of the first line, which takes hours in a large file of zeros.
+    """
+    try:
+        plain = zlib.decompressobj(31).decompress(octets) if octets[:2] == _GZIP else octets
+    except zlib.error:
+        return False
+    return plain.startswith(_RECORD) or _RECORD.startswith(plain)
 
 
 class _Fields:

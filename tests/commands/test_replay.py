@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from datetime import datetime, timedelta
@@ -336,7 +337,21 @@ def test_a_file_that_is_not_a_log_is_status_2(records: Records, octets: bytes, s
     assert said in done.err
 
 
-@pytest.mark.parametrize("octets", [b"", b"no archive", b"\x1f\x8b\x08\x00", b"WARC/1.1\r\n", None])
+NO_ARCHIVES = [
+    b"",
+    b"no archive",
+    b"\x1f\x8b\x08\x00",
+    b"\x1f\x8b\x08\x07",
+    b"WARC/1.1\r\n",
+    bytes(50_000_000),
+    gzip.compress(bytes(50_000_000)),
+    gzip.compress(b"no archive"),
+    None,
+]
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("octets", NO_ARCHIVES, ids=lambda one: repr(one and one[:8]))
 def test_a_file_that_is_not_an_archive_is_status_2(
     records: Records, tmp_path: Path, octets: bytes | None
 ) -> None:
