@@ -106,10 +106,8 @@ class Gate:
                 return await self._wait(Asked(request, url, authority, agent), found)
             cached = found
         self._stats.inc(names.HIT)
-        use = self._use
         if (
-            cached.unpaced_agent != agent
-            or (use is not None and use.concerns(cached))
+            cached.settled_agent != agent
             or self._room.must_wait(request)
             or self._is_watched
             or not cached.allows(authority, url, agent)
@@ -166,13 +164,13 @@ class Gate:
         """
         self._shutdown.watch()
         request, authority = asked.request, asked.authority
-        place: Waiting | None = None
+        waiting: Waiting | None = None
         while True:
             lacks = isinstance(found, Miss) or self._lacks_a_file(asked, found)
             cached = None if isinstance(found, Miss) or lacks else found
-            with self._room.place(
-                request, authority.host, for_rules=lacks, late=late, before=place
-            ) as place:
+            with self._room.hold(
+                request, authority.host, for_rules=lacks, late=late, before=waiting
+            ) as waiting:
                 if cached is None:
                     fetched = await self._fetch(asked, found)
                     if not isinstance(fetched, CachedRules):
@@ -181,14 +179,14 @@ class Gate:
                     del fetched
                     # Most requests have to wait for nothing else, and are judged only once.
                     judgement = self._admit(asked, cached)
-                    if cached.holds(self._clock()) and self._room.goes_at_once(place):
+                    if cached.holds(self._clock()) and self._room.goes_at_once(waiting):
                         break
                     del judgement
                 # A thousand requests may wait for their turns. None of them keeps rules in memory,
                 # unless rules that come back would have to be announced once more.
                 kept = cached if self._cache.is_heard else None
                 del cached, found
-                if not await self._room.turn(place):
+                if not await self._room.until_let_go(waiting):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
             # The turn may have been long in coming: these rules may be no longer in force.
             now = self._clock()
@@ -219,7 +217,7 @@ class Gate:
             if found.interrupted:
                 return partial(self.refuse, request, Cause.CLOSING, "", authority, url)
         use = self._use
-        if use is None or not use.concerns(found) or not self._judge.verdict(asked, found).allowed:
+        if use is None or not use.reads_files or not self._judge.verdict(asked, found).allowed:
             return found
         return found if await use.wait(asked, found) else partial(IgnoreRequest, TOO_LATE)
 
@@ -258,10 +256,10 @@ class Gate:
             return
         if cached.stale:
             self._stats.inc(names.STALE)
-        if judgement.is_for_use:
+        if judgement.refused_for_use:
             self._stats.inc(names.PREFERENCES_SKIPPED)
         if self._overrides is not None:
-            self._overrides.use(judgement.override)
+            self._overrides.count_used(judgement.override)
         self._stats.forbidden(request.method, url, refusal.verdict)
 
     async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
@@ -273,7 +271,7 @@ class Gate:
         if judgement.noted is not None:
             note(asked.request, judgement.noted)
         if self._overrides is not None and judgement.verdict is not None:
-            self._overrides.note(
+            self._overrides.count_allowed(
                 asked, cached, judgement.verdict, judgement.override, judgement.pace
             )
         self._count(cached)

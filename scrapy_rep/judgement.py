@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.overrides.asked_pace import AskedPace
-from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.overrides.pace_to_keep import PaceToKeep
 from scrapy_rep.protocol.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from scrapy_rep.overrides.override import Override
     from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import Refusal
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.usage.admission import UseOfPages
     from scrapy_rep.usage.noted import Noted
@@ -33,7 +31,7 @@ PACE: Final = "pace"
 USE: Final = "use"
 
 
-class RulesHeld(Protocol):
+class HoldsRules(Protocol):
     """What holds the rules: the cache of a crawl."""
 
     def pace(
@@ -55,18 +53,18 @@ class RefusesPaces(Protocol):
 class Judgement(NamedTuple):
     """What is decided of one request, and what follows if it passes.
 
-    ``refusal`` is what the request ends in, ``None`` if it may pass. It ``is_for_use`` if the rules
-    allow the request, and the purposes of the crawl do not. ``verdict`` is given where overrides
-    have a say or every verdict is wanted, and ``override`` is the one that changed it. ``pace`` is
-    what the host has to keep from now on, and ``noted`` what the site says about the use of the
-    page.
+    ``refusal`` is what the request ends in, ``None`` if it may pass. It is ``refused_for_use`` if
+    the rules allow the request, and the purposes of the crawl do not. ``verdict`` is given where
+    overrides have a say or every verdict is wanted, and ``override`` is the one that changed it.
+    ``pace`` is what the host has to keep from now on, and ``noted`` what the site says about the
+    use of the page.
     """
 
     refusal: RobotsForbidden | RobotsUnreachable | None = None
-    is_for_use: bool = False
+    refused_for_use: bool = False
     verdict: Verdict | None = None
     override: Override | None = None
-    pace: AskedPace | None = None
+    pace: PaceToKeep | None = None
     noted: Noted | None = None
 
 
@@ -83,7 +81,7 @@ class Judge:
 
     def __init__(
         self,
-        cache: RulesHeld,
+        cache: HoldsRules,
         politeness: RefusesPaces,
         use: UseOfPages | None,
         overrides: AppliedOverrides | None,
@@ -112,17 +110,18 @@ class Judge:
             return Judgement(self._refusal(asked, cached, verdict, override), override=override)
         if verdict is not None and (overrides is not None or cached.count_verdict()):
             self._cache.weigh(asked.authority, cached)
-        if self._use is not None and self._use.concerns(cached):
-            noted = self._use.said(asked, cached)
-            refusal = self._use.refusal(asked, noted)
+        use = self._use_for(cached)
+        if use is not None:
+            noted = use.said(asked, cached)
+            refusal = use.refusal(asked, noted)
             if refusal is not None:
-                return Judgement(refusal, is_for_use=True)
+                return Judgement(refusal, refused_for_use=True)
         pace = self._pace(asked, cached) if overrides is None else overrides.pace(asked, cached)
-        if pace is not None and pace.pace is not None:
-            refused = self._politeness.refusal(pace.pace)
-            if refused is not None:
-                error = RobotsForbidden(refused.verdict, asked.authority, refused.retry_at)
-                return Judgement(error)
+        error = self._refusal_of_pace(asked, pace)
+        if error is not None:
+            return Judgement(error)
+        if use is None and overrides is None and (pace is None or pace.pace is None):
+            cached.settle(asked.agent)
         if verdict is None and pace is None and noted is None:
             return _PASSES
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
@@ -143,14 +142,15 @@ class Judge:
         if verdict.allowed:
             judgement = self.judge(asked, cached)
             if judgement.refusal is not None:
-                return judgement.refusal.verdict, USE if judgement.is_for_use else PACE
+                return judgement.refusal.verdict, USE if judgement.refused_for_use else PACE
         return verdict, RULES if verdict.override is None else OVERRIDE
 
     def is_by_rules_alone(self, asked: Asked, cached: CachedRules) -> bool:
         """Return True if nothing but the rules ever decides about any URL of an authority."""
         if self._overrides_for(asked) is not None:
             return False
-        if self._use is not None and self._use.refuses and self._use.concerns(cached):
+        use = self._use_for(cached)
+        if use is not None and use.refuses:
             return False
         pace = self._cache.pace(asked.authority, cached, asked.agent)
         return pace is None or (
@@ -162,12 +162,26 @@ class Judge:
         overrides = self._overrides
         return overrides if overrides is not None and asked.authority in overrides else None
 
-    def _pace(self, asked: Asked, cached: CachedRules) -> AskedPace | None:
+    def _use_for(self, cached: CachedRules) -> UseOfPages | None:
+        """Return what asks for the use of pages, if it may have a say under these rules."""
+        use = self._use
+        return use if use is not None and use.concerns(cached) else None
+
+    def _pace(self, asked: Asked, cached: CachedRules) -> PaceToKeep | None:
         """Return what the rules ask for, ``None`` if it is known that they ask for nothing."""
         agent = asked.agent
         if cached.unpaced_agent == agent:
             return None
-        return AskedPace(self._cache.pace(asked.authority, cached, agent), agent)
+        return PaceToKeep(self._cache.pace(asked.authority, cached, agent), agent)
+
+    def _refusal_of_pace(self, asked: Asked, pace: PaceToKeep | None) -> RobotsForbidden | None:
+        """Return what an allowed request ends in that a pace refuses."""
+        if pace is None or pace.pace is None:
+            return None
+        found = self._politeness.refusal(pace.pace)
+        if found is None:
+            return None
+        return RobotsForbidden(found.verdict, asked.authority, found.retry_at)
 
     def _refusal(
         self,
@@ -194,13 +208,10 @@ class PaceBySettings:
     """
 
     def __init__(self, settings: RepSettings, clock: Callable[[], float]):
-        self._settings = settings
+        self._policy = settings.pace_policy
         self._clock = clock
-
-    def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
-        """Return the pace that is asked of an agent, ``None`` if there is none to keep."""
-        visits = self._settings.visit_time == "forbid"
-        return RequestedPace.read(robots, agent).minded(self._settings.crawl_delay, visits)
+        self.read = self._policy.read
+        """Returns the pace that is asked of an agent, ``None`` if there is none to keep."""
 
     def pace(
         self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
@@ -213,5 +224,4 @@ class PaceBySettings:
 
     def refusal(self, pace: RequestedPace) -> Refusal | None:
         """Return why a pace refuses a request now, as in a crawl."""
-        forbids = self._settings.over_max_crawl_delay == "forbid"
-        return pace.refusal(self._clock(), self._settings.max_crawl_delay, forbids=forbids)
+        return self._policy.refusal(pace, self._clock())

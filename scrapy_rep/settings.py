@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_rep.preferences.vocabulary import CATEGORIES
 from scrapy_rep.protocol.policy import MIN_LIFETIME, Policy
 from scrapy_rep.protocol.profiles import PROFILES, Profile
+from scrapy_rep.protocol.requested_pace import PacePolicy
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
@@ -108,6 +109,16 @@ class RepSettings:
             access_denied=self.access_denied,
             max_size=self.max_size,
             max_redirects=self.max_redirects,
+        )
+
+    @property
+    def pace_policy(self) -> PacePolicy:
+        """The settings that decide which pace is kept, and which one is refused."""
+        return PacePolicy(
+            keeps_delays=self.crawl_delay,
+            keeps_visit_times=self.visit_time == "forbid",
+            longest=self.max_crawl_delay,
+            forbids_longer=self.over_max_crawl_delay == "forbid",
         )
 
 

@@ -253,9 +253,8 @@ class RobotsCache:
         self, authority: Authority, entry: Entry, current: Standing, now: float
     ) -> CachedRules:
         """Return what ``entry`` means now, with the rules already parsed where they still hold."""
-        robots, answer = None, current.answer
-        if current.decision is Decision.FOLLOW and answer is not None and answer.body is not None:
-            robots = self._parsed(authority, answer.body)
+        body = current.body
+        robots = None if body is None else self._parsed(authority, body)
         return CachedRules(entry, current, robots, now)
 
     def _parsed(self, authority: Authority, body: bytes) -> RobotsTxt:

@@ -29,7 +29,9 @@ class CachedRules:
     ``standing`` is what ``entry`` means at ``now``, in seconds since the epoch; ``robots`` are the
     rules of its answer, ``None`` if it has none that are in force. Only the cache changes an
     instance: it measures ``size``, and it notes ``pace`` and ``unpaced_agent``, the last agent that
-    was asked for a pace, and the last one that was not. ``basis`` is for the record of decisions.
+    was asked for a pace, and the last one that was not. Two notes are for others: ``settled_agent``
+    is the last agent for which nothing but these rules decides, and ``basis`` is for the record of
+    decisions.
     """
 
     __slots__ = (
@@ -42,6 +44,7 @@ class CachedRules:
         "failure",
         "pace",
         "robots",
+        "settled_agent",
         "since",
         "size",
         "unpaced_agent",
@@ -63,11 +66,17 @@ class CachedRules:
         self.basis: Any = None
         self.pace: RequestedPace | None = None
         self.unpaced_agent: tuple[str, ...] | None = None
+        self.settled_agent: tuple[str, ...] | None = None
         self.verdicts = 0
 
     def holds(self, now: float) -> bool:
         """Return whether this may be told at ``now``, in seconds since the epoch."""
         return self.since <= now < self.until
+
+    @property
+    def body(self) -> bytes | None:
+        """The octets of the rules that are followed, None if none are."""
+        return self.answer.body if self.robots is not None and self.answer is not None else None
 
     @property
     def stale(self) -> bool:
@@ -88,6 +97,10 @@ class CachedRules:
     def interrupted(self) -> bool:
         """Whether nothing was learnt because the crawl is closing."""
         return self.failure is not None and self.failure.cause == Cause.CLOSING
+
+    def settle(self, agent: tuple[str, ...]) -> None:
+        """Note that nothing but these rules decides about the requests of ``agent``."""
+        self.settled_agent = agent
 
     def note_basis(self, basis: object) -> None:
         """Keep what the record of decisions says of these rules, for as long as they are kept."""

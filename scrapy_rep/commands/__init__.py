@@ -46,7 +46,7 @@ class RobotsCommand(ScrapyCommand):
     def add_options(self, parser: ArgumentParser) -> None:
         """Add Scrapy's options; those of the subcommands are parsed from what is left over."""
         super().add_options(parser)
-        # In the place of the usual action, which would print the help of Scrapy's parser.
+        # The usual action would print the help of Scrapy's parser.
         parser.add_argument("-h", "--help", action="store_true", help="show this help")
 
     def process_options(self, args: list[str], opts: Namespace) -> None:

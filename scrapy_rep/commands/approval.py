@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from scrapy_rep.commands.endings import usage, why
+from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.linting.effects import Change, Effect, changes
 
 _VERSION = 1
@@ -77,16 +77,16 @@ class Approval:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise usage(f"cannot read {self._name}: {why(error)}") from None
+            raise usage_error(f"cannot read {self._name}: {why(error)}") from None
         try:
             held = json.loads(text)
             if held["version"] != _VERSION:
-                raise usage(f"{self._name} was made by another version of scrapy_rep")
+                raise usage_error(f"{self._name} was made by another version of scrapy_rep")
             approved: dict[str, Any] = dict(held["approved"])
             for entry in approved.values():
                 entry["fingerprint"], entry["rules"].encode("latin-1")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            raise usage(f"{self._name} is not a file of approved rules") from None
+            raise usage_error(f"{self._name} is not a file of approved rules") from None
         return approved
 
     def _write(self, approved: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ class Approval:
         try:
             self._path.write_text(json.dumps(held, indent=2) + "\n", "ascii")
         except (OSError, ValueError) as error:
-            raise usage(f"cannot write {self._name}: {why(error)}") from None
+            raise usage_error(f"cannot write {self._name}: {why(error)}") from None
 
 
 def _entry(one: Effective) -> dict[str, Any]:

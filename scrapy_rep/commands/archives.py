@@ -10,11 +10,12 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
-from scrapy_rep.commands.endings import EndingError, Status, usage, why
+from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
 from scrapy_rep.commands.sources import authority_named
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Meaning, meaning_of
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, truncate
+from scrapy_rep.recording.archive import NEEDS_WARCIO
 
 UNRESOLVED = 0
 """The status of a revisit record whose response the archive lacks: what it said is not known."""
@@ -35,7 +36,7 @@ class Archived(NamedTuple):
 
 
 class Locator(NamedTuple):
-    """A place in an archive: its file, an authority, and the latest date that counts, or ""."""
+    """Which response is meant: an archive, an authority, and the latest date that counts, or ""."""
 
     file: str
     authority: Authority
@@ -43,11 +44,11 @@ class Locator(NamedTuple):
 
 
 def parse_locator(text: str) -> Locator:
-    """Return the place that ``FILE#URL`` or ``FILE#URL@TIME`` names; raise ``EndingError``."""
+    """Return what ``FILE#URL`` or ``FILE#URL@TIME`` names; raise ``EndingError``."""
     time = _TIME.search(text)
     file, _, url = (text[: time.start()] if time else text).partition("#")
     if not file or not url:
-        raise usage(f"{text} is not FILE#URL or FILE#URL@TIME")
+        raise usage_error(f"{text} is not FILE#URL or FILE#URL@TIME")
     return Locator(file, authority_named(url), time.group(1) if time else "")
 
 
@@ -59,7 +60,7 @@ def responses(file: str) -> Iterator[Archived]:
     try:
         from warcio.archiveiterator import ArchiveIterator
     except ImportError:
-        raise usage("reading archives needs warcio: pip install 'scrapy_rep[evidence]'") from None
+        raise usage_error(f"reading archives {NEEDS_WARCIO}") from None
     try:
         with Path(file).open("rb") as stream:
             for record in ArchiveIterator(stream):
@@ -67,25 +68,25 @@ def responses(file: str) -> Iterator[Archived]:
                 if found is not None:
                     yield found
     except OSError as error:
-        raise usage(f"cannot read {file}: {why(error)}") from None
+        raise usage_error(f"cannot read {file}: {why(error)}") from None
     except EndingError:
         raise
     except Exception as error:  # noqa: BLE001  # of a file that is not an archive
-        raise usage(f"{file} is not a WARC file: {type(error).__name__}") from None
+        raise usage_error(f"{file} is not a WARC file: {type(error).__name__}") from None
 
 
 def _response(record: Any) -> Archived | None:
     is_revisit = record.rec_type == "revisit"
     if not is_revisit and (record.rec_type != "response" or record.http_headers is None):
         return None
-    url = record.rec_headers.get_header("WARC-Target-URI") or ""
+    url = (record.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")
     try:
-        authority = authority_of(url.strip("<>"))
+        authority = authority_of(url)
     except ValueError:
         return None
-    if authority is None or not url.strip("<>").endswith("/robots.txt"):
+    if authority is None or not url.endswith("/robots.txt"):
         return None
-    if url.strip("<>").lower() != authority.robots_uri.lower() and "?" in url:
+    if url.lower() != authority.robots_uri.lower() and "?" in url:
         return None
     digest = record.rec_headers.get_header("WARC-Payload-Digest") or ""
     if is_revisit:
@@ -105,7 +106,7 @@ def _response(record: Any) -> Archived | None:
     )
 
 
-def _repeats(found: Archived, before: Archived | _Place | None) -> bool:
+def _repeats(found: Archived, before: Archived | _KeptResponse | None) -> bool:
     """Return True for a revisit of the response before it (ISO 28500 section 6.7).
 
     That of a status 304 may have no digest: it repeats the newest response.
@@ -113,32 +114,35 @@ def _repeats(found: Archived, before: Archived | _Place | None) -> bool:
     return found.status == UNRESOLVED and before is not None and found.digest in ("", before.digest)
 
 
-def body_at(place: Locator) -> bytes:
-    """Return the octets of the newest response at a place; raise ``EndingError`` without one."""
+def body_at(locator: Locator) -> bytes:
+    """Return the octets of the newest response that counts; raise ``EndingError`` without one."""
+    file, authority, until = locator
     newest: Archived | None = None
-    for found in responses(place.file):
+    for found in responses(file):
         # A date without a time includes its whole day.
-        in_time = not place.until or found.date[: len(place.until)] <= place.until
-        if found.authority != place.authority or not in_time:
+        in_time = not until or found.date[: len(until)] <= until
+        if found.authority != authority or not in_time:
             continue
         if newest is None or found.date >= newest.date:
             again = newest if _repeats(found, newest) else None
             newest = again._replace(date=found.date) if again is not None else found
     if newest is None:
-        raise EndingError(Status.UNKNOWN, f"{place.file} has no robots.txt of {place.authority}")
+        raise EndingError(Status.UNKNOWN, f"{file} has no robots.txt of {authority}")
     meaning = meaning_of(newest.status)
     if meaning is Meaning.SUCCESS:
         return newest.body
     if meaning is Meaning.UNAVAILABLE:
         return b""
     if newest.status == UNRESOLVED:
-        said = f"the newest record of {place.authority} in {place.file} repeats one that it lacks"
+        said = f"the newest record of {authority} in {file} repeats one that it lacks"
         raise EndingError(Status.UNKNOWN, said)
-    said = f"{place.authority} answered with status {newest.status}"
-    raise EndingError(Status.UNKNOWN, f"{said} in {place.file}")
+    said = f"{authority} answered with status {newest.status} in {file}"
+    raise EndingError(Status.UNKNOWN, said)
 
 
-class _Place(NamedTuple):
+class _KeptResponse(NamedTuple):
+    """A response whose body lies, compressed, in a temporary file."""
+
     date: str
     status: int
     location: str
@@ -147,18 +151,18 @@ class _Place(NamedTuple):
     digest: str
 
 
-class Archive:
-    """The newest response of each authority. Bodies are kept compressed in a temporary file."""
+class NewestResponses:
+    """The newest response of each authority in an archive."""
 
     def __init__(self, file: str) -> None:
         self._bodies = TemporaryFile()  # noqa: SIM115  # it is deleted when this object is
-        self._places: dict[Authority, _Place] = {}
+        self._kept: dict[Authority, _KeptResponse] = {}
         for found in responses(file):
-            before = self._places.get(found.authority)
+            before = self._kept.get(found.authority)
             if before is not None and found.date < before.date:
                 continue
             if before is not None and _repeats(found, before):
-                self._places[found.authority] = before._replace(date=found.date)
+                self._kept[found.authority] = before._replace(date=found.date)
             else:
                 self._keep(found)
 
@@ -166,8 +170,9 @@ class Archive:
         packed = zlib.compress(found.body, 1)
         start = self._bodies.seek(0, 2)
         self._bodies.write(packed)
-        place = _Place(found.date, found.status, found.location, start, len(packed), found.digest)
-        self._places[found.authority] = place
+        self._kept[found.authority] = _KeptResponse(
+            found.date, found.status, found.location, start, len(packed), found.digest
+        )
 
     def find(self, authority: Authority) -> tuple[int, bytes] | None:
         """Return the status and the body of an authority, after redirects within the archive.
@@ -175,17 +180,17 @@ class Archive:
         None if the archive lacks it, or the target of a redirect.
         """
         for _ in range(_MOST_HOPS + 1):
-            place = self._places.get(authority)
-            if place is None:
+            kept = self._kept.get(authority)
+            if kept is None:
                 return None
-            if meaning_of(place.status) is not Meaning.REDIRECT:
-                self._bodies.seek(place.start)
-                return place.status, zlib.decompress(self._bodies.read(place.length))
+            if meaning_of(kept.status) is not Meaning.REDIRECT:
+                self._bodies.seek(kept.start)
+                return kept.status, zlib.decompress(self._bodies.read(kept.length))
             try:
-                target = authority_of(place.location)
+                target = authority_of(kept.location)
             except ValueError:
                 return None
-            if target is None or place.location != target.robots_uri:
+            if target is None or kept.location != target.robots_uri:
                 return None
             authority = target
         return 404, b""  # RFC 9309 section 2.3.1.2: unavailable after that many hops

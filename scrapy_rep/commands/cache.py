@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.configuration import settings_of
-from scrapy_rep.commands.endings import EndingError, Status, usage
+from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.stored import configured_store
 from scrapy_rep.commands.terminal import note, say
@@ -54,7 +54,7 @@ def _check_selection(options: Namespace) -> None:
     """Raise ``EndingError`` unless URLs, filters or ``--all`` say what is meant."""
     filters = options.prefix or options.state or options.cause or options.older_than is not None
     if bool(options.urls) == bool(filters or options.all):
-        raise usage("select entries by URLs, or by filters such as --prefix, or select --all")
+        raise usage_error("select entries by URLs, or by filters such as --prefix, or select --all")
 
 
 def _selected(store: Store, options: Namespace) -> Iterator[StoredEntry]:
@@ -113,7 +113,7 @@ def _list(store: Store, options: Namespace, policy: Policy) -> Status:
 
 def _show(store: Store, options: Namespace, policy: Policy) -> Status:
     if not options.urls:
-        raise usage("name the URLs to show")
+        raise usage_error("name the URLs to show")
     status = Status.CLEAN
     for authority in map(authority_named, options.urls):
         stored = store.find(authority)
@@ -171,13 +171,13 @@ def _import(store: Store, options: Namespace, policy: Policy) -> Status:
     try:
         number = store.import_(map(_parsed, lines))
     except ValueError as error:
-        raise EndingError(Status.USAGE, f"{options.source}: {error}") from None
+        raise usage_error(f"{options.source}: {error}") from None
     say(json.dumps({"imported": number}))
     return Status.CLEAN
 
 
 def _parsed(line: bytes) -> object:
-    """Return a line of JSON; what is none is left for the store to refuse."""
+    """Return the value of a line of JSON; None, which the store refuses, for another line."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):

@@ -12,22 +12,13 @@ from typing import TYPE_CHECKING, Any
 from scrapy_rep.commands.approval import Approval, Effective
 from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
-from scrapy_rep.commands.endings import EndingError, Status, usage
-from scrapy_rep.commands.lookups import body_of, look_up_all
+from scrapy_rep.commands.endings import EndingError, Status, usage_error
+from scrapy_rep.commands.lookups import followed_body, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
-from scrapy_rep.commands.terminal import (
-    aligned,
-    duration,
-    escaped,
-    fits,
-    note,
-    painted,
-    say,
-    table,
-)
-from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
+from scrapy_rep.commands.terminal import aligned, duration, fits, note, painted, say, table
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
+from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 
@@ -38,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy_rep.explaining import LookUp
 
 _NAMES = ("delay", "", "", "status", "redirects", "age")
-"""What a cell is called outside a table, from the delay on."""
+"""The labels of the cells from DELAY on, where they do not stand in a table."""
 _COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
 
 
@@ -80,9 +71,9 @@ def _check_urls(urls: Sequence[str]) -> None:
         try:
             governed = authority_of(url) is not None or has_scheme(url)
         except ValueError as error:
-            raise usage(f"{url}: {error}") from None
+            raise usage_error(f"{url}: {error}") from None
         if not governed:
-            raise usage(f"{url} is not an absolute URL")
+            raise usage_error(f"{url} is not an absolute URL")
 
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
@@ -124,18 +115,18 @@ def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effect
 
     profile = effective_settings(command.project, options).profile
     found = run_in_crawl(command, options, work)
+    rows = []
     for url, one in zip(options.urls, found, strict=True):
         if one.authority is not None and one.known is not None and not one.known.unreachable:
-            body = body_of(url, one.known)
+            body = followed_body(url, one.known)
             if one.known.robots is None and not one.verdict.allowed:
                 body = b"User-agent: *\nDisallow: /\n"  # access denied, and taken as disallow
             effective.append(Effective(str(one.authority), body, one.agent, profile))
-    return [
-        _looked_up(url, one, profile, started) for url, one in zip(options.urls, found, strict=True)
-    ]
+        rows.append(_row_of(url, one, profile, started))
+    return rows
 
 
-def _looked_up(url: str, one: LookUp, profile: str, started: float) -> Row:
+def _row_of(url: str, one: LookUp, profile: str, started: float) -> Row:
     known = one.known
     robots = known.robots if known is not None else None
     verdict = one.verdict
@@ -202,11 +193,9 @@ def _word(verdict: Verdict) -> str:
 
 
 def _preferences(robots: RobotsTxt | None, url: str, agent: Sequence[str]) -> dict[str, str] | None:
-    """Return what the robots.txt says about the use of a page, by purpose; None if nothing."""
+    """Return what a robots.txt says about the use of a page, by category; None if nothing."""
     said = robots.preferences(url, agent) if robots is not None else None
-    if said is None:
-        return None
-    return {name: said[name] for name in CATEGORIES if said[name] != UNKNOWN} or None
+    return None if said is None else said.answers or None
 
 
 def _as_json(rows: Sequence[Row]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.spiderloader import get_spider_loader
 
-from scrapy_rep.commands.endings import named, usage
+from scrapy_rep.commands.endings import described, usage_error
 from scrapy_rep.protocol.product_token import product_token
 from scrapy_rep.settings import RepSettings, product_tokens
 
@@ -22,7 +22,7 @@ def settings_of(settings: BaseSettings) -> RepSettings:
     try:
         return RepSettings.from_settings(settings)
     except ValueError as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
 
 
 def settings_with_spider(
@@ -38,14 +38,15 @@ def settings_with_spider(
     try:
         spider: type[Spider] = get_spider_loader(settings).load(name)
     except KeyError:
-        raise usage(f"no spider is called {name}") from None
+        raise usage_error(f"no spider is called {name}") from None
     except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
-        raise usage(f"the spiders cannot be loaded: {named(error)}") from None
+        raise usage_error(f"the spiders cannot be loaded: {described(error)}") from None
     settings = settings.copy()
     try:
         spider.update_settings(settings)
     except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
-        raise usage(f"the settings of the spider {name} cannot be read: {named(error)}") from None
+        said = f"the settings of the spider {name} cannot be read: {described(error)}"
+        raise usage_error(said) from None
     return settings, spider
 
 

@@ -18,7 +18,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.commands.configuration import settings_of
-from scrapy_rep.commands.endings import EndingError, Status, named, usage
+from scrapy_rep.commands.endings import EndingError, Status, described, usage_error
 from scrapy_rep.commands.terminal import note
 from scrapy_rep.settings import obeys
 from scrapy_rep.stores import check_store
@@ -57,7 +57,7 @@ def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> Non
         if not _will_obey(settings) and _is_project(settings):
             note(options.subcommand, "ROBOTSTXT_OBEY is off in the settings: as if it were on")
     except ValueError as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
     if quiet:
         settings.set("LOG_ENABLED", False, priority="cmdline")
     job = job_dir(settings)
@@ -77,11 +77,11 @@ def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> Non
         if store is not None:
             check_store(store)
     except ValueError as error:
-        raise usage(f"REP_STORE: {error}") from None
+        raise usage_error(f"REP_STORE: {error}") from None
 
 
 def _will_obey(settings: BaseSettings) -> bool:
-    """Return whether a crawl of the project obeys; an add-on of it may switch that on."""
+    """Return whether a crawl of the project obeys; the add-on may switch that on."""
     settings = settings.copy()
     if any(_name(addon) == "Addon" for addon in settings.getdict("ADDONS")):
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
@@ -107,16 +107,10 @@ def _install(settings: BaseSettings) -> None:
 
 
 def _name(component: Any) -> str:
-    """Return the name of a class of this package that a setting names, as a path or itself."""
-    path = (
-        component
-        if isinstance(component, str)
-        else (
-            f"{component.__module__}.{component.__qualname__}"
-            if isinstance(component, type)
-            else ""
-        )
-    )
+    """Return the name of a component, a class or its path, if it is of this package, else ""."""
+    path = component if isinstance(component, str) else ""
+    if isinstance(component, type):
+        path = f"{component.__module__}.{component.__qualname__}"
     return path.rpartition(".")[2] if path.startswith("scrapy_rep.") else ""
 
 
@@ -134,7 +128,7 @@ def run_in_crawl(command: RobotsCommand, options: Namespace, work: Work[T]) -> T
         try:
             middleware = self.crawler.get_downloader_middleware(load_object(_MIDDLEWARE))
             if middleware is None:
-                raise usage("the settings do not enable scrapy_rep")
+                raise usage_error("the settings do not enable scrapy_rep")
             results.append(await work(middleware))
         except Exception as error:  # noqa: BLE001  # it is raised again below
             errors.append(error)
@@ -192,7 +186,7 @@ def _not_started(error: BaseException) -> EndingError:
 
     Before the crawl has started, this package does nothing in it.
     """
-    return usage(f"the crawl cannot start: {named(error)}")
+    return usage_error(f"the crawl cannot start: {described(error)}")
 
 
 def _spider(process: Any, name: str | None) -> type[Spider]:
@@ -202,7 +196,7 @@ def _spider(process: Any, name: str | None) -> type[Spider]:
     try:
         found: type[Spider] = process.spider_loader.load(name)
     except KeyError:
-        raise usage(f"no spider is called {name}") from None
+        raise usage_error(f"no spider is called {name}") from None
     return found
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.archives import body_at, parse_locator
 from scrapy_rep.commands.configuration import effective_settings
-from scrapy_rep.commands.endings import Status, usage
+from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.lookups import fetched
 from scrapy_rep.commands.sources import authority_named, is_url, read
 from scrapy_rep.commands.stored import stored_body
-from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.linting.difference import MOST_PATHS, Difference, difference
+from scrapy_rep.protocol.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
@@ -28,7 +29,7 @@ _MOST_AGENTS = 8
 def needs_crawl(options: Namespace) -> bool:
     """Return True if a version has to be fetched."""
     if options.old == options.new == "-":
-        raise usage("only one of OLD and NEW can be standard input")
+        raise usage_error("only one of OLD and NEW can be standard input")
     for source in (options.old, options.new):
         if source.startswith(_STORE):
             authority_named(source.removeprefix(_STORE))

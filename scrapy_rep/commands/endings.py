@@ -31,12 +31,12 @@ class EndingError(Exception):
         self.reason = reason
 
 
-def usage(reason: str) -> EndingError:
-    """Return what ends the command because of its input."""
+def usage_error(reason: str) -> EndingError:
+    """Return the error that ends the command because of its options or its input."""
     return EndingError(Status.USAGE, reason)
 
 
-def named(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     """Return the kind of an error, and what it says."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 

@@ -11,11 +11,12 @@ from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import Status
 from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, explanation
-from scrapy_rep.commands.lookups import body_of
+from scrapy_rep.commands.lookups import followed_body
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import authority_named, read
-from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.judgement import OVERRIDE, PACE, RULES, USE
+from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.verdict import as_plain
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ def _found(command: RobotsCommand, options: Namespace) -> tuple[LookUp, bytes | 
     one = run_in_crawl(command, options, work)
     known = one.known
     if one.by != OVERRIDE:
-        body_of(options.url, known)  # which ends the command if the rules could not be had
-    if known is None or known.robots is None or known.answer is None:
+        followed_body(options.url, known)  # ends the command if the site is unreachable
+    if known is None or known.body is None or known.answer is None:
         return one, None, ""
-    return one, known.answer.body or b"", known.answer.uri or str(one.authority)
+    return one, known.body, known.answer.uri or str(one.authority)
 
 
 def _as_dict(url: str, one: LookUp, found: Explanation | None) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def _matched(
                 found.append(Matched(rule, record.line, form.octets(pattern), normal, False, ""))
     if profile.most_octets_win:
         found.sort(key=lambda one: (-one.octets, not one.rule.allow, one.line))
-    decided = [one._replace(decides=_is_it(one.rule, verdict)) for one in found]
+    decided = [one._replace(decides=_is_rule_of(one.rule, verdict)) for one in found]
     decided.sort(key=lambda one: not one.decides)
     return [one if one.decides else one._replace(why=_why(one, decided[0], profile))
             for one in decided]  # fmt: skip
@@ -177,7 +177,7 @@ def _matches(allow: bool, pattern: str, url: str, profile: Profile) -> bool:
     return rules.match(url).allow is not None
 
 
-def _is_it(rule: Rule, verdict: Verdict) -> bool:
+def _is_rule_of(rule: Rule, verdict: Verdict) -> bool:
     return verdict.rule is not None and (rule.line, rule.pattern, rule.allow) == (
         verdict.line,
         verdict.rule.pattern,

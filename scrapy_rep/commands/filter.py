@@ -9,28 +9,25 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO
 
 from scrapy_rep.awaiting import from_thread
-from scrapy_rep.commands.endings import EndingError, Status, usage, why
+from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
 from scrapy_rep.commands.interrupts import Interrupts, in_thread
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.progress import Progress
 from scrapy_rep.commands.rulings import FromArchive, FromFile, FromFolder, RulingOf, fetched_ruling
 from scrapy_rep.commands.sources import STDIN, read
-from scrapy_rep.commands.terminal import escaped
 from scrapy_rep.commands.urls import Lines, Sorted, UrlSorter
+from scrapy_rep.protocol.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 
 
-class Writer(Protocol):
-    """Takes whole lines."""
-
-    def __call__(self, found: Sorted, /) -> None:
-        """Write what may be fetched, and what may not."""
+Write = Callable[[Sorted], None]
+"""Writes the lines of a chunk: those that may be fetched, and the others."""
 
 
 def needs_crawl(options: Namespace) -> bool:
@@ -46,16 +43,16 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
             write = _writer(rejected, progress)
             if needs_crawl(options):
                 sorter = UrlSorter(reasons=rejected is not None)
-                work = _crawling(Lines(descriptor), sorter, write, options)
-                # Without a crawl, nothing of what a crawl needs is imported.
+                work = _work_of_crawl(Lines(descriptor), sorter, write, options)
+                # Imported late: sorting without a crawl starts faster.
                 import_module("scrapy_rep.commands.crawling").run_in_crawl(command, options, work)
                 return Status.CLEAN
-            find = _offline(command, options)
+            find = _rulings_of(command, options)
             sorter = UrlSorter(find, reasons=rejected is not None)
-            return _offline_run(Lines(descriptor), sorter, write)
+            return _sort_offline(Lines(descriptor), sorter, write)
 
 
-def _offline_run(lines: Lines, sorter: UrlSorter, write: Writer) -> Status:
+def _sort_offline(lines: Lines, sorter: UrlSorter, write: Write) -> Status:
     with Interrupts() as interrupts:
         while not interrupts.seen:
             with interrupts.raised():
@@ -66,8 +63,8 @@ def _offline_run(lines: Lines, sorter: UrlSorter, write: Writer) -> Status:
     raise EndingError(Status.INTERRUPTED, "interrupted")
 
 
-def _offline(command: RobotsCommand, options: Namespace) -> RulingOf:
-    """Return what finds the rules of an authority without the network."""
+def _rulings_of(command: RobotsCommand, options: Namespace) -> RulingOf:
+    """Return what makes the ruling of an authority without the network."""
     offline = Offline(command.project, options)
     allow = options.missing == "allow"
     if options.robots_txt:
@@ -77,9 +74,11 @@ def _offline(command: RobotsCommand, options: Namespace) -> RulingOf:
     return FromArchive(options.warc, offline, missing_is_allowed=allow)
 
 
-def _crawling(
-    lines: Lines, sorter: UrlSorter, write: Writer, options: Namespace
+def _work_of_crawl(
+    lines: Lines, sorter: UrlSorter, write: Write, options: Namespace
 ) -> Callable[[RepDownloaderMiddleware], Awaitable[bool]]:
+    """Return what the crawl does: fetch the rules for each chunk of URLs, then sort the chunk."""
+
     async def work(middleware: RepDownloaderMiddleware) -> bool:
         while True:
             chunk = await from_thread(in_thread(lines.read))
@@ -108,7 +107,7 @@ def _input(source: str) -> Iterator[tuple[int, int | None]]:
         file = Path(source).open("rb", buffering=0)  # noqa: SIM115
         file.read(0)
     except (OSError, ValueError) as error:
-        raise usage(f"cannot read {source}: {why(error)}") from None
+        raise usage_error(f"cannot read {source}: {why(error)}") from None
     with file:
         yield file.fileno(), os.fstat(file.fileno()).st_size or None
 
@@ -122,12 +121,12 @@ def _rejections(options: Namespace) -> Iterator[BinaryIO | None]:
     try:
         file = Path(options.rejected).open("wb")  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise usage(f"cannot write {options.rejected}: {why(error)}") from None
+        raise usage_error(f"cannot write {options.rejected}: {why(error)}") from None
     with file:
         yield file
 
 
-def _writer(rejected: BinaryIO | None, progress: Progress) -> Writer:
+def _writer(rejected: BinaryIO | None, progress: Progress) -> Write:
     """Return what writes whole lines, and nothing that a terminal acts on."""
     out = sys.stdout.buffer
     is_terminal = sys.stdout.isatty()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from scrapy_rep.commands.endings import Status, usage
+from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.lookups import fetched
-from scrapy_rep.commands.sources import Text, authority_named, is_url, read
-from scrapy_rep.commands.terminal import escaped, note, painted, say
+from scrapy_rep.commands.sources import authority_named, is_url, read
+from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.linting import reports
 from scrapy_rep.linting.codes import CODES
 from scrapy_rep.linting.findings import at_least
 from scrapy_rep.linting.lint import lint
+from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.recording.versions import own_version
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _codes(given: Sequence[str] | None) -> set[str]:
     """Return the codes of an option; raise ``EndingError`` for one that does not exist."""
     codes = {code.strip() for text in given or () for code in text.split(",")} - {""}
     for code in sorted(codes - {*CODES}):
-        raise usage(f"{code} is not a code of findings")
+        raise usage_error(f"{code} is not a code of findings")
     return codes
 
 
@@ -46,9 +47,9 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print the findings of all sources."""
     selected, ignored = _codes(options.select) or {*CODES}, _codes(options.ignore)
     found: list[Located] = [
-        (text.name, one)
-        for text in _texts(command, options)
-        for one in lint(text.body)
+        (source, one)
+        for source, body in _bodies(command, options)
+        for one in lint(body)
         if one.code in selected - ignored
     ]
     if options.format == "json":
@@ -69,12 +70,12 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     return Status.FOUND
 
 
-def _texts(command: RobotsCommand, options: Namespace) -> list[Text]:
+def _bodies(command: RobotsCommand, options: Namespace) -> Iterator[tuple[str, bytes]]:
+    """Yield each source with its octets; raise ``EndingError`` if one cannot be read."""
     bodies = fetched(command, options, options.sources)
-    return [
-        Text(source, bodies[source] if source in bodies else read(source, url_may_be_meant=True))
-        for source in options.sources
-    ]
+    for source in options.sources:
+        body = bodies.get(source)
+        yield source, read(source, url_may_be_meant=True) if body is None else body
 
 
 def _as_text(found: Sequence[Located]) -> None:

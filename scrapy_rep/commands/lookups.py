@@ -1,4 +1,4 @@
-"""What a crawl of the project knows of authorities, after it has fetched what it does not."""
+"""Looks up authorities as a crawl of the project does, and fetches what it does not know."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status
 from scrapy_rep.commands.sources import is_url
-from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -44,15 +43,12 @@ def fetched(command: RobotsCommand, options: Namespace, sources: Sequence[str]) 
         return await look_up_all(middleware, urls, None)
 
     found = run_in_crawl(command, options, work)
-    return {url: body_of(url, one.known) for url, one in zip(urls, found, strict=True)}
+    return {url: followed_body(url, one.known) for url, one in zip(urls, found, strict=True)}
 
 
-def body_of(url: str, known: CachedRules | None) -> bytes:
-    """Return the octets that are followed; raise ``EndingError`` if the rules are not to be had."""
+def followed_body(url: str, known: CachedRules | None) -> bytes:
+    """Return the octets that are followed; raise ``EndingError`` if the site is unreachable."""
     if known is None or known.unreachable:
         cause = "error" if known is None else known.cause
         raise EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")
-    answer = known.answer
-    if known.decision is Decision.FOLLOW and answer is not None and answer.body is not None:
-        return answer.body
-    return b""
+    return known.body or b""

@@ -1,6 +1,6 @@
 """What a crawl would decide if robots.txt files were as they are in a file or an archive.
 
-Nothing is fetched, a tdmrep.json neither. All else that has a say in a crawl has it here: the
+Nothing is fetched, not even a tdmrep.json. All else that decides in a crawl decides here: the
 profile, the limits, ``REP_ACCESS_DENIED``, overrides, the pace, and the purposes of the crawl.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.commands.configuration import effective_settings, identity_of
-from scrapy_rep.commands.endings import usage
+from scrapy_rep.commands.endings import usage_error
 from scrapy_rep.explaining import LookUp, asked_for
 from scrapy_rep.judgement import Judge, PaceBySettings
 from scrapy_rep.overrides.application import AppliedOverrides
@@ -27,7 +27,7 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     meaning_of,
 )
-from scrapy_rep.protocol.policy import Decision, learn, standing
+from scrapy_rep.protocol.policy import learn, standing
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 from scrapy_rep.stats import NoCollector, RepStats
 from scrapy_rep.usage.admission import UseOfPages
@@ -50,7 +50,7 @@ class Offline:
         try:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
-            raise usage(str(error)) from None
+            raise usage_error(str(error)) from None
         applied, paces = None, PaceBySettings(self.settings, time.time)
         if overrides is not None:
             applied = AppliedOverrides(overrides, stats, paces.read, time.time)
@@ -75,7 +75,7 @@ class Offline:
         outcome = _outcome(authority, body, status)
         entry = learn(None, outcome, self._now, self._policy)
         current = standing(entry, self._now, self._policy)
-        if current.decision is not Decision.FOLLOW:
+        if current.body is None:
             robots = None
         elif robots is None:
             robots = self.parse(body)

@@ -10,39 +10,40 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_rep.commands.endings import Status, usage, why
-from scrapy_rep.commands.terminal import escaped, note, painted, say
-from scrapy_rep.recording.archive import SUFFIX
-from scrapy_rep.recording.log_reader import Line, LogError, read_log
+from scrapy_rep.commands.endings import Status, usage_error, why
+from scrapy_rep.commands.terminal import note, painted, say
+from scrapy_rep.protocol.printable import escaped
+from scrapy_rep.recording.archive import NEEDS_WARCIO, SUFFIX
+from scrapy_rep.recording.log_reader import LogError, LogLine, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
-from scrapy_rep.recording.replay import Finding, Replay, Replayed
+from scrapy_rep.recording.replay import Replay, Replayed, Result
 from scrapy_rep.recording.warc_reader import ArchiveError, ArchiveIndex
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.protocol.verdict import Verdict
 
-_COLOURS = {Finding.DIFFERS: "red", Finding.UNKNOWN: "yellow"}
+_COLOURS = {Result.DIFFERS: "red", Result.UNKNOWN: "yellow"}
 _NAMES = {
-    Finding.AGREES: "agree",
-    Finding.DIFFERS: "differ",
-    Finding.UNKNOWN: "cannot be decided",
-    Finding.ELSEWHERE: "do not follow from a robots.txt",
+    Result.AGREES: "agree",
+    Result.DIFFERS: "differ",
+    Result.UNKNOWN: "cannot be decided",
+    Result.ELSEWHERE: "do not follow from a robots.txt",
 }
 
 
 class _Runs(NamedTuple):
     """The first line of a run, and the run as it was recorded and as it is asked for."""
 
-    said: dict[str, Any]
+    line: dict[str, Any]
     recorded: RecordedRun
     other: RecordedRun
 
 
-class _Result(NamedTuple):
+class _DecidedAgain(NamedTuple):
     """What comes of a decision, what would under the options, and how the time goes back in it."""
 
-    line: Line
+    line: LogLine
     replayed: Replayed
     other: Replayed | None = None
     goes_back: str = ""
@@ -64,30 +65,30 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 def _run(options: Namespace, archives: ArchiveIndex) -> Status:
     compares = not (options.agent or options.rep_profile)
-    found: Counter[Finding] = Counter()
+    found: Counter[Result] = Counter()
     changed = decisions = steps = 0
     for line, replayed, other, goes_back in _replayed(options, archives):
         decisions += 1
-        found[replayed.finding] += 1
+        found[replayed.result] += 1
         if goes_back:
             steps += 1
             _show(options, line, "time goes back", goes_back)
-        if replayed.finding in (Finding.DIFFERS, Finding.UNKNOWN):
-            _show(options, line, replayed.finding.value, replayed.why)
+        if replayed.result in (Result.DIFFERS, Result.UNKNOWN):
+            _show(options, line, replayed.result.value, replayed.why)
         elif other is not None and _is_other(line, other):
             changed += 1
             _show(options, line, "would change", _change(line, other))
     if not decisions:
-        raise usage(f"{options.decisions} has no decisions")
+        raise usage_error(f"{options.decisions} has no decisions")
     told = ", ".join(f"{found[one]:,} {name}" for one, name in _NAMES.items() if found[one])
     if not compares:
         told += f", {changed:,} would change"
     if steps:
         told += "; the time goes back" + (f" {steps:,} times" if steps > 1 else " once")
     note("replay", f"{decisions:,} decision{'s' * (decisions > 1)}: {told}")
-    if found[Finding.DIFFERS] or changed or steps:
+    if found[Result.DIFFERS] or changed or steps:
         return Status.FOUND
-    return Status.UNKNOWN if found[Finding.UNKNOWN] else Status.CLEAN
+    return Status.UNKNOWN if found[Result.UNKNOWN] else Status.CLEAN
 
 
 def _files(name: str) -> list[str]:
@@ -110,14 +111,14 @@ def _add(archives: ArchiveIndex, file: str) -> None:
         if not archives.add(file):
             note("replay", f"{file} ends within a record; what is before it is read")
     except ImportError:
-        raise usage("reading archives needs warcio: pip install 'scrapy_rep[evidence]'") from None
+        raise usage_error(f"reading archives {NEEDS_WARCIO}") from None
     except ArchiveError as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
     except OSError as error:
-        raise usage(f"cannot read {file}: {why(error)}") from None
+        raise usage_error(f"cannot read {file}: {why(error)}") from None
 
 
-def _replayed(options: Namespace, archives: ArchiveIndex) -> Iterator[_Result]:
+def _replayed(options: Namespace, archives: ArchiveIndex) -> Iterator[_DecidedAgain]:
     """Yield what comes of each decision. Raises ``EndingError``."""
     replay = Replay(archives)
     other = Replay(archives, tuple(options.agent or ()) or None)
@@ -134,54 +135,54 @@ def _replayed(options: Namespace, archives: ArchiveIndex) -> Iterator[_Result]:
         run = runs.get(line.fields["crawl"])
         if run is None:
             missing = "the first line of its run is not in the log"
-            yield _Result(line, Replayed(Finding.UNKNOWN, missing))
+            yield _DecidedAgain(line, Replayed(Result.UNKNOWN, missing))
             continue
         times = run.recorded.times
         goes_back = times.goes_back(line.fields)
         replayed = replay.decide(line.fields, run.recorded)
         fault = times.fault(line.fields)
-        if fault and replayed.finding is not Finding.DIFFERS:
-            replayed = Replayed(Finding.DIFFERS, fault)
+        if fault and replayed.result is not Result.DIFFERS:
+            replayed = Replayed(Result.DIFFERS, fault)
         again = None
-        if not compares and replayed.finding is Finding.AGREES:
+        if not compares and replayed.result is Result.AGREES:
             again = other.decide(line.fields, run.other, compares=False)
-        yield _Result(line, replayed, again, goes_back)
+        yield _DecidedAgain(line, replayed, again, goes_back)
     if broken:
         which = "line that is" if broken == 1 else "lines that are"
         note("replay", f"{broken:,} {which} not JSON: passed over")
 
 
-def _begun(line: Line, options: Namespace, before: _Runs | None) -> _Runs:
+def _begun(line: LogLine, options: Namespace, before: _Runs | None) -> _Runs:
     """Return a run that a line begins; ``before`` if the line only comes a second time."""
     if before is not None:
-        if before.said != line.fields:
+        if before.line != line.fields:
             said = f"another line says otherwise how its run {before.recorded.name} begins"
-            raise usage(f"{options.decisions}, line {line.number}: {said}")
+            raise usage_error(f"{options.decisions}, line {line.number}: {said}")
         return before
     try:
         recorded = RecordedRun(line.fields)
         other = RecordedRun(line.fields, options.rep_profile) if options.rep_profile else recorded
     except ValueError as error:
-        raise usage(f"{options.decisions}, line {line.number}: {error}") from None
+        raise usage_error(f"{options.decisions}, line {line.number}: {error}") from None
     other.times = recorded.times
     return _Runs(line.fields, recorded, other)
 
 
-def _lines(file: str) -> Iterator[Line | int]:
+def _lines(file: str) -> Iterator[LogLine | int]:
     try:
         yield from read_log(file)
     except LogError as error:
-        raise usage(f"{file}: {error}") from None
+        raise usage_error(f"{file}: {error}") from None
     except OSError as error:
-        raise usage(f"cannot read {file}: {why(error)}") from None
+        raise usage_error(f"cannot read {file}: {why(error)}") from None
 
 
-def _is_other(line: Line, other: Replayed) -> bool:
+def _is_other(line: LogLine, other: Replayed) -> bool:
     verdict = other.verdict
     return verdict is not None and verdict.allowed != line.fields["allowed"]
 
 
-def _change(line: Line, other: Replayed) -> str:
+def _change(line: LogLine, other: Replayed) -> str:
     before = "allowed" if line.fields["allowed"] else "disallowed"
     return f"{before}, then {_told(other.verdict)}" if other.verdict is not None else ""
 
@@ -193,17 +194,17 @@ def _told(verdict: Verdict) -> str:
     return f"{word} by {verdict.rule} (line {verdict.line}, group {verdict.group})"
 
 
-def _show(options: Namespace, line: Line, finding: str, why: str) -> None:
+def _show(options: Namespace, line: LogLine, result: str, why: str) -> None:
     """Print a decision that does not agree, or would change."""
     fields: dict[str, Any] = {
         "line": line.number,
         "url": line.fields["url"],
-        "finding": finding,
+        "finding": result,
         "why": why,
     }
     if options.format == "jsonl":
         say(json.dumps(fields))
         return
-    colour = next((one for key, one in _COLOURS.items() if key.value == finding), "bold")
+    colour = next((one for key, one in _COLOURS.items() if key.value == result), "bold")
     url = escaped(line.fields["url"])
-    say(f"line {line.number}: {painted(finding, colour)}: {url}: {escaped(why)}")
+    say(f"line {line.number}: {painted(result, colour)}: {url}: {escaped(why)}")

@@ -9,28 +9,30 @@ from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from scrapy_rep.commands.endings import EndingError, Status, usage, why
-from scrapy_rep.commands.terminal import escaped, say
+from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
+from scrapy_rep.commands.sources import STDIN
+from scrapy_rep.commands.terminal import say
+from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.reporting.summary import NotALogError, Summary
 from scrapy_rep.reporting.text import plural
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
 
-STDIN = STDOUT = "-"
+STDOUT = "-"
 
 
 def needs_crawl(options: Namespace) -> bool:
     """Return False: everything is in the logs."""
     if options.logs.count(STDIN) > 1:
-        raise usage("standard input can be read once only")
+        raise usage_error("standard input can be read once only")
     for name in options.logs:
         if STDIN != name != options.output and _is_same(name, options.output):
-            raise usage(f"{options.output} is a log that the report would overwrite")
+            raise usage_error(f"{options.output} is a log that the report would overwrite")
         if name == options.output != STDOUT:
-            raise usage(f"{options.output} is a log that the report would overwrite")
+            raise usage_error(f"{options.output} is a log that the report would overwrite")
     return False
 
 
@@ -48,7 +50,7 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
         from scrapy_rep.reporting.page import page
     except ImportError as error:
         needed = f"reports need jinja2 and matplotlib ({error})"
-        raise usage(f"{needed}: pip install 'scrapy_rep[report]'") from None
+        raise usage_error(f"{needed}: pip install 'scrapy_rep[report]'") from None
     _check_folder(options.output)
     summary = Summary()
     for name in options.logs:
@@ -65,21 +67,17 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 
 def _read(summary: Summary, name: str) -> None:
-    """Add a log; raise ``EndingError`` if it cannot be read or is none."""
+    """Add a log; raise ``EndingError`` if it cannot be read, or is not a decision log."""
     try:
         if name == STDIN:
-            _add(summary, "standard input", sys.stdin.buffer)
+            summary.read("standard input", sys.stdin.buffer)
         else:
             with Path(name).open("rb") as stream:
-                _add(summary, name, stream)
+                summary.read(name, stream)
     except NotALogError as error:
-        raise usage(f"{name}: {error}") from None
+        raise usage_error(f"{name}: {error}") from None
     except (OSError, ValueError) as error:
         raise _failed("read", name, error) from None
-
-
-def _add(summary: Summary, name: str, stream: BinaryIO) -> None:
-    summary.read(name, stream)
 
 
 def _check_folder(name: str) -> None:
@@ -89,11 +87,11 @@ def _check_folder(name: str) -> None:
     try:
         target = Path(name).resolve()
         if target.is_dir():
-            raise usage(f"cannot write {name}: Is a directory")
+            raise usage_error(f"cannot write {name}: Is a directory")
         if not target.parent.is_dir():
-            raise usage(f"cannot write {name}: there is no folder {target.parent}")
+            raise usage_error(f"cannot write {name}: there is no folder {target.parent}")
     except RuntimeError:  # what Python before 3.13 raises
-        raise usage(f"cannot write {name}: a loop of symbolic links") from None
+        raise usage_error(f"cannot write {name}: a loop of symbolic links") from None
     except (OSError, ValueError) as error:
         raise _failed("write", name, error) from None
 
@@ -123,4 +121,4 @@ def _write(name: str, octets: bytes) -> None:
 
 
 def _failed(what: str, name: str, error: OSError | ValueError) -> EndingError:
-    return usage(f"cannot {what} {name}: {why(error)}")
+    return usage_error(f"cannot {what} {name}: {why(error)}")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.commands.archives import UNRESOLVED, Archive
-from scrapy_rep.commands.endings import usage, why
-from scrapy_rep.commands.terminal import escaped
+from scrapy_rep.commands.archives import UNRESOLVED, NewestResponses
+from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.explaining import asked_for
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
+from scrapy_rep.protocol.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -88,9 +88,9 @@ def by_rules(robots: RobotsTxt, agent: Agent, octets: int = 0) -> Ruling:
 
 
 class JudgedRuling(Ruling):
-    """The ruling of a site where more than its rules has a say: each URL is judged by itself.
+    """The ruling of a site where not only its rules decide: each URL is judged on its own.
 
-    That is an override, a pace that keeps the crawler out, or the use of its pages.
+    An override, a pace that keeps the crawler out, or the use of the pages may decide, too.
     """
 
     __slots__ = ("_asked", "_judge", "_known")
@@ -162,9 +162,9 @@ class FromFolder:
         self._missing_is_allowed = missing_is_allowed
         try:
             if not folder.is_dir():
-                raise usage(f"{folder} is not a folder")
+                raise usage_error(f"{folder} is not a folder")
         except (OSError, ValueError):
-            raise usage(f"{folder} is not a folder") from None
+            raise usage_error(f"{folder} is not a folder") from None
 
     def __call__(self, authority: Authority) -> Ruling:
         """Return the ruling of an authority."""
@@ -202,7 +202,7 @@ class FromArchive:
     """A WARC file holds the responses for robots.txt files."""
 
     def __init__(self, file: str, offline: Offline, *, missing_is_allowed: bool) -> None:
-        self._archive = Archive(file)
+        self._archive = NewestResponses(file)
         self._offline = offline
         self._missing_is_allowed = missing_is_allowed
 
@@ -228,7 +228,7 @@ def fetched_ruling(
         known = one.known
         if known is None:  # the fetch took too long
             return Ruling(none_allowed, one.verdict.reason)
-        size = len(known.answer.body or b"") if known.answer is not None else 0
+        size = len(known.body or b"")
         return ruling_of(middleware.explainer.judge, authority, known, one.agent, size)
 
     return ruling()

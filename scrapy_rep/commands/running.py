@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.arguments import parse
-from scrapy_rep.commands.endings import EndingError, Status, named, why
+from scrapy_rep.commands.endings import EndingError, Status, described, why
 from scrapy_rep.commands.terminal import note
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run(command: RobotsCommand, opts: Namespace) -> int:
         status = Status.USAGE
     except Exception as error:  # users get a line, and a log if they ask for one
         logger.debug("A fault of scrapy_rep", exc_info=True)
-        note(options.subcommand, f"a fault of scrapy_rep: {named(error)}")
+        note(options.subcommand, f"a fault of scrapy_rep: {described(error)}")
         status = Status.USAGE
     return int(status)
 

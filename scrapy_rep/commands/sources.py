@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
-from scrapy_rep.commands.endings import usage, why
+from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.protocol.authority import Authority, authority_of
 
 STDIN = "-"
 _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of a file that are read; only the first 500 KiB can hold rules."""
-
-
-class Text(NamedTuple):
-    """The octets of a robots.txt, and what to call it."""
-
-    name: str
-    body: bytes
 
 
 def is_url(source: str) -> bool:
@@ -35,9 +27,9 @@ def read(source: str, *, url_may_be_meant: bool = False) -> bytes:
             return file.read(_MOST_OCTETS)
     except FileNotFoundError as error:
         hint = "; a URL begins with http:// or https://" if url_may_be_meant else ""
-        raise usage(f"cannot read {source}: {why(error)}{hint}") from None
+        raise usage_error(f"cannot read {source}: {why(error)}{hint}") from None
     except (OSError, ValueError) as error:
-        raise usage(f"cannot read {source}: {why(error)}") from None
+        raise usage_error(f"cannot read {source}: {why(error)}") from None
 
 
 def authority_named(url: str) -> Authority:
@@ -45,7 +37,7 @@ def authority_named(url: str) -> Authority:
     try:
         authority = authority_of(url)
     except ValueError as error:
-        raise usage(f"{url}: {error}") from None
+        raise usage_error(f"{url}: {error}") from None
     if authority is None:
-        raise usage(f"{url} is not an http or https URL")
+        raise usage_error(f"{url} is not an http or https URL")
     return authority

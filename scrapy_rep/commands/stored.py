@@ -12,7 +12,7 @@ from scrapy.utils.misc import build_from_crawler
 
 from scrapy_rep.caching.store_adapter import open_configured
 from scrapy_rep.commands.configuration import settings_of
-from scrapy_rep.commands.endings import EndingError, Status, usage
+from scrapy_rep.commands.endings import EndingError, Status, usage_error
 from scrapy_rep.stores import Store, StoreError
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def configured_store(settings: BaseSettings, *, create: bool = False) -> Iterato
             settings, found, lambda cls: build_from_crawler(cls, crawler), create=create
         )
     except ValueError as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
     if store is None:
-        raise usage("REP_STORE names no store: crawls keep what they know in memory")
+        raise usage_error("REP_STORE names no store: crawls keep what they know in memory")
     try:
         yield store
         store.flush()

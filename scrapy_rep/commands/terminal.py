@@ -1,4 +1,4 @@
-"""What reaches a terminal: escaped text, and colours where they are wanted."""
+"""What reaches a terminal: lines, tables, and colours where they are wanted."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
+from scrapy_rep.protocol.printable import escaped
+
 _SPACE = "  "
 """What stands between two columns of a table."""
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
-
-
-def escaped(text: str) -> str:
-    """Return text from outside with nothing in it that a terminal acts on."""
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
-    )
 
 
 def has_colours(stream: TextIO) -> bool:

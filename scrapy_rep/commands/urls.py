@@ -145,7 +145,7 @@ class UrlSorter:
 
 
 def _by_origin(lines: list[str]) -> dict[str, list[str]]:
-    """Return URLs by what stands before their path; a URL without a path by all of it."""
+    """Return URLs by what stands before their path; a URL without a path by the whole URL."""
     found: dict[str, list[str]] = defaultdict(list)
     for line in lines:
         end = line.find("/", 8)

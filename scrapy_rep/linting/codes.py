@@ -11,8 +11,11 @@ from typing import Final, Literal, NamedTuple
 Severity = Literal["error", "warning", "information"]
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "information")
-"""From the gravest to the least. An error: crawlers do not do what the file says. A warning: some
-do not, or the file hardly says what is meant. Information: nothing has to be changed."""
+"""From the gravest to the least.
+
+Error: crawlers do not do what the file says. Warning: some do not, or the file hardly says what is
+meant. Information: nothing has to be changed.
+"""
 
 _RFC: Final = "RFC 9309 section "
 _HABIT: Final = "habit"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from scrapy_rep.linting.effects import Change, Effect, Pace, agents_of, changes
+from scrapy_rep.linting.effects import Change, Effect, PaceAsText, agents_of, changes
 from scrapy_rep.protocol.profiles import Profile
 from scrapy_rep.protocol.verdict import as_plain
 
@@ -15,15 +15,15 @@ MOST_PATHS: Final = 100
 
 
 class Difference(NamedTuple):
-    """What changes for some crawlers, which are those with the same rules in both files.
+    """What changes for some crawlers: each file says the same to all of them.
 
     Of the paths that change, one stands for all on which the same two rules decide.
     """
 
     agents: tuple[str, ...]
     paths: tuple[Change, ...]
-    old_pace: Pace
-    new_pace: Pace
+    old_pace: PaceAsText
+    new_pace: PaceAsText
 
     def as_dict(self) -> dict[str, Any]:
         """Return the difference as plain data."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import groups, syntax
 from scrapy_rep.protocol.product_token import DEFAULT, tokens_of
-from scrapy_rep.protocol.profiles import Profile, named
+from scrapy_rep.protocol.profiles import RFC9309, Profile, named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Verdict
 
@@ -26,7 +26,7 @@ Rules = tuple[tuple[bool, str], ...]
 """The rules of a crawler in the order of the file: True for allow, and the pattern."""
 
 
-class Pace(NamedTuple):
+class PaceAsText(NamedTuple):
     """How fast a crawler may go; each as text, or None where the file does not say."""
 
     crawl_delay: str | None
@@ -56,11 +56,11 @@ class Effect:
         return groups.ordered_patterns_for(text, wanted, profile)[1]
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> PaceAsText:
         """What the group asks for besides its rules."""
         robots, agent = self.robots, self.agent
         delay, rate = robots.crawl_delay(agent), robots.request_rate(agent)
-        return Pace(
+        return PaceAsText(
             None if delay is None else f"{delay:g} s",
             None if rate is None else f"{rate.requests}/{rate.seconds:g} s",
             str(robots.visit_time(agent) or "") or None,
@@ -68,13 +68,14 @@ class Effect:
 
     @property
     def fingerprint(self) -> str:
-        """A text that is the same for two files with the same rules, in whatever order.
+        """A text that is the same for two files with the same rules and the same pace.
 
-        Other comments, other groups, a repeated rule and the case of keys make no difference.
+        Other comments, other groups and the case of keys make no difference. The order of the
+        rules and repeated rules make one only in a profile in which the first match counts.
         """
-        lines = sorted({f"{'allow' if allow else 'disallow'} {path}" for allow, path in self.rules})
-        if not named(self._profiles[0]).most_octets_win:
-            lines = [f"{'allow' if allow else 'disallow'} {path}" for allow, path in self.rules]
+        lines = [f"{'allow' if allow else 'disallow'} {path}" for allow, path in self.rules]
+        if self._profiles[0].most_octets_win:
+            lines = sorted({*lines})
         text = "\n".join([*lines, repr(tuple(self.pace))])
         return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -183,8 +184,7 @@ def agents_of(*bodies: bytes) -> list[str]:
     """Return the crawlers that some files name, in lower case and in order; ``*`` comes first."""
     names: dict[str, None] = {DEFAULT: None}
     for body in bodies:
-        profile = named("rfc9309")
-        text = syntax.text_of(syntax.truncate(body, syntax.DEFAULT_MAX_SIZE), profile)
-        found = groups.groups(syntax.records(text.decode("latin-1"), profile), profile)
+        text = syntax.text_of(syntax.truncate(body, syntax.DEFAULT_MAX_SIZE), RFC9309)
+        found = groups.groups(syntax.records(text.decode("latin-1"), RFC9309), RFC9309)
         names.update(dict.fromkeys(name for group in found for name in group.names if name))
     return [*names]

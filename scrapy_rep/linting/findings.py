@@ -45,11 +45,11 @@ def finding(
 
 
 def quoted(text: str) -> str:
-    """Return octets of the file, as Latin-1, as the characters they stand for, and not too long."""
+    """Return octets of the file, given as Latin-1, as UTF-8 text that is not too long."""
     shown = text.encode("latin-1").decode("utf-8", "backslashreplace")
     return shown if len(shown) <= _LONGEST_QUOTED else shown[:_LONGEST_QUOTED] + "..."
 
 
-def at_least(found: Finding, severity: str) -> bool:
+def at_least(found: Finding, severity: Severity) -> bool:
     """Return True if a finding is as grave as ``severity``, or graver."""
-    return SEVERITIES.index(found.severity) <= [*SEVERITIES].index(severity)  # type: ignore[arg-type]
+    return SEVERITIES.index(found.severity) <= SEVERITIES.index(severity)

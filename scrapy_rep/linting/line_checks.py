@@ -9,16 +9,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from scrapy_rep.linting.findings import Finding, quoted
-from scrapy_rep.linting.lines import (
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    JUNK,
-    LICENSE,
-    RULES,
-    UNKNOWN,
-    Document,
-    Line,
-)
+from scrapy_rep.linting.lines import JUNK, RULES, UNKNOWN, Line, RobotsFile
+from scrapy_rep.preferences.robots_lines import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
 from scrapy_rep.protocol import extensions, syntax
 
 _USUAL: Final = {
@@ -31,9 +23,9 @@ _USUAL: Final = {
     syntax.VISIT_TIME: "Visit-time",
     syntax.CLEAN_PARAM: "Clean-param",
     syntax.HOST: "Host",
-    CONTENT_USAGE: "Content-Usage",
-    CONTENT_SIGNAL: "Content-Signal",
-    LICENSE: "License",
+    USAGE_KEY: "Content-Usage",
+    SIGNAL_KEY: "Content-Signal",
+    LICENSE_KEY: "License",
 }
 _WHO_READS: Final = {
     syntax.CRAWL_DELAY: "Google ignores it; Bing and most crawlers outside search read it",
@@ -41,9 +33,9 @@ _WHO_READS: Final = {
     syntax.VISIT_TIME: "few crawlers read it",
     syntax.HOST: "only Yandex ever read it, until 2018",
     syntax.CLEAN_PARAM: "only Yandex reads it",
-    CONTENT_USAGE: "it is a draft of the IETF (draft-ietf-aipref-attach-05)",
-    CONTENT_SIGNAL: "it is a proposal of Cloudflare's, whose draft has expired",
-    LICENSE: "it belongs to RSL 1.0",
+    USAGE_KEY: "it is a draft of the IETF (draft-ietf-aipref-attach-05)",
+    SIGNAL_KEY: "it is a proposal of Cloudflare's, whose draft has expired",
+    LICENSE_KEY: "it belongs to RSL 1.0",
 }
 _GIVEN_UP: Final = {
     "noindex": "Google gave it up on 2019-09-01: use a robots META tag or X-Robots-Tag",
@@ -69,101 +61,101 @@ _FILES: Final = frozenset(
 )
 """Endings of names of files that are countries' domains, too."""
 _ALL: Final = frozenset(("", "/", "/*", "/$"))
-"""What stands behind a host where all of it is meant."""
+"""What follows a host where the whole host is meant."""
 
 
-def check_keys(document: Document) -> Iterator[Finding]:
+def check_keys(file: RobotsFile) -> Iterator[Finding]:
     """Yield the lines whose key is missing, misspelt, unknown, or not of RFC 9309."""
     told: set[str] = set()
     junk = 0
-    for line in document.read:
+    for line in file.parsed:
         if line.key == UNKNOWN:
-            yield from _unknown(document, line, told)
+            yield from _unknown(file, line, told)
         elif line.key == JUNK:
             junk += 1
             if junk <= _MOST_JUNK:
-                yield _junk(document, line)
+                yield _junk(file, line)
         elif line.key in _WHO_READS and line.key not in told:
             told.add(line.key)
             name = _USUAL[line.key]
             message = f"{name} is not a record of RFC 9309: {_WHO_READS[line.key]}"
             fix = "nothing, if it is for crawlers that read it"
-            yield document.at("key-not-standard", line, message, fix, _key_column(document, line))
+            yield file.finding_at("key-not-standard", line, message, fix, _key_column(file, line))
         if line.key in _USUAL and (not line.colon or line.name != _USUAL[line.key]):
-            yield from _misspelt(document, line)
+            yield from _misspelt(file, line)
 
 
-def _key_column(document: Document, line: Line) -> int:
-    text = document.lines[line.number - 1]
+def _key_column(file: RobotsFile, line: Line) -> int:
+    text = file.lines[line.number - 1]
     return len(text) - len(text.lstrip(" \t")) + 1
 
 
-def _misspelt(document: Document, line: Line) -> Iterator[Finding]:
+def _misspelt(file: RobotsFile, line: Line) -> Iterator[Finding]:
     usual = _USUAL[line.key]
-    column = _key_column(document, line)
+    column = _key_column(file, line)
     if line.name.lower() != usual.lower():
         message = f'"{quoted(line.name)}" is read as {usual} by lenient crawlers only'
-        yield document.at("misspelt-key", line, message, f"write {usual}:", column)
+        yield file.finding_at("misspelt-key", line, message, f"write {usual}:", column)
     if not line.colon:
         message = f"no colon follows {usual}; only lenient crawlers read the line"
         fix = f"write {usual}: {quoted(line.value)}"
-        yield document.at("missing-colon", line, message, fix, column)
+        yield file.finding_at("missing-colon", line, message, fix, column)
 
 
-def _unknown(document: Document, line: Line, told: set[str]) -> Iterator[Finding]:
+def _unknown(file: RobotsFile, line: Line, told: set[str]) -> Iterator[Finding]:
     """Yield one finding for each name; a file may repeat an unknown key thousands of times."""
     low = line.name.lower()
-    column = _key_column(document, line)
+    column = _key_column(file, line)
     if low in told:
         return
     told.add(low)
     if low in ("http", "https") and line.value.startswith("//"):
         url = f"{quoted(line.name)}:{quoted(line.value)}"
         message = f'"{url}" is a URL without a key, and has no effect'
-        yield document.at("key-without-effect", line, message, f"write Sitemap: {url}", column)
+        yield file.finding_at("key-without-effect", line, message, f"write Sitemap: {url}", column)
         return
     nearest = [] if low in _GIVEN_UP else get_close_matches(low[:40], _NEAR, n=1, cutoff=0.8)
     if nearest:
         usual = _USUAL[nearest[0]]
         message = f'"{quoted(line.name)}" is not known; {usual} may be meant, and is not read here'
-        yield document.at("misspelt-key", line, message, f"write {usual}:", column)
+        yield file.finding_at("misspelt-key", line, message, f"write {usual}:", column)
         return
     why = _GIVEN_UP.get(low, "no crawler is known to read it")
     message = f'"{quoted(line.name)}" has no effect: {why}'
-    yield document.at("key-without-effect", line, message, "remove the line", column)
+    yield file.finding_at("key-without-effect", line, message, "remove the line", column)
 
 
 _NEAR: Final = [*_USUAL]
 
 
-def _junk(document: Document, line: Line) -> Finding:
+def _junk(file: RobotsFile, line: Line) -> Finding:
     message = f'"{quoted(line.value)}" is neither a record nor a comment'
     fix = "put # before a comment, and a colon between key and value"
-    return document.at("line-not-understood", line, message, fix, _key_column(document, line))
+    return file.finding_at("line-not-understood", line, message, fix, _key_column(file, line))
 
 
-def check_paths(document: Document) -> Iterator[Finding]:
+def check_paths(file: RobotsFile) -> Iterator[Finding]:
     """Yield the rules whose path matches nothing, or something else than it seems to."""
-    for line in document.read:
+    for line in file.parsed:
         if line.key not in RULES:
             continue
         path = line.value
         if path[:1] not in ("/", "*", ""):
-            yield _cannot_match(document, line)
+            yield _cannot_match(file, line)
         if "$" in path[:-1]:
             at = line.column + path.index("$")
             message = "a $ before the end of a path stands for itself"
             fix = "end the path at the $, or write %24 to make clear that it is meant"
-            yield document.at("dollar-inside", line, message, fix, at)
-        written = document.lines[line.number - 1]
+            yield file.finding_at("dollar-inside", line, message, fix, at)
+        written = file.lines[line.number - 1]
         mark = written.find("#")
         if mark > line.column - 1 and path and written[mark - 1] not in " \t":
             message = f'the path ends before the #: "{quoted(path)}" is what counts'
             fix = "write %23 for a # in a path, or a space before a comment"
-            yield document.at("comment-in-path", line, message, fix, mark + 1)
+            yield file.finding_at("comment-in-path", line, message, fix, mark + 1)
 
 
-def _cannot_match(document: Document, line: Line) -> Finding:
+def _cannot_match(file: RobotsFile, line: Line) -> Finding:
     path = line.value
     url = _URL.match(path)
     host = url or _host_of(path)
@@ -178,9 +170,8 @@ def _cannot_match(document: Document, line: Line) -> Finding:
     fix = f"write {quoted(meant)}"
     if host and rest in _ALL:  # perhaps another host
         fix = "write Disallow: in its place, or / for all of the host of this file"
-    return document.at(
-        "path-cannot-match", line, f'"{quoted(path)}" {why}: it matches nothing', fix
-    )
+    message = f'"{quoted(path)}" {why}: it matches nothing'
+    return file.finding_at("path-cannot-match", line, message, fix)
 
 
 def _host_of(path: str) -> re.Match[str] | None:
@@ -191,33 +182,33 @@ def _host_of(path: str) -> re.Match[str] | None:
     return None if is_file else found
 
 
-def check_values(document: Document) -> Iterator[Finding]:
+def check_values(file: RobotsFile) -> Iterator[Finding]:
     """Yield the values that their keys have no use for."""
-    for line in document.read:
+    for line in file.parsed:
         if line.key in _READERS:
             read, wanted = _READERS[line.key]
             if read(line.value) is None:
                 message = f'"{quoted(line.value)}" cannot be read, and is ignored'
-                yield document.at("value-unreadable", line, message, f"write {wanted}")
+                yield file.finding_at("value-unreadable", line, message, f"write {wanted}")
         elif line.key == syntax.SITEMAP and not _is_absolute(line.value):
             message = f'"{quoted(line.value)}" is not an absolute URL'
             fix = "write the whole URL: https://example.org/sitemap.xml"
-            yield document.at("sitemap-not-absolute", line, message, fix)
+            yield file.finding_at("sitemap-not-absolute", line, message, fix)
         elif line.key in (syntax.HOST, syntax.CLEAN_PARAM) and not line.value:
             message = f"{_USUAL[line.key]} has no value"
-            yield document.at("value-unreadable", line, message, "remove the line")
-        elif line.key == LICENSE:
-            yield from _license(document, line)
+            yield file.finding_at("value-unreadable", line, message, "remove the line")
+        elif line.key == LICENSE_KEY:
+            yield from _license(file, line)
 
 
-def _license(document: Document, line: Line) -> Iterator[Finding]:
+def _license(file: RobotsFile, line: Line) -> Iterator[Finding]:
     fix = "write the whole URL: https://example.org/license.xml"
     if not _is_absolute(line.value):
         message = f'"{quoted(line.value)}" is not an absolute URL: it names no licence'
-        yield document.at("license-not-absolute", line, message, fix)
+        yield file.finding_at("license-not-absolute", line, message, fix)
     elif not line.value.lower().startswith("https:"):
         message = "a licence is retrieved by https alone"
-        yield document.at("license-not-https", line, message, fix)
+        yield file.finding_at("license-not-https", line, message, fix)
 
 
 def _is_absolute(value: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from scrapy_rep.linting.findings import Finding, finding
+from scrapy_rep.preferences import robots_lines
 from scrapy_rep.protocol import syntax
 from scrapy_rep.protocol.product_token import names_of
 from scrapy_rep.protocol.profiles import RFC9309
@@ -21,17 +22,12 @@ JUNK: Final = "?"
 UNKNOWN: Final = ":"
 """The key of a record whose key is not known."""
 
-CONTENT_USAGE: Final = "content-usage"
-CONTENT_SIGNAL: Final = "content-signal"
-LICENSE: Final = "license"
-
 RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
-PREFERENCES: Final = frozenset({CONTENT_USAGE, CONTENT_SIGNAL})
 
 _KNOWN: Final = {
     **syntax.KEYS,
     **dict.fromkeys(RFC9309.misspelt_disallow, syntax.DISALLOW),
-    **{key: key for key in (*PREFERENCES, LICENSE)},
+    **{key: key for key in robots_lines.KEYS},
 }
 _SPELLINGS: Final = {
     spelt: key
@@ -56,7 +52,7 @@ class Line(NamedTuple):
     colon: bool = True
 
 
-class Group(NamedTuple):
+class GroupLines(NamedTuple):
     """A group: its user-agent lines, the names that count in them, and the records after them."""
 
     agents: list[Line]
@@ -69,17 +65,17 @@ class Group(NamedTuple):
         return [line for line in self.members if line.key in RULES]
 
 
-class Document:
-    """A robots.txt: its lines as they are, what was read of them, and its groups."""
+class RobotsFile:
+    """A robots.txt: its lines as they stand there, as they were parsed, and its groups."""
 
     def __init__(self, body: bytes) -> None:
         body = syntax.truncate(body, syntax.DEFAULT_MAX_SIZE)
         text = syntax.text_of(body, RFC9309).decode("latin-1")
         self.lines = text.split("\n")[1:]
-        self.read = [*_read(self.lines)]
-        self.groups = _groups(self.read)
+        self.parsed = [*_read(self.lines)]
+        self.groups = _groups(self.parsed)
 
-    def at(
+    def finding_at(
         self, code: str, line: Line, message: str, fix: str, octet: int | None = None, **more: str
     ) -> Finding:
         """Return a finding about a line, at an octet of it or where its value begins."""
@@ -124,14 +120,14 @@ def _start(text: str) -> int:
     return len(text) - len(text.lstrip(" \t")) + 1
 
 
-def _groups(read: list[Line]) -> list[Group]:
+def _groups(read: list[Line]) -> list[GroupLines]:
     """Return the groups, which last up to a user-agent line that comes after a rule."""
-    found: list[Group] = []
+    found: list[GroupLines] = []
     has_rule = True
     for line in read:
         if line.key == syntax.AGENT:
             if has_rule:
-                found.append(Group([], [], []))
+                found.append(GroupLines([], [], []))
                 has_rule = False
             found[-1].agents.append(line)
             found[-1].names.extend(names_of(line.value, RFC9309))

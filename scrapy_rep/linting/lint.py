@@ -6,9 +6,9 @@ from itertools import chain
 
 from scrapy_rep.linting.file_checks import check_characters, check_file, is_html
 from scrapy_rep.linting.findings import Finding
-from scrapy_rep.linting.group_checks import check_agents, check_places, check_repetition
+from scrapy_rep.linting.group_checks import check_agents, check_order, check_repetition
 from scrapy_rep.linting.line_checks import check_keys, check_paths, check_values
-from scrapy_rep.linting.lines import Document
+from scrapy_rep.linting.lines import RobotsFile
 from scrapy_rep.linting.preference_checks import check_preferences
 from scrapy_rep.linting.rule_effects import check_effects
 
@@ -21,16 +21,16 @@ def lint(body: bytes) -> list[Finding]:
     """
     found = [*check_file(body)]
     if not is_html(body):
-        document = Document(body)
+        file = RobotsFile(body)
         found += chain(
-            check_characters(document.lines),
-            check_keys(document),
-            check_paths(document),
-            check_values(document),
-            check_agents(document),
-            check_places(document),
-            check_repetition(document),
-            check_effects(document),
-            check_preferences(document),
+            check_characters(file.lines),
+            check_keys(file),
+            check_paths(file),
+            check_values(file),
+            check_agents(file),
+            check_order(file),
+            check_repetition(file),
+            check_effects(file),
+            check_preferences(file),
         )
     return sorted(found, key=lambda one: (one.line or 0, one.column or 0, one.code))

@@ -11,21 +11,18 @@ from collections.abc import Iterator
 from typing import Final
 
 from scrapy_rep.linting.findings import Finding, quoted
-from scrapy_rep.linting.lines import CONTENT_SIGNAL, CONTENT_USAGE, Document, Line
+from scrapy_rep.linting.lines import Line, RobotsFile
+from scrapy_rep.preferences.content_usage import MOST_OCTETS, path_and_expression
+from scrapy_rep.preferences.robots_lines import SIGNAL_KEY, USAGE_KEY
+from scrapy_rep.preferences.vocabulary import CONTENT_USAGE, COUNTS_FOR, OUTDATED
 
-_LABELS: Final = ("train-ai", "ai-use", "search")
-_OLD_LABELS: Final = frozenset(
-    {"tdm", "ai", "genai", "inference", "all", "train-genai", "bots", "ai-output"}
-)
-"""Labels of earlier versions of the vocabulary."""
+_LABELS: Final = tuple(COUNTS_FOR[CONTENT_USAGE])
 _SIGNALS: Final = {
     "search": ("yes", "no"),
     "ai-input": ("yes", "no"),
     "ai-train": ("yes", "no"),
     "use": ("immediate", "reference", "full"),
 }
-_LONGEST: Final = 8_192
-"""Octets of a value that are read; the same as for a header."""
 
 # The grammar of a dictionary (RFC 9651 section 3.2).
 _KEY: Final = r"[a-z*][a-z0-9_.*-]*"
@@ -41,37 +38,34 @@ _MEMBER: Final = re.compile(rf"({_KEY})(?:=({_INNER_LIST}|{_ITEM})|{_PARAMETERS}
 _COMMA: Final = re.compile(r"[ \t]*,[ \t]*")
 
 
-def check_preferences(document: Document) -> Iterator[Finding]:
+def check_preferences(file: RobotsFile) -> Iterator[Finding]:
     """Yield what the preferences say that their vocabularies do not know."""
-    for line in document.read:
-        if line.key == CONTENT_USAGE:
-            yield from _usage(document, line)
-        elif line.key == CONTENT_SIGNAL:
-            yield from _signal(document, line)
+    for line in file.parsed:
+        if line.key == USAGE_KEY:
+            yield from _usage(file, line)
+        elif line.key == SIGNAL_KEY:
+            yield from _signal(file, line)
 
 
-def _usage(document: Document, line: Line) -> Iterator[Finding]:
-    value, column = line.value, line.column
-    if value.startswith("/"):
-        rest = value.replace("\t", " ").partition(" ")[2]
-        column += len(value) - len(rest.lstrip(" "))
-        value = rest.lstrip(" ")
+def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
+    _, value = path_and_expression(line.value)
+    column = line.column + len(line.value) - len(value)
     members = dictionary(value)
     if members is None:
         message = f'"{quoted(value)}" is not a dictionary of structured fields: all of it is lost'
         fix = "write train-ai=n, or several parted by commas, in lower case"
-        yield document.at("content-usage-does-not-parse", line, message, fix, column)
+        yield file.finding_at("content-usage-does-not-parse", line, message, fix, column)
         return
     for name, said in members:
         if name not in _LABELS:
-            old = " any more" if name in _OLD_LABELS else ""
+            old = " any more" if name in OUTDATED[CONTENT_USAGE] else ""
             message = f'"{quoted(name)}" is not a category of the vocabulary{old}'
             fix = f"use one of {', '.join(_LABELS)}"
-            yield document.at("content-usage-unknown-label", line, message, fix, column)
+            yield file.finding_at("content-usage-unknown-label", line, message, fix, column)
         elif said.partition(";")[0] not in ("y", "n"):
             message = f'"{quoted(said or name)}" says neither y nor n, and counts as unknown'
             fix = f"write {name}=y or {name}=n"
-            yield document.at("content-usage-unknown-value", line, message, fix, column)
+            yield file.finding_at("content-usage-unknown-value", line, message, fix, column)
 
 
 def dictionary(value: str) -> list[tuple[str, str]] | None:
@@ -80,7 +74,7 @@ def dictionary(value: str) -> list[tuple[str, str]] | None:
     RFC 9651 section 4.2.2. A member without a value comes with an empty text.
     """
     value = value.lstrip(" ").rstrip(" \t")
-    if not value or len(value) > _LONGEST:
+    if not value or len(value) > MOST_OCTETS:
         return None
     members, at = [], 0
     while True:
@@ -96,9 +90,9 @@ def dictionary(value: str) -> list[tuple[str, str]] | None:
         at = comma.end()
 
 
-def _signal(document: Document, line: Line) -> Iterator[Finding]:
+def _signal(file: RobotsFile, line: Line) -> Iterator[Finding]:
     column = line.column
-    for part in line.value[:_LONGEST].split(","):
+    for part in line.value[:MOST_OCTETS].split(","):
         name, _, said = (text.strip(" \t") for text in part.partition("="))
         start = column + len(part) - len(part.lstrip(" \t"))
         column += len(part) + 1
@@ -106,8 +100,8 @@ def _signal(document: Document, line: Line) -> Iterator[Finding]:
         if known is None:
             message = f'"{quoted(name)}" is not a content signal'
             fix = f"use one of {', '.join(_SIGNALS)}"
-            yield document.at("content-signal-unknown-label", line, message, fix, start)
+            yield file.finding_at("content-signal-unknown-label", line, message, fix, start)
         elif said.lower() not in known:
             message = f'"{quoted(said)}" is not a value of {name.lower()}'
             fix = f"write {name.lower()}={known[0]} or {name.lower()}={known[1]}"
-            yield document.at("content-signal-unknown-value", line, message, fix, start)
+            yield file.finding_at("content-signal-unknown-value", line, message, fix, start)

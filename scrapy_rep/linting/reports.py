@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from scrapy_rep.linting.codes import CODES
 from scrapy_rep.linting.findings import Finding
+from scrapy_rep.protocol.printable import escaped
 
 Located = tuple[str, Finding]
 """The name of a file, and a finding about it."""
@@ -90,17 +91,14 @@ def _command(file: str, one: Finding) -> str:
     where = f"file={_property(file)}"
     if one.line is not None:
         where += f",line={one.line},col={one.column}"
-    text = _escaped(f"{one.message}. Fix: {one.fix}.")
+    text = _in_a_line(f"{one.message}. Fix: {one.fix}.")
     return f"::{_COMMANDS[one.severity]} {where},title={one.code}::{text}"
 
 
-def _escaped(text: str) -> str:
-    """Return text in which no line ends, and nothing a terminal acts on."""
-    plain = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in plain
-    )
+def _in_a_line(text: str) -> str:
+    """Return text in one line, with the escapes of workflow commands."""
+    return escaped(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 
 def _property(text: str) -> str:
-    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+    return _in_a_line(text).replace(":", "%3A").replace(",", "%2C")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from scrapy_rep.linting.findings import Finding, quoted
-from scrapy_rep.linting.lines import Document, Group, Line
+from scrapy_rep.linting.lines import GroupLines, Line, RobotsFile
 from scrapy_rep.matching.normal_form import NormalForm
 from scrapy_rep.matching.wildcard import Wildcard, parse_wildcard
 from scrapy_rep.protocol import syntax
@@ -56,28 +56,27 @@ class _Budget:
         return self.left >= 0
 
 
-def check_effects(document: Document) -> Iterator[Finding]:
+def check_effects(file: RobotsFile) -> Iterator[Finding]:
     """Yield the rules that are repeated, overruled altogether, or covered by another one."""
-    if sum([len(group.rules) for group in document.groups]) > _MOST_RULES:
+    if sum([len(group.rules) for group in file.groups]) > _MOST_RULES:
         return
     form, budget = form_of(RFC9309), _Budget()
-    rules = [[_rule(line, form) for line in group.rules if line.value] for group in document.groups]
+    rules = [[_rule(line, form) for line in group.rules if line.value] for group in file.groups]
     sharing: dict[str, list[int]] = defaultdict(list)
-    for number, group in enumerate(document.groups):
+    for number, group in enumerate(file.groups):
         for name in {*group.names}:
             sharing[name].append(number)
-    for number, group in enumerate(document.groups):
+    for number, group in enumerate(file.groups):
         together = sorted({other for name in group.names for other in sharing[name]})
-        yield from _empty(document, group)
         others = [rule for other in together for rule in rules[other]]
         found = [
-            *_empty(document, group),
-            *_of_group(document, rules[number], others or rules[number], budget),
+            *_empty(file, group),
+            *_of_group(file, rules[number], others or rules[number], budget),
         ]
         yield from _keeping_one(found, group)
 
 
-def _keeping_one(found: list[Finding], group: Group) -> Iterator[Finding]:
+def _keeping_one(found: list[Finding], group: GroupLines) -> Iterator[Finding]:
     """Yield findings; where all rules of a group are to be removed, one becomes ``Disallow:``.
 
     Without any rule the group would share the rules of the next one.
@@ -90,13 +89,13 @@ def _keeping_one(found: list[Finding], group: Group) -> Iterator[Finding]:
         yield replace(one, fix="write Disallow: in its place") if one is removed[-1] else one
 
 
-def _empty(document: Document, group: Group) -> Iterator[Finding]:
+def _empty(file: RobotsFile, group: GroupLines) -> Iterator[Finding]:
     """Yield empty rules: they match nothing. ``Disallow:`` alone says that all is allowed."""
     rules = group.rules
     for line in rules:
         if not line.value and (line.key == syntax.ALLOW or len(rules) > 1):
             message = "a rule without a path matches nothing"
-            yield document.at("rule-without-effect", line, message, _REMOVE, 1)
+            yield file.finding_at("rule-without-effect", line, message, _REMOVE, 1)
 
 
 def _rule(line: Line, form: NormalForm) -> _Rule:
@@ -113,7 +112,7 @@ def _rule(line: Line, form: NormalForm) -> _Rule:
 
 
 def _of_group(
-    document: Document, rules: list[_Rule], others: list[_Rule], budget: _Budget
+    file: RobotsFile, rules: list[_Rule], others: list[_Rule], budget: _Budget
 ) -> Iterator[Finding]:
     opposite = {
         allow: [other for other in others if other.allow is not allow] for allow in (True, False)
@@ -125,7 +124,7 @@ def _of_group(
             continue  # it matches nothing, which is another finding
         before = seen.setdefault((rule.allow, rule.text), rule)
         if before is not rule:
-            yield _found(document, rule, f"the rule stands in line {before.line.number} already")
+            yield _finding(file, rule, f"the rule stands in line {before.line.number} already")
             continue
         against = opposite[rule.allow]
         if not budget.takes(len(against)):
@@ -136,20 +135,20 @@ def _of_group(
         why = _overruled(rule, own) if not rule.allow else _lifts_nothing(rule, met)
         if why:
             severity = "information" if rule.allow else "warning"
-            yield _found(document, rule, why, severity=severity)
+            yield _finding(file, rule, why, severity=severity)
             continue
         cover = _cover(rule, heads[rule.allow])
         if cover is not None and not _is_between(rule, cover, met):
             shown = quoted(cover.line.value)
-            yield _found(document, rule, f'"{shown}" in line {cover.line.number} covers it')
+            yield _finding(file, rule, f'"{shown}" in line {cover.line.number} covers it')
 
 
-def _found(document: Document, rule: _Rule, why: str, severity: str = "information") -> Finding:
+def _finding(file: RobotsFile, rule: _Rule, why: str, severity: str = "information") -> Finding:
     message = f'"{quoted(rule.line.value)}" changes nothing: {why}'
     fix = _REMOVE
     if severity == "warning":
         fix = "remove one of the two rules, or make the disallow rule the longer one"
-    return document.at("rule-without-effect", rule.line, message, fix, 1, severity=severity)
+    return file.finding_at("rule-without-effect", rule.line, message, fix, 1, severity=severity)
 
 
 def _heads(rules: list[_Rule]) -> dict[bool, dict[str, _Rule]]:

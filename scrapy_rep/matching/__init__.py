@@ -31,7 +31,9 @@ most questions end in the first two:
    (:mod:`~scrapy_rep.matching.wildcard`) when it is first tried: most never are.
 5. **The readings** (:mod:`~scrapy_rep.matching.rule_set`). A few URIs need several comparisons:
    with and without dot segments, and in normal form and as written for rules that match within an
-   escape (:mod:`~scrapy_rep.matching.escapes`). Each reading must be allowed.
+   escape (:mod:`~scrapy_rep.matching.escapes`). Each reading must be allowed. Where crawlers share
+   a large group, the rules are in parts (:mod:`~scrapy_rep.matching.rules_in_parts`), and the
+   comparisons are of all parts together.
 
 Trying one pattern with k pieces on a path of n octets takes at most O(k n) ``str.find`` steps and
 never backtracks: the first place where each piece fits is always good enough. The worst case is

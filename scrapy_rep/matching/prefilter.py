@@ -6,12 +6,16 @@ A path that holds none of the required literals of the disallow patterns is matc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import getsizeof
 from typing import Final, NamedTuple
 
 from scrapy_rep.matching.normal_form import NormalForm
 from scrapy_rep.matching.patterns import Patterns
 from scrapy_rep.matching.required_literals import required_literals
 from scrapy_rep.matching.tuning import FEW
+
+_POINTER: Final = 8
+"""Octets of a reference."""
 
 
 class Prefilter(NamedTuple):
@@ -45,6 +49,12 @@ class Prefilter(NamedTuple):
     def patterns(self) -> Patterns:
         """The patterns that this is the prefilter of."""
         return Patterns(self.prefixes[: self.number], self.special, self.are_plain)
+
+    @property
+    def octets(self) -> int:
+        """Octets of memory of the patterns and literals, without those of empty tuples."""
+        texts = (*self.prefixes, *self.suffixes, *self.inner)
+        return sum(map(getsizeof, texts)) + _POINTER * (len(texts) + len(self.special))
 
     @property
     def is_large(self) -> bool:

@@ -6,9 +6,8 @@ two questions as :class:`LongestMatchRules`; a field of the profile decides whic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from itertools import chain
+from collections.abc import Callable
+from sys import getsizeof
 
 from scrapy_rep.matching.budget import TooCostlyError
 from scrapy_rep.matching.escapes import AS_WRITTEN, as_written, patterns_within_escapes
@@ -104,6 +103,12 @@ class LongestMatchRules:
         """Octets of memory."""
         found = self._measured = measured(self, self._measured)
         return found[1]
+
+    @property
+    def octets_of_patterns(self) -> int:
+        """Octets of memory of the patterns, as long as nothing was made of them on demand."""
+        allow = self._allow_values
+        return self._prefilter.octets + sum(map(getsizeof, allow)) + getsizeof(allow)
 
     @property
     def state(self) -> tuple[object, ...]:
@@ -306,52 +311,6 @@ class LongestMatchRules:
 def _is_plain(uri: str) -> bool:
     """Return True for a URI that has one reading and no escape."""
     return "%" not in uri and "/." not in uri and "#" not in uri and uri.isascii()
-
-
-class MergedRules:
-    """Rules in two parts that apply together; the rule with the most octets decides.
-
-    One part is the largest group, which crawlers can share. The other part is all other groups.
-    """
-
-    __slots__ = ("_form", "_free_path", "_parts")
-
-    def __init__(
-        self, parts: Sequence[LongestMatchRules], form: NormalForm, *, robots_txt_is_free: bool
-    ) -> None:
-        self._parts = parts
-        self._form = form
-        self._free_path = ROBOTS_TXT if robots_txt_is_free else None
-
-    @property
-    def state(self) -> tuple[object, ...]:
-        """What was made on demand."""
-        return tuple([part.state for part in self._parts])
-
-    def matcher(self, replace: object) -> Callable[[str], bool]:
-        """Return a function that tells whether a URI may be fetched; it never replaces itself."""
-        matchers: list[Matcher] = []
-        for number, part in enumerate(self._parts):
-            matchers.append(part.matcher(partial(matchers.__setitem__, number)))
-
-        def allows(uri: str) -> bool:
-            # What each part allows, even by overruling itself, both of them together allow.
-            return all(allows(uri) for allows in matchers) or self._is_allowed(uri)
-
-        return allows
-
-    def _is_allowed(self, uri: str) -> bool:
-        return all(is_allowed(found, self._free_path) for found in self._comparisons(uri))
-
-    def match(self, uri: str) -> Match:
-        """Return the rules that decide, and those of the other kind that they overrule."""
-        return strictest([match(found) for found in self._comparisons(uri)], self._free_path)
-
-    def _comparisons(self, uri: str) -> Iterator[list[Comparison]]:
-        """Return the comparisons for each reading of a URI, those of all parts together."""
-        path = written_path(uri, self._form)
-        each = [part.comparisons(path) for part in self._parts]
-        return ([*chain.from_iterable(found)] for found in zip(*each, strict=True))
 
 
 class _EscapeRules:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
-from scrapy_rep.overrides.asked_pace import AskedPace
 from scrapy_rep.overrides.override import UNREACHABLE, Override, Overrides, SiteOverrides
+from scrapy_rep.overrides.pace_to_keep import PaceToKeep
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.requested_pace import RequestedPace
 
@@ -79,7 +79,7 @@ class AppliedOverrides:
             without = replace(without, reason=f"{UNREACHABLE}, by a failure of the crawler")
         return self._site(authority).verdict(url, agent, cached.robots, without, self._clock())
 
-    def pace(self, asked: Asked, cached: CachedRules) -> AskedPace:
+    def pace(self, asked: Asked, cached: CachedRules) -> PaceToKeep:
         """Return the pace of a request; each override asks on its own behalf.
 
         The pace is kept by host, and where several are asked for, the politest. So an override for
@@ -91,19 +91,19 @@ class AppliedOverrides:
             asker = (f"override {delay.entry}",)
             seconds = float(delay.value)  # type: ignore[arg-type]
             pace = RequestedPace(asker, seconds, is_cut=False) if seconds else None
-            return AskedPace(pace, asker, delay)
+            return PaceToKeep(pace, asker, delay)
         rules, tokens, by = site.rules(url, agent, cached.robots, now)
-        return AskedPace(None if rules is None else self._read_pace(rules, tokens), tokens, by)
+        return PaceToKeep(None if rules is None else self._read_pace(rules, tokens), tokens, by)
 
-    def note(
+    def count_allowed(
         self,
         asked: Asked,
         cached: CachedRules,
         verdict: Verdict,
         by: Override | None,
-        pace: AskedPace | None,
+        pace: PaceToKeep | None,
     ) -> None:
-        """Count the overrides that an allowed request owes something to.
+        """Count the overrides that changed the verdict or the pace of an allowed request.
 
         ``verdict``, ``by`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned for it.
         """
@@ -114,10 +114,10 @@ class AppliedOverrides:
             own = None if cached.robots is None else self._read_pace(cached.robots, asked.agent)
             if _is_same(pace.pace, own):
                 paced_by = None
-        self.use(by, paced_by)
+        self.count_used(by, paced_by)
 
-    def use(self, *overrides: Override | None) -> None:
-        """Count a request if overrides made a difference for it."""
+    def count_used(self, *overrides: Override | None) -> None:
+        """Count a request if overrides made a difference for it, and note which they are."""
         used = {override.entry for override in overrides if override is not None}
         if used:
             self._used |= used
@@ -131,5 +131,5 @@ class AppliedOverrides:
 
 
 def _is_same(pace: RequestedPace | None, other: RequestedPace | None) -> bool:
-    """Return whether two paces ask for the same, whoever asks."""
+    """Return whether two paces ask for the same, for the same agent or another."""
     return (pace and pace[1:]) == (other and other[1:])

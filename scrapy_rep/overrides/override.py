@@ -97,7 +97,7 @@ class Override:
     def covers(self, url: str) -> bool:
         """Return whether it is for a URL of its authority: all of them, or those of ``paths``.
 
-        None is for the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
+        No override covers the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
         """
         if self.authority.has_its_rules_at(url):
             return False

@@ -21,8 +21,8 @@ TERMS: Final = ("tdm-", *COUNTS_FOR[META])
 _LABELS: Final = COUNTS_FOR[META]
 
 
-class Page(NamedTuple):
-    """What one response says."""
+class PagePreferences(NamedTuple):
+    """What one response says about the use of its page."""
 
     statements: tuple[Statement, ...] = ()
     licenses: tuple[License, ...] = ()
@@ -41,7 +41,7 @@ def of_response(
     terms: Iterable[tuple[str, str]],
     url: str,
     base: str = "",
-) -> Page:
+) -> PagePreferences:
     """Return what a response says.
 
     ``field(name)`` returns the lines of a header field, ``metas`` are names and contents, ``links``
@@ -60,7 +60,7 @@ def of_response(
         *meta.statements,
     )
     found = (*licenses.of_field(field("Link"), url), *licenses.of_elements(links, base or url))
-    return Page(statements, found, header, meta)
+    return PagePreferences(statements, found, header, meta)
 
 
 def of_terms(terms: Iterable[tuple[str, str]]) -> tuple[Statement, ...]:
@@ -79,7 +79,7 @@ def of_terms(terms: Iterable[tuple[str, str]]) -> tuple[Statement, ...]:
 
 
 def together(
-    page: Page,
+    page: PagePreferences,
     robots: Sequence[Statement] = (),
     robots_licenses: Sequence[License] = (),
     file: tdmrep.Said = tdmrep.SILENT,

@@ -41,10 +41,10 @@ is unknown, and a failure is never permission.
 """
 
 _OCTETS_OF_A_LINE: Final = 16
-"""To begin a line takes as long as to parse this many octets."""
+"""Starting on a line takes as long as parsing this many octets."""
 
 
-class Line(NamedTuple):
+class UsageLine(NamedTuple):
     """A line that says something: its number from 1, its key in lower case, and its value."""
 
     number: int
@@ -74,12 +74,12 @@ class UsageLines:
 
     def __init__(
         self,
-        group: Sequence[Line],
-        before: Sequence[Line],
+        group: Sequence[UsageLine],
+        before: Sequence[UsageLine],
         form: NormalForm,
         rules_of: Callable[[list[str]], LongestMatchRules],
     ) -> None:
-        self._rules: dict[str, list[Line]] = {}
+        self._rules: dict[str, list[UsageLine]] = {}
         rules = [line for line in group if line.key == USAGE_KEY]
         self._too_many = len(rules) > MOST_LINES
         for line in rules[:MOST_LINES]:
@@ -138,7 +138,7 @@ class UsageLines:
 
 
 def _parsed(
-    lines: Sequence[Line], parse: Callable[[str, int], list[Statement]], vocabulary: str
+    lines: Sequence[UsageLine], parse: Callable[[str, int], list[Statement]], vocabulary: str
 ) -> list[Statement]:
     """Parse each value once, and return its statements with the number of its first line."""
     values: dict[str, int] = {}

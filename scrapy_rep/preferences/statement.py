@@ -93,6 +93,12 @@ class Preferences:
             raise KeyError(category)
         return strictest(one.answer for one in self.about(category) if self._counts(one))
 
+    @property
+    def answers(self) -> dict[str, str]:
+        """The answer for each category, without those that are unknown."""
+        found = {category: self[category] for category in CATEGORIES}
+        return {category: answer for category, answer in found.items() if answer != UNKNOWN}
+
     def about(self, category: str) -> tuple[Statement, ...]:
         """Return the statements that count for a category."""
         return tuple(one for one in self.statements if one.category == category)

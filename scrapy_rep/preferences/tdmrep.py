@@ -47,7 +47,7 @@ class Said(NamedTuple):
 SILENT: Final = Said(None, None, ())
 
 
-class Rule(NamedTuple):
+class TdmRule(NamedTuple):
     """An object of a tdmrep.json."""
 
     location: str
@@ -63,14 +63,14 @@ class TdmRules:
     ``damaged`` says that the file cannot be read, so that what it reserves is unknown.
     """
 
-    __slots__ = ("_form", "_made", "_rules", "damaged", "size")
+    __slots__ = ("_form", "_patterns", "_rules", "damaged", "size")
 
     def __init__(
-        self, rules: Sequence[Rule], size: int, form: NormalForm, *, damaged: bool
+        self, rules: Sequence[TdmRule], size: int, form: NormalForm, *, damaged: bool
     ) -> None:
         self._rules = rules
         self._form = form
-        self._made: dict[str, Wildcard] = {}
+        self._patterns: dict[str, Wildcard] = {}
         self.size = size
         self.damaged = damaged
 
@@ -82,7 +82,7 @@ class TdmRules:
         that many sites send for any path, counts as an empty file. One that begins like JSON and is
         not an array is damaged.
         """
-        rules: list[Rule] = []
+        rules: list[TdmRule] = []
         text = body.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
         if text[:1] not in (b"[", b"{"):
             return cls(rules, len(body), form, damaged=False)
@@ -97,7 +97,7 @@ class TdmRules:
             if isinstance(location, str) and location:
                 octets = location.encode("utf-8", "surrogatepass").decode("latin-1")
                 head = form.normal_start(octets.partition("*")[0].removesuffix("$"))
-                rules.append(Rule(octets, head, each.get(RESERVATION), each.get(POLICY)))
+                rules.append(TdmRule(octets, head, each.get(RESERVATION), each.get(POLICY)))
         return cls(rules, len(body) + 300 * len(rules), form, damaged=False)
 
     def about(self, url: str) -> Said | None:
@@ -119,17 +119,17 @@ class TdmRules:
         said = [_said_by(rule) for rule in found if rule is not None]
         return next((one for one in said if one.reserved), said[0] if said else SILENT)
 
-    def _first(self, path: str, steps: int) -> Rule | None:
+    def _first(self, path: str, steps: int) -> TdmRule | None:
         """Return the first rule that matches. Patterns with another head are not parsed."""
         left = steps
         for rule in self._rules:
             if not path.startswith(rule.head):
                 continue
-            pattern = self._made.get(rule.location)
+            pattern = self._patterns.get(rule.location)
             if pattern is None:
-                if len(self._made) >= MOST_RULES:
-                    self._made.clear()
-                pattern = self._made[rule.location] = parse_wildcard(rule.location, self._form)
+                if len(self._patterns) >= MOST_RULES:
+                    self._patterns.clear()
+                pattern = self._patterns[rule.location] = parse_wildcard(rule.location, self._form)
             left -= tuning.STEPS_OF_A_PATTERN + pattern.steps(path)
             left -= tuning.STEPS_OF_A_PIECE * len(pattern.inner)
             if left < 0:
@@ -190,7 +190,7 @@ def _said(reservations: Sequence[str], policies: Sequence[str], source: str) -> 
     return Said(reserved, policy, statements)
 
 
-def _said_by(rule: Rule) -> Said:
+def _said_by(rule: TdmRule) -> Said:
     """Return what a rule of the file says. Its numbers may be text, and 1 may be 1.0."""
     value = rule.reservation
     is_number = type(value) in (int, float) and value in (0, 1)

@@ -14,7 +14,8 @@ from hashlib import blake2b
 from typing import Final
 
 from scrapy_rep.matching.first_match import FirstMatchRules
-from scrapy_rep.matching.rule_set import LongestMatchRules, MergedRules
+from scrapy_rep.matching.rule_set import LongestMatchRules
+from scrapy_rep.matching.rules_in_parts import RulesInParts
 from scrapy_rep.protocol import groups
 from scrapy_rep.protocol.groups import Lines, RuleValues
 from scrapy_rep.protocol.normal_forms import form_of
@@ -39,7 +40,7 @@ class Compiled:
     __slots__ = ("_fingerprints", "group", "lines", "parts", "rules", "verdicts", "wanted")
 
     parts: list[_Part]
-    rules: LongestMatchRules | FirstMatchRules | MergedRules
+    rules: LongestMatchRules | FirstMatchRules | RulesInParts
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class Compiled:
             known.get(key) or _part(source, profile, len(sources))
             for key, source in zip(self._fingerprints, sources, strict=True)
         ]
-        self.rules = self.parts[0] if len(sources) == 1 else _merged(self.parts, profile)
+        self.rules = self.parts[0] if len(sources) == 1 else _in_parts(self.parts, profile)
 
     def fingerprints(self, text: bytes, profile: Profile) -> Iterator[tuple[bytes, _Part]]:
         """Return each part of the rules with its fingerprint."""
@@ -124,9 +125,9 @@ def _part(source: _Source, profile: Profile, parts: int = 1) -> _Part:
     return FirstMatchRules(source, form, robots_txt_is_free=free)
 
 
-def _merged(parts: Sequence[_Part], profile: Profile) -> MergedRules:
+def _in_parts(parts: Sequence[_Part], profile: Profile) -> RulesInParts:
     longest = [part for part in parts if isinstance(part, LongestMatchRules)]
-    return MergedRules(
+    return RulesInParts(
         longest, form_of(profile), robots_txt_is_free=profile.robots_txt_is_always_allowed
     )
 

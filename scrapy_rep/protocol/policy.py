@@ -145,6 +145,13 @@ class Standing(NamedTuple):
     failure: Failure | None
     until: float
 
+    @property
+    def body(self) -> bytes | None:
+        """The octets of the rules that are followed, None if none are."""
+        if self.decision is not Decision.FOLLOW or self.answer is None:
+            return None
+        return self.answer.body
+
 
 def standing(entry: Entry | None, now: float, policy: Policy) -> Standing:
     """Return what ``entry`` means at ``now``, in seconds since the epoch."""

@@ -10,14 +10,24 @@ if TYPE_CHECKING:
 _LONGEST = 200
 
 
+def escaped(text: str) -> str:
+    """Return untrusted text without characters that a terminal or a log reader interprets.
+
+    They become escapes, as in literals of Python.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
 def printable(text: str | bytes | None) -> str:
-    """Return untrusted text without characters that a terminal or a log reader interprets."""
+    """Return untrusted text escaped, and cut at 200 characters."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
-    escaped = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text or ""
-    )
-    return escaped if len(escaped) <= _LONGEST else escaped[:_LONGEST] + "..."
+    shown = escaped(text or "")
+    return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
 
 
 def without_login(url: str) -> str:

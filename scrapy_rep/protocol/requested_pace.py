@@ -1,4 +1,4 @@
-"""How far apart two requests have to be, as one robots.txt asks of one agent.
+"""How far apart two requests have to be: what a robots.txt asks of an agent, and what is kept.
 
 RFC 9309 section 2.2.4 leaves Crawl-delay, Request-rate and Visit-time open; sites write them, and
 crawlers obey them. All intervals are seconds; ``now`` is seconds since the epoch.
@@ -50,28 +50,6 @@ class RequestedPace(NamedTuple):
             said.visit_time,
         )
 
-    def minded(self, delays: bool, visits: bool) -> RequestedPace | None:
-        """Return what a crawl minds of it, which may be no delay or no window; None if nothing."""
-        pace = self if delays else self._replace(delay=0.0, rates=())
-        if not visits:
-            pace = pace._replace(visit_time=None)
-        return pace if pace.longest or pace.visit_time is not None else None
-
-    def refusal(self, now: float, most: float, *, forbids: bool) -> Refusal | None:
-        """Return why an allowed request is refused now, if it is.
-
-        ``most`` is the longest interval that is kept; ``forbids`` if a longer one is a refusal.
-        """
-        window = self.visit_time
-        if window is not None and not window.covers(now):
-            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
-            return Refusal(verdict, window.opening(now))
-        asked = self.asked(now)
-        if forbids and self.is_cut and asked > most:
-            reason = f"asks for {asked:,g} s between requests, more than {most:,g} s"
-            return Refusal(Verdict(allowed=False, reason=reason))
-        return None
-
     @property
     def longest(self) -> float:
         """The longest interval that is asked for at any time of the day."""
@@ -89,3 +67,37 @@ class RequestedPace(NamedTuple):
         """Return the interval that is kept at a time, where ``most`` is the longest one."""
         asked = self.asked(now)
         return min(asked, most) if self.is_cut else asked
+
+
+class PacePolicy(NamedTuple):
+    """The operator's choices about the pace that sites ask for.
+
+    ``keeps_delays`` and ``keeps_visit_times`` say what is kept at all. ``longest`` is the longest
+    interval that is kept; ``forbids_longer`` says that a site that asks for more is not requested.
+    """
+
+    keeps_delays: bool
+    keeps_visit_times: bool
+    longest: float
+    forbids_longer: bool
+
+    def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
+        """Return what is kept of the pace that is asked of an agent; None if that is nothing."""
+        pace = RequestedPace.read(robots, agent)
+        if not self.keeps_delays:
+            pace = pace._replace(delay=0.0, rates=())
+        if not self.keeps_visit_times:
+            pace = pace._replace(visit_time=None)
+        return pace if pace.longest or pace.visit_time is not None else None
+
+    def refusal(self, pace: RequestedPace, now: float) -> Refusal | None:
+        """Return why a pace refuses an allowed request now; None if it does not."""
+        window = pace.visit_time
+        if window is not None and not window.covers(now):
+            verdict = Verdict(allowed=False, reason=f"outside the visit time {window}")
+            return Refusal(verdict, window.opening(now))
+        asked = pace.asked(now)
+        if self.forbids_longer and pace.is_cut and asked > self.longest:
+            reason = f"asks for {asked:,g} s between requests, more than {self.longest:,g} s"
+            return Refusal(Verdict(allowed=False, reason=reason))
+        return None

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from scrapy_rep.matching.normal_form import utf8_octets
 from scrapy_rep.protocol.profiles import Profile
 
 DEFAULT_MAX_SIZE: Final = 512_000
@@ -76,6 +77,19 @@ class Record(NamedTuple):
     key: str
     value: str
     lenient: bool = False
+
+
+def octets_of(body: bytearray | memoryview | str) -> bytes:
+    """Return the octets of a body of another type than ``bytes``; a text is encoded in UTF-8.
+
+    Raises TypeError for a body that is neither.
+    """
+    if isinstance(body, str):
+        return utf8_octets(body)
+    if isinstance(body, (bytearray, memoryview)):
+        return bytes(body)
+    wanted = "bytes, bytearray, memoryview or str"
+    raise TypeError(f"a robots.txt is {wanted}, not {type(body).__name__}")
 
 
 def truncate(body: bytes, limit: int) -> bytes:

@@ -13,7 +13,7 @@ from itertools import chain, takewhile
 from typing import Final
 
 from scrapy_rep.matching.rule_set import LongestMatchRules
-from scrapy_rep.preferences.robots_lines import KEYS, Line, UsageLines
+from scrapy_rep.preferences.robots_lines import KEYS, UsageLine, UsageLines
 from scrapy_rep.protocol import groups, syntax
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import RFC9309, Profile
@@ -49,5 +49,5 @@ def _rules_of(paths: list[str]) -> LongestMatchRules:
     return LongestMatchRules(paths, [], FORM, robots_txt_is_free=False)
 
 
-def _of_usage(records: Iterable[Record]) -> list[Line]:
-    return [Line(one.line, one.key, one.value) for one in records if one.key in KEYS]
+def _of_usage(records: Iterable[Record]) -> list[UsageLine]:
+    return [UsageLine(one.line, one.key, one.value) for one in records if one.key in KEYS]

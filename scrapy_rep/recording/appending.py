@@ -36,7 +36,7 @@ class LineFile:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
         self._file = os.open(path, flags | getattr(os, "O_BINARY", 0), 0o600)
         self._encode = encode
-        self._begins_anew = not self._ends_with_a_line()
+        self._last_is_cut = not self._ends_with_a_line()
         self._writer = BackgroundWriter(
             "decision log", self._write, lost, most=_MOST_PENDING, keeps=keeps
         )
@@ -68,12 +68,12 @@ class LineFile:
     def _write(self, values: Sequence[Any]) -> Written:
         """Write some lines at once."""
         octets = b"".join([self._encode(value) + _END for value in values])
-        begun = _END if self._begins_anew else b""
-        written = os.write(self._file, begun + octets) - len(begun)
-        # A line of which only the end is missing is whole: the next batch begins with that.
+        first = _END if self._last_is_cut else b""
+        written = os.write(self._file, first + octets) - len(first)
+        # A line that lacks only its end counts as whole: the next batch begins with an end.
         whole = octets[: max(written + 1, 0)].count(_END)
-        # The rest of half a line would not join it: another process may have appended.
-        self._begins_anew = written != 0 and octets[written - 1 : written] != _END
+        # The rest of a cut line is not appended: another process may have appended before it.
+        self._last_is_cut = written != 0 and octets[written - 1 : written] != _END
         if whole == len(values):
             return Written(whole)
         error = OSError(f"only {written:,} of {len(octets):,} octets could be written")

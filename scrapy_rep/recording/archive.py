@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 SUFFIX = ".warc.gz"
-NEEDS = "needs warcio: pip install 'scrapy_rep[evidence]'"
+NEEDS_WARCIO = "needs warcio: pip install 'scrapy_rep[evidence]'"
 _OPEN = ".open"
 _MOST_PENDING = 64 * 1024 * 1024
 """Octets of bodies that wait for a slow disk; what comes after that is lost, and counted."""
@@ -64,13 +64,13 @@ class Archive:
         try:
             self._make = warc.RecordMaker()
         except ImportError:
-            raise ValueError(f"REP_WARC = {path!r} {NEEDS}") from None
+            raise ValueError(f"REP_WARC = {path!r} {NEEDS_WARCIO}") from None
         try:
-            os.close(self._made())
+            os.close(self._create())
             self._open_path.unlink()
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or error
-            raise ValueError(f"REP_WARC = {path!r} cannot be opened: {said}") from None
+            reason = getattr(error, "strerror", None) or error
+            raise ValueError(f"REP_WARC = {path!r} cannot be opened: {reason}") from None
         self._file: int | None = None
         self._is_open = False
         self._end = 0
@@ -87,7 +87,7 @@ class Archive:
         """Have the file made and begun, once."""
         if not self._is_open:
             self._is_open = True
-            self._writer.add(warc.Beginning(self._began, self.name, _about(self._run)))
+            self._writer.add(warc.Beginning(self._began, self.name, _info(self._run)))
 
     def fetch(self, copy: Answer | None) -> FetchRecord:
         """Return what keeps the exchanges of one fetch; ``copy`` is what a 304 would confirm."""
@@ -110,8 +110,8 @@ class Archive:
         if self._lost:
             self._stats.inc(names.ARCHIVE_LOST, self._lost)
 
-    def _made(self) -> int:
-        """Return the file, which must not be there."""
+    def _create(self) -> int:
+        """Create the file and return its descriptor; raise ``OSError`` if it exists."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
         return os.open(self._open_path, flags | getattr(os, "O_BINARY", 0), 0o600)
 
@@ -120,7 +120,7 @@ class Archive:
         count = 0
         try:
             if self._file is None:
-                self._file = self._made()
+                self._file = self._create()
             for value in values:
                 rest = memoryview(self._make(value))
                 size = len(rest)
@@ -182,7 +182,7 @@ class FetchRecord:
         self._hops.append(warc.Hop(uri, record))
 
     def ended(self, authority: Authority, outcome: Outcome) -> Outcome:
-        """Return the outcome with the ID of its record; keep a failure that no response tells."""
+        """Return the outcome with the ID of its record; archive a failure without a response."""
         last = self._hops[-1] if self._hops else None
         if not isinstance(outcome, Unreachable) or (
             last is not None and outcome.cause is Cause.STATUS
@@ -202,7 +202,7 @@ class FetchRecord:
         return replace(outcome, record=one.record)
 
 
-def _about(run: str) -> dict[str, str]:
+def _info(run: str) -> dict[str, str]:
     """Return the fields of ``warcinfo``."""
     return {
         "software": f"scrapy_rep/{own_version() or 'unknown'}",

@@ -14,7 +14,7 @@ from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
 from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
 from scrapy_rep.protocol.policy import REFUSALS
 from scrapy_rep.recording.decisions import digest_of, utc
-from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal
+from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal_uri
 from scrapy_rep.settings import RepSettings
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _TOLERANCE = CLOCK_TOLERANCE + _ROUNDING
 _LATE = 60.0
 """Seconds, beside the time of a fetch, by which an answer may be dated after its record.
 
-The date is that of the event loop's next turn, which may be long in coming.
+The date is that of the event loop's next iteration, which may be long in coming.
 """
 
 
@@ -41,7 +41,7 @@ class UndecidableError(Exception):
 
 
 class MismatchError(Exception):
-    """The archive contradicts the log; the message says in what."""
+    """The archive contradicts the log; the message says how."""
 
 
 class _Body(NamedTuple):
@@ -68,9 +68,9 @@ class ArchivedAnswers:
             if kept is None:
                 raise UndecidableError(f"the record {record} is in no archive")
         else:
-            kept = self._found(line, run, authority, since)
+            kept = self._find_answer(line, run, authority, since)
         self._check_site(kept, authority)
-        answer = self.answer_of(kept, run.settings, since)
+        answer = self._answer_of(kept, run.settings, since)
         _check_not_before(kept, since, run)
         _check_not_after(kept, since, run.settings)
         return answer
@@ -82,11 +82,11 @@ class ArchivedAnswers:
             said = f"the record {missing}, which led to {kept.id}, is in no archive"
             raise UndecidableError(said)
         hops = self._archives.hops(kept)
-        if normal(hops[0].uri) != authority.robots_uri:
+        if normal_uri(hops[0].uri) != authority.robots_uri:
             raise MismatchError(f"the record {kept.id} is of {hops[0].uri}")
         _check_sound(*hops)
 
-    def _found(
+    def _find_answer(
         self, line: Mapping[str, Any], run: RecordedRun, authority: Authority, since: float
     ) -> Kept:
         """Return the record of an answer whose ID the log lacks."""
@@ -94,7 +94,7 @@ class ArchivedAnswers:
         before = [kept for kept in several if kept.time <= since + _ahead(kept, run)]
         for kept in reversed(before):
             try:
-                answer = self.answer_of(kept, run.settings, since)
+                answer = self._answer_of(kept, run.settings, since)
             except (MismatchError, UndecidableError):
                 continue
             digest = None if answer.body is None else digest_of(answer.body)
@@ -102,8 +102,8 @@ class ArchivedAnswers:
                 return kept
         raise UndecidableError(f"no archive has the answer of {authority} that was followed")
 
-    def answer_of(self, kept: Kept, settings: RepSettings, fetched_at: float) -> Answer:
-        """Return the answer that a record holds; raise if it is none."""
+    def _answer_of(self, kept: Kept, settings: RepSettings, fetched_at: float) -> Answer:
+        """Return the answer that a record holds; raise if it holds none."""
         whole = self._payload_of(kept)
         _check_sound(kept, whole)
         hops = tuple(hop.uri for hop in self._archives.hops(kept)[1:])
@@ -121,7 +121,7 @@ class ArchivedAnswers:
         ):
             octets = cut = None
         else:
-            raise MismatchError(f"status {whole.status} in the record {kept.id} is no answer")
+            raise MismatchError(f"status {whole.status} in the record {kept.id} is not an answer")
         life = lifetime_of(_response(kept, b""), kept.time)
         uri = self._archives.hops(kept)[-1].uri
         return Answer(
@@ -172,7 +172,7 @@ class ArchivedAnswers:
         _check_not_before(kept, now, run)
         if line["outcome"] == "unreachable":  # else the age is that of the good copy
             _check_not_after(kept, now - (line["age"] or 0.0), run.settings)
-        return Failure(since=now, failed_at=now, cause=cause_of(kept))
+        return Failure(since=now, failed_at=now, cause=_cause_of(kept))
 
     def entry_at(self, uri: str, run: RecordedRun, *, with_copy: bool = False) -> Entry | None:
         """Return what a run knew of the file at a URI, by the newest fetch before its ``now``.
@@ -184,7 +184,7 @@ class ArchivedAnswers:
         for kept in reversed(self._known(uri, run)):
             _check_sound(kept)
             try:
-                answer = self.answer_of(kept, run.settings, kept.time)
+                answer = self._answer_of(kept, run.settings, kept.time)
             except MismatchError:
                 if refusal is None and failure is None:
                     failure = _failure_of(kept, run.now)
@@ -249,12 +249,12 @@ def _check_not_after(kept: Kept, since: float, settings: RepSettings) -> None:
 def _failure_of(kept: Kept, now: float) -> Failure | None:
     """Return the failure of a record; None for a hop, after which the fetch went on."""
     try:
-        return Failure(since=now, failed_at=now, cause=cause_of(kept))
+        return Failure(since=now, failed_at=now, cause=_cause_of(kept))
     except MismatchError:
         return None
 
 
-def cause_of(kept: Kept) -> str:
+def _cause_of(kept: Kept) -> str:
     """Return why a fetch failed, as an entry has it; raise if it did not fail."""
     if kept.kind == "failure":
         said = dict(kept.fields)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 _MOST_KEPT = 1_000
-"""Parts of lines that are kept as text; beyond that, all are dropped and made anew."""
+"""Parts of lines that are kept as text; beyond that, all are dropped."""
 
 
 class Basis(NamedTuple):
@@ -48,15 +48,15 @@ class Basis(NamedTuple):
         answer, failure = cached.answer, cached.failure
         cause = None if failure is None else str(getattr(failure.cause, "value", failure.cause))
         failed = None if failure is None else failure.record or None
-        if answer is None or cached.unreachable:  # too old a copy is none
+        if answer is None or cached.unreachable:  # a copy that is too old does not count
             since = None if failure is None else failure.since
             return cls(since, "unreachable", None, cause, None, None, failed)
-        followed = answer.body is not None and cached.decision is Decision.FOLLOW
-        if followed:
+        body = cached.body
+        if body is not None:
             outcome = "stale" if failure is not None else "rules"
         else:
             outcome = "unavailable" if cached.decision is Decision.ALLOW_ALL else "denied"
-        digest = digest_of(answer.body or b"") if followed else None
+        digest = None if body is None else digest_of(body)
         record = answer.record or None
         return cls(answer.fetched_at, outcome, answer.status, cause, digest, record, failed)
 
@@ -89,7 +89,7 @@ class Decided(NamedTuple):
 
 
 class Encoder:
-    """Makes lines; ``crawl`` names the run, ``profile`` is that of the crawl.
+    """Encodes lines; ``crawl`` names the run, ``profile`` is that of the crawl.
 
     Most of a line is the same for many requests. So those parts are kept as text, which makes a
     line in a third of the time that ``json.dumps`` takes for all of it.

@@ -31,7 +31,7 @@ class LogError(ValueError):
     """What is wrong with a log, in one line."""
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """A line of a log: its number in the file, from 1, and its fields."""
 
     number: int
@@ -43,7 +43,7 @@ class Line(NamedTuple):
         return bool(self.fields["type"] == "run")
 
 
-def read_log(path: str) -> Iterator[Line | int]:
+def read_log(path: str) -> Iterator[LogLine | int]:
     """Yield the lines of a log; of one that is not JSON, or far too long, its number.
 
     A process that is killed may leave a line that is cut short, so such lines are passed over.
@@ -66,7 +66,7 @@ def read_log(path: str) -> Iterator[Line | int]:
             fault = fault_of(fields)
             if fault:
                 raise LogError(f"line {number} is not one of a decision log: {fault}")
-            yield Line(number, fields)
+            yield LogLine(number, fields)
 
 
 def fault_of(fields: Any) -> str:

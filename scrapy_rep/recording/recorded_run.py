@@ -54,22 +54,23 @@ class Judged(NamedTuple):
 
 
 class RecordedRun:
-    """What the decisions of a run depend on besides the sites; ``profile`` replaces the recorded.
+    """What the decisions of a run depend on besides the sites; ``profile`` replaces its own.
 
     ``times`` has the times of its lines so far. Raises ``ValueError``, in one line, if the line of
     the run cannot be used.
     """
 
-    def __init__(self, said: Mapping[str, Any], profile: str | None = None):
-        self.name = said["crawl"]
+    def __init__(self, line: Mapping[str, Any], profile: str | None = None):
+        self.name = line["crawl"]
         self.times = Chronology()
-        self.times.goes_back(said)
-        settings = _settings_of(said)
+        self.times.goes_back(line)
+        settings = _settings_of(line)
         self.settings: RepSettings = (
             settings if profile is None else replace(settings, profile=profile)
         )
         self.now = 0.0
-        overrides, stats = _overrides_of(said, self.settings), RepStats(NoCollector())
+        """When :meth:`judged` decides, in seconds since the epoch."""
+        overrides, stats = _overrides_of(line, self.settings), RepStats(NoCollector())
         self._paces = PaceBySettings(self.settings, lambda: self.now)
         self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
@@ -83,13 +84,13 @@ class RecordedRun:
         judgement = judge.judge(asked, cached)
         refusal = judgement.refusal
         if refusal is not None:
-            statement, said = getattr(refusal, "statement", None), None
+            statement, answers = getattr(refusal, "statement", None), None
             if statement is not None:
-                said = {str(statement.category): str(statement.answer)}
-            return Judged(refusal.verdict, said)
+                answers = {str(statement.category): str(statement.answer)}
+            return Judged(refusal.verdict, answers)
         verdict = judgement.verdict or cached.verdict(asked.authority, asked.url, asked.agent)
-        said = preferences_of(cached, asked.url, asked.agent)
-        return Judged(verdict, said, self._delay(asked, cached))
+        answers = preferences_of(cached, asked.url, asked.agent)
+        return Judged(verdict, answers, self._delay(asked, cached))
 
     def _delay(self, asked: Asked, cached: CachedRules) -> float | None:
         """Return the seconds that an allowed request has to keep, as a log has them."""
@@ -99,17 +100,17 @@ class RecordedRun:
         return None if pace is None else delay_of(pace, self.now)
 
 
-def _settings_of(said: Mapping[str, Any]) -> RepSettings:
+def _settings_of(line: Mapping[str, Any]) -> RepSettings:
     """Return the settings that a checked line names; raise ``ValueError``, in one line.
 
     Each is checked as when a crawl starts. A field of the policy that is not known here may decide
     something, so it is not passed over.
     """
-    policy = said["policy"]
+    policy = line["policy"]
     for name in sorted(policy.keys() - {*_OF_POLICY}):
         raise ValueError(f"its policy has a field that this version does not know: {name!a}")
     values = {name: _setting(name, policy.get(name), "its policy has") for name in _OF_POLICY}
-    values.update({name: _setting(name, said[name], "it has") for name in _OF_LINE})
+    values.update({name: _setting(name, line[name], "it has") for name in _OF_LINE})
     return replace(RepSettings(), **values)
 
 
@@ -124,9 +125,9 @@ def _setting(name: str, said: Any, where: str) -> Any:
     return value
 
 
-def _overrides_of(said: Mapping[str, Any], settings: RepSettings) -> Overrides:
+def _overrides_of(line: Mapping[str, Any], settings: RepSettings) -> Overrides:
     """Return the overrides that a checked line names; raise ``ValueError``, in one line."""
-    found = [_override(one) for one in said["overrides"]]
+    found = [_override(one) for one in line["overrides"]]
     return Overrides(found, settings.profile, settings.max_size)
 
 

@@ -12,7 +12,6 @@ from scrapy_rep import stats as names
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import is_by_nofollow
-from scrapy_rep.preferences.vocabulary import CATEGORIES, UNKNOWN
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.appending import LineFile
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 _MOST_KNOWN = 10_000
-"""Authorities whose entries are known as recorded; past that one may be recorded as first again."""
+"""Authorities whose basis is remembered; past that, a decision may count as the first again."""
 
 _NOTHING = Basis()
 
@@ -56,7 +55,7 @@ class DecisionRecorder:
 
     With ``REP_DECISIONS = "refused"`` these are the refusals, the first decision by each entry of
     an authority, and each override; with ``"all"`` it is each decision. ``known(authority)``
-    returns what memory holds, good or not; ``clock()`` is in seconds since the epoch. Raises
+    returns what memory holds, usable or not; ``clock()`` is in seconds since the epoch. Raises
     ``ValueError`` if the file cannot be opened.
     """
 
@@ -84,9 +83,9 @@ class DecisionRecorder:
                 str(settings.decision_log), encoder, self._count_lost, keeps=self.is_required
             )
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or error
+            reason = getattr(error, "strerror", None) or error
             name = f"REP_DECISION_LOG = {settings.decision_log!r}"
-            raise ValueError(f"{name} cannot be opened: {said}") from None
+            raise ValueError(f"{name} cannot be opened: {reason}") from None
 
     def open(self, agent: tuple[str, ...]) -> None:
         """Write what all decisions of the run depend on."""
@@ -109,7 +108,7 @@ class DecisionRecorder:
                 "purposes": settings.purposes,
                 "purpose_tokens": settings.purpose_tokens,
                 "tdmrep": settings.tdmrep,
-                "overrides": [_override(one) for one in self._run.overrides],
+                "overrides": [_plain_override(one) for one in self._run.overrides],
                 "decisions": settings.decisions,
                 "log_urls": settings.log_urls,
                 "archive": self._run.archive,
@@ -123,7 +122,7 @@ class DecisionRecorder:
     def passed(self, asked: Asked, cached: CachedRules, verdict: Verdict | None) -> None:
         """Record a request that goes on; ``verdict`` is None if it was not needed so far."""
         request, url, authority, agent = asked
-        is_first = cached.basis is None and self._learn(authority, cached)
+        is_first = self._note_basis(authority, cached)
         if not (is_first or self._records_all or verdict is not None):
             return
         if verdict is None:
@@ -149,12 +148,12 @@ class DecisionRecorder:
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
         if authority is not None and cached is not None and _rests_on(cached, error):
-            self._learn(authority, cached)
+            self._note_basis(authority, cached)
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
-        said = None if statement is None else {str(statement.category): str(statement.answer)}
+        answers = None if statement is None else {str(statement.category): str(statement.answer)}
         args = (self._clock(), request.method, url, authority, agent, error.verdict, basis)
-        self._file.add(Decided(*args, said, cause))
+        self._file.add(Decided(*args, answers, cause))
 
     def bypassed(self, request: Request, agent: tuple[str, ...]) -> None:
         """Record a request that does not obey: an override without a name."""
@@ -177,8 +176,8 @@ class DecisionRecorder:
         if self._lost:
             self._stats.inc(names.DECISIONS_LOST, self._lost)
 
-    def _learn(self, authority: Authority, cached: CachedRules) -> bool:
-        """Note what a decision by these rules rests on; return True if none was recorded yet."""
+    def _note_basis(self, authority: Authority, cached: CachedRules) -> bool:
+        """Note what decisions by these rules rest on; return True if none is recorded so far."""
         if cached.basis is not None:
             return False
         found = version_of(cached)
@@ -211,7 +210,7 @@ def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -
     return not is_by_nofollow(error.verdict.reason)
 
 
-def _override(one: Override) -> dict[str, Any]:
+def _plain_override(one: Override) -> dict[str, Any]:
     """Return an override as plain values; octets, those of a local robots.txt, in Base64."""
     value = b64encode(one.value).decode() if isinstance(one.value, bytes) else one.value
     return {
@@ -236,12 +235,10 @@ def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | N
     return delay_of(pace, now) if pace is not None and pace.agent == agent else None
 
 
-def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return what the robots.txt says about the use of a page, by purpose; None if nothing."""
+def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:
+    """Return what a robots.txt says about the use of a page, by category; None if nothing."""
     robots = cached.robots
     if robots is None or not robots.speaks_of_use:
         return None
     said = robots.preferences(url, agent)
-    if said is None:
-        return None
-    return {name: said[name] for name in CATEGORIES if said[name] != UNKNOWN} or None
+    return None if said is None else said.answers or None

@@ -1,7 +1,7 @@
 """Decides recorded decisions again, from the archive of what each site answered: offline.
 
 A line of a decision log names the records of the responses that the decision rests on. From these
-the entry of the authority is made anew, by the same steps as after a fetch: the status decides the
+the entry of the authority is made again, by the same steps as after a fetch: the status decides the
 outcome, the body is decoded and cut at the limit, policy says what the entry means at the time of
 the decision, and the rules, the overrides, the purposes and the pace are asked in the order of the
 gate. What the log says of the verdict and its basis must come out again.
@@ -9,7 +9,7 @@ gate. What the log says of the verdict and its basis must come out again.
 A copy from a store may have been archived by another run. If its record is not known, it is looked
 for by the site, the digest and the time.
 
-Four things may come of it (:class:`Finding`). What does not follow from a robots.txt is not decided
+There are four results (:class:`Result`). What does not follow from a robots.txt is not decided
 again: a page that asks not to follow its links, a request that does not obey, and a failure of the
 crawler itself. Such a line is counted apart. Only two things are checked: its verdict is that of
 its reason, and it names nothing that only a robots.txt can say.
@@ -67,8 +67,8 @@ fetch: its record has to be in an archive.
 """
 
 
-class Finding(Enum):
-    """What came of a decision."""
+class Result(Enum):
+    """What came of deciding again."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
@@ -77,9 +77,9 @@ class Finding(Enum):
 
 
 class Replayed(NamedTuple):
-    """What came of a decision, and why; ``verdict`` is that of the replay, if there is one."""
+    """The result for one decision, and why; ``verdict`` is that of the replay, if it has one."""
 
-    finding: Finding
+    result: Result
     why: str = ""
     verdict: Verdict | None = None
 
@@ -98,49 +98,52 @@ class Replay:
         """Return what comes of a decision; without ``compares`` the verdict alone counts."""
         contradiction = _contradiction(line)
         if contradiction:
-            return Replayed(Finding.DIFFERS, contradiction)
+            return Replayed(Result.DIFFERS, contradiction)
         elsewhere = _elsewhere(line)
         try:
             if elsewhere is None:
-                return self._decide(line, run, compares)
+                return self._decide_from_archives(line, run, compares)
             if line["authority"] is not None:
-                _asked(line)
-            return _compared(line, elsewhere, run, Finding.ELSEWHERE)
+                _url_and_authority(line)
+            return _compared(line, elsewhere, run, Result.ELSEWHERE)
         except UndecidableError as error:
-            return Replayed(Finding.UNKNOWN, str(error))
+            return Replayed(Result.UNKNOWN, str(error))
         except MismatchError as error:
-            return Replayed(Finding.DIFFERS, str(error))
+            return Replayed(Result.DIFFERS, str(error))
 
-    def _decide(self, line: Mapping[str, Any], run: RecordedRun, compares: bool) -> Replayed:
-        replayed = self._decided(line, run, compares, with_copy=False)
-        if replayed.finding is Finding.DIFFERS:  # unless the crawl knew a last good copy
-            again = self._decided(line, run, compares, with_copy=True)
-            replayed = again if again.finding is Finding.AGREES else replayed
+    def _decide_from_archives(
+        self, line: Mapping[str, Any], run: RecordedRun, compares: bool
+    ) -> Replayed:
+        """Decide without a last good copy of a ``tdmrep.json``, then as if the crawl had one."""
+        replayed = self._decide_once(line, run, compares, with_copy=False)
+        if replayed.result is Result.DIFFERS:
+            again = self._decide_once(line, run, compares, with_copy=True)
+            replayed = again if again.result is Result.AGREES else replayed
         return replayed
 
-    def _decided(
+    def _decide_once(
         self, line: Mapping[str, Any], run: RecordedRun, compares: bool, *, with_copy: bool
     ) -> Replayed:
         """Decide again; ``with_copy``: the last good copy of a ``tdmrep.json`` was known."""
-        url, authority = _asked(line)
+        url, authority = _url_and_authority(line)
         run.now = seconds(line["time"])
         if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
             # Allowed, whatever they say (RFC 9309 section 2.2.2).
             verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
-            return _compared(line, _Elsewhere("", verdict), run, Finding.AGREES)
+            return _compared(line, _Elsewhere("", verdict), run, Result.AGREES)
         cached = self._cached(line, run, authority)
         agent = self._agent or tuple(line["agent"])
         tdmrep = _ArchivedTdmrep(self._answers, run, with_copy=with_copy)
-        page = url or _page(line["url"], authority, run, cached)
+        page = url or _page_of(line["url"], authority, run, cached)
         judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
         if not compares:
-            return Replayed(Finding.AGREES, "", judged.verdict)
+            return Replayed(Result.AGREES, "", judged.verdict)
         differences = _differences(line, judged, Basis.of(cached), run.settings.profile)
         if not differences:
-            return Replayed(Finding.AGREES, "", judged.verdict)
+            return Replayed(Result.AGREES, "", judged.verdict)
         if run.settings.log_urls == "path" and not {"digest", "outcome", "status"} & {*differences}:
             raise UndecidableError("the query of its URL is not in the log")
-        return Replayed(Finding.DIFFERS, "; ".join(differences.values()), judged.verdict)
+        return Replayed(Result.DIFFERS, "; ".join(differences.values()), judged.verdict)
 
     def _cached(
         self, line: Mapping[str, Any], run: RecordedRun, authority: Authority
@@ -168,8 +171,8 @@ class Replay:
 
     def _rules(self, current: Standing, settings: RepSettings) -> RobotsTxt | None:
         """Return the rules in force, parsed once."""
-        body = None if current.answer is None else current.answer.body
-        if body is None or current.decision is not Decision.FOLLOW:
+        body = current.body
+        if body is None:
             return None
         profile, most = settings.profile, settings.max_size
         key = sha256(body).digest(), profile, most
@@ -193,11 +196,9 @@ class _ArchivedTdmrep:
         if entry is None:
             raise UndecidableError(f"{key.robots_uri} is in no archive")
         current = standing(entry, now, self._run.settings.policy)
-        answer, robots = current.answer, None
         if current.decision is Decision.WAIT:
             return Miss(entry)
-        if current.decision is Decision.FOLLOW and answer is not None and answer.body is not None:
-            robots = tdmrep_files.READER.parse(answer.body)
+        robots = None if current.body is None else tdmrep_files.READER.parse(current.body)
         return CachedRules(entry, current, robots, now)
 
 
@@ -243,19 +244,19 @@ def _elsewhere(line: Mapping[str, Any]) -> _Elsewhere | None:
 
 
 def _compared(
-    line: Mapping[str, Any], found: _Elsewhere, run: RecordedRun, finding: Finding
+    line: Mapping[str, Any], found: _Elsewhere, run: RecordedRun, result: Result
 ) -> Replayed:
-    """Return ``finding``; DIFFERS if a line without a record says more than its verdict."""
+    """Return ``result``; DIFFERS if a line without a record says more than its verdict."""
     judged = Judged(found.verdict, None)
     differences = _differences(line, judged, found.basis, run.settings.profile)
     if line["cause"] != found.basis.cause:
         differences["cause"] = f"cause is {found.basis.cause!r}, in the log {line['cause']!r}"
     if differences:
-        return Replayed(Finding.DIFFERS, "; ".join(differences.values()), found.verdict)
-    return Replayed(finding, found.why, found.verdict)
+        return Replayed(Result.DIFFERS, "; ".join(differences.values()), found.verdict)
+    return Replayed(result, found.why, found.verdict)
 
 
-def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
+def _url_and_authority(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
     """Return the URL, None if the log has only its digest, and the authority."""
     url: str = line["url"]
     try:
@@ -269,7 +270,7 @@ def _asked(line: Mapping[str, Any]) -> tuple[str | None, Authority]:
     return None if url.startswith("sha256:") else url, authority
 
 
-def _page(digest: str, authority: Authority, run: RecordedRun, cached: CachedRules) -> str:
+def _page_of(digest: str, authority: Authority, run: RecordedRun, cached: CachedRules) -> str:
     """Return a URL that is decided as the hashed one; raise if that depends on the URL."""
     if _is_of_the_rules(digest, authority):
         return authority.robots_uri

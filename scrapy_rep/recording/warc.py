@@ -177,7 +177,7 @@ class RecordMaker:
         http = None
         if head is not None:
             http = self._head(head.partition(b"\r\n")[0].decode("latin-1"), [], protocol="")
-            # In the place of what warcio makes of fields, which changes octets beyond ASCII.
+            # What warcio makes of the fields changes octets beyond ASCII.
             http.to_ascii_bytes = lambda _: head
         return writer.create_warc_record(
             fields.pop("WARC-Target-URI", None),
@@ -218,7 +218,7 @@ class RecordMaker:
         if one.status == HTTPStatus.NOT_MODIFIED:
             known = self._last.get(one.uri)
             if known is None or not one.repeats or one.repeats not in known[:2]:
-                known = _Payload(one.repeats)  # of another run, whose archive may be at hand
+                known = _Payload(one.repeats)  # of another run, whose archive a reader may have
             else:
                 self._last[one.uri] = known._replace(newest=one.record)
             return "revisit", _revisit(NOT_MODIFIED, one.uri, known)

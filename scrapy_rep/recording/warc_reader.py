@@ -59,7 +59,7 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         self._via: dict[str, str] = {}
         self._run = ""
         self._of_uri: dict[str, list[Kept]] = {}
-        self._of_site: dict[str, list[Kept]] | None = None
+        self._of_file: dict[str, list[Kept]] | None = None
 
     def __exit__(self, *_: object) -> None:
         self._bodies.close()
@@ -120,16 +120,16 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
 
     def of_file(self, uri: str) -> list[Kept]:
         """Return the records of all fetches that began at a URI, by time."""
-        if self._of_site is None:
-            self._of_site = {}
+        if self._of_file is None:
+            self._of_file = {}
             for kept in self._records.values():
                 if self.missing_hop(kept):
                     continue  # nothing says where the fetch began
                 first = self.hops(kept)[0]
-                self._of_site.setdefault(normal(first.uri), []).append(kept)
-            for several in self._of_site.values():
+                self._of_file.setdefault(normal_uri(first.uri), []).append(kept)
+            for several in self._of_file.values():
                 several.sort(key=lambda kept: kept.time)
-        return self._of_site.get(normal(uri), [])
+        return self._of_file.get(normal_uri(uri), [])
 
     def body(self, kept: Kept) -> bytes:
         """Return the octets of the payload that a response has itself."""
@@ -232,7 +232,7 @@ def _seconds(date: str) -> float:
         return 0.0
 
 
-def normal(uri: str) -> str:
+def normal_uri(uri: str) -> str:
     """Return a URI with its authority in normal form, for comparison."""
     try:
         authority: Authority | None = authority_of(uri)

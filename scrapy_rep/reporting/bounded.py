@@ -15,8 +15,8 @@ WIDTHS = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 43_200, 86_400, 604_800, 2_419_
 class Bounded(dict[Key, Value], Generic[Key, Value]):
     """A dictionary of at most ``most`` values; past that, the lighter half is dropped.
 
-    A key that comes back after that begins anew. So what is often met keeps its counts, and what is
-    rare may be missing. ``dropped`` says how many keys were dropped.
+    A key that was dropped starts from nothing if it comes again. So frequent keys keep their
+    counts, and rare ones may be missing. ``dropped`` says how many keys were dropped.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Bounded(dict[Key, Value], Generic[Key, Value]):
 class Timeline:
     """Counts of several kinds by time, in at most ``most`` intervals of equal length.
 
-    The intervals grow with what there is to count. Their length does not depend on the order in
-    which it comes.
+    The intervals widen when there would be too many. Their length does not depend on the order of
+    the counts.
     """
 
     __slots__ = ("_most", "_widths", "counts", "width")

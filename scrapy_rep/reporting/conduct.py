@@ -18,7 +18,7 @@ from scrapy_rep.reporting.layout import (
     others,
     top,
 )
-from scrapy_rep.reporting.sites import Count, Version
+from scrapy_rep.reporting.sites import Count, Delays, Version
 from scrapy_rep.reporting.summary import Summary
 from scrapy_rep.reporting.text import clipped, duration, plural
 
@@ -96,12 +96,12 @@ def delays(summary: Summary) -> Section:
     """The delays that sites asked for, and what they cost."""
     section = Section("delays", "Delays that sites asked for", [])
     found = [
-        (authority, site.pace)
+        (authority, site.delays)
         for authority, site in top(
             summary.sites.items(),
-            lambda site: 0.0 if site.pace is None else site.pace.cost + site.pace.requests * 1e-6,
+            lambda site: _cost(site.delays),
         )
-        if site.pace is not None
+        if site.delays is not None
     ]
     if not found:
         section.said.append("No site whose requests are recorded asked for a delay.")
@@ -114,16 +114,21 @@ def delays(summary: Summary) -> Section:
     rows = [
         (
             Cell(name_of(authority), "code"),
-            Cell(_between(pace.least, pace.longest), "number"),
-            number(pace.requests),
-            Cell(duration(pace.cost), "number"),
+            Cell(_between(one.least, one.longest), "number"),
+            number(one.requests),
+            Cell(duration(one.cost), "number"),
         )
-        for authority, pace in found[:MOST_ROWS]
+        for authority, one in found[:MOST_ROWS]
     ]
     columns = ("Site", "Asked for", "Requests", "Cost")
     more = others(len(found), "site")
     section.tables.append(Table("Delays by site", columns, rows, more))
     return section
+
+
+def _cost(delays: Delays | None) -> float:
+    """Return what orders the sites: the cost of their delays, then the number of requests."""
+    return 0.0 if delays is None else delays.cost + delays.requests * 1e-6
 
 
 def _between(least: float, longest: float) -> str:

@@ -68,7 +68,7 @@ class LineError(ValueError):
         self.crawl = crawl
 
 
-class Run(NamedTuple):
+class RunLine(NamedTuple):
     """The first line of a run. ``settings`` are names and values as text."""
 
     crawl: str
@@ -80,8 +80,8 @@ class Run(NamedTuple):
     """Every decision of the run is recorded: ``REP_DECISIONS = "all"``."""
 
 
-class Decided(NamedTuple):
-    """A verdict: the one of a line, or the one that there would have been without an override."""
+class LoggedVerdict(NamedTuple):
+    """The verdict in a line, or the one that it would have had without an override."""
 
     allowed: bool
     rule: str | None
@@ -90,22 +90,25 @@ class Decided(NamedTuple):
     reason: str
 
 
-class Decision(NamedTuple):
-    """A decision. ``time`` is text that sorts, ``second`` the same in seconds since the epoch."""
+class DecisionLine(NamedTuple):
+    """The line of a decision.
+
+    ``time`` is text that sorts, ``second`` the same in seconds since the epoch.
+    """
 
     crawl: str
     time: str
     second: int
     authority: str
     url: str
-    verdict: Decided
+    verdict: LoggedVerdict
     outcome: str
     cause: str | None
     digest: str | None
     delay: float | None
     preferences: tuple[tuple[str, str], ...]
     override: str | None
-    without: Decided | None
+    without: LoggedVerdict | None
 
 
 def lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
@@ -128,7 +131,7 @@ def lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
                 yield octets
 
 
-def read_line(octets: bytes) -> Run | Decision:
+def read_line(octets: bytes) -> RunLine | DecisionLine:
     """Return what a line says; raise :class:`LineError` if it cannot be read."""
     try:
         line = _decode(octets.decode("utf-8"))
@@ -162,7 +165,7 @@ def _not_a_number(constant: str) -> NoReturn:
 _decode = json.JSONDecoder(parse_constant=_not_a_number).decode
 
 
-def _run(line: dict[str, object]) -> Run:
+def _run(line: dict[str, object]) -> RunLine:
     time = _text(line["time"])
     _second(_time(time)[:19])
     versions, policy = line["versions"], line["policy"]
@@ -172,7 +175,7 @@ def _run(line: dict[str, object]) -> Run:
     values = {name: value for name, value in line.items() if name in _SETTINGS} | policy
     said |= {f"REP_{name.upper()}": _value(value) for name, value in values.items()}
     settings = [(clipped(name, 60), clipped(text, _LONGEST_TEXT)) for name, text in said.items()]
-    return Run(
+    return RunLine(
         crawl=_text(line["crawl"]),
         time=time,
         agent=_tokens(line["agent"]),
@@ -182,9 +185,9 @@ def _run(line: dict[str, object]) -> Run:
     )
 
 
-def _decision(line: dict[str, object]) -> Decision:
+def _decision(line: dict[str, object]) -> DecisionLine:
     time, without, delay = _text(line["time"]), line["without"], line.get("delay")
-    return Decision(
+    return DecisionLine(
         crawl=_text(line["crawl"]),
         time=time,
         second=_second(_time(time)[:19]),
@@ -201,13 +204,13 @@ def _decision(line: dict[str, object]) -> Decision:
     )
 
 
-def _verdict(said: object) -> Decided:
+def _verdict(said: object) -> LoggedVerdict:
     if type(said) is not dict or type(said["allowed"]) is not bool:
         raise TypeError
     number = said["line"]
     if number is not None and not (type(number) is int and 0 < number < 1 << 32):
         raise ValueError
-    return Decided(
+    return LoggedVerdict(
         said["allowed"],
         _optional(said["rule"]),
         number,

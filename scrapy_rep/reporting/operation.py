@@ -17,9 +17,9 @@ from scrapy_rep.reporting.layout import (
     others,
     top,
 )
-from scrapy_rep.reporting.lines import Decided
+from scrapy_rep.reporting.lines import LoggedVerdict
 from scrapy_rep.reporting.sites import Count
-from scrapy_rep.reporting.summary import RunCount, Summary, Use
+from scrapy_rep.reporting.summary import RunCount, Summary, UsedOverride
 from scrapy_rep.reporting.text import clipped, plural
 
 _MOST_SETUPS = 5
@@ -41,24 +41,24 @@ def overrides(summary: Summary) -> Section:
         f"Overrides decided {plural(summary.overridden, 'request')}. Each row has the verdict with "
         "the override and the one without it."
     )
-    rows = [_use(use, count) for use, count in found[:MOST_ROWS]]
+    rows = [_override_row(used, count) for used, count in found[:MOST_ROWS]]
     columns = ("Site", "Override", "Reason", "By", "Until", "Requests", "Verdict", "Without it")
     more = others(len(found), "override")
     section.tables.append(Table("Overrides by site", columns, rows, more))
     return section
 
 
-def _use(use: Use, count: Count) -> tuple[Cell, ...]:
-    action, reason, by, until = _parts(use.override)
+def _override_row(used: UsedOverride, count: Count) -> tuple[Cell, ...]:
+    action, reason, by, until = _parts(used.override)
     return (
-        Cell(name_of(use.authority), "code"),
+        Cell(name_of(used.authority), "code"),
         Cell(action),
         Cell(reason),
         Cell(by),
         Cell(until, "time"),
         number(count.decisions),
-        Cell("allowed" if use.allowed else "refused", "word"),
-        Cell(_told(use.without)),
+        Cell("allowed" if used.allowed else "refused", "word"),
+        Cell(_told(used.without)),
     )
 
 
@@ -74,7 +74,7 @@ def _parts(override: str) -> tuple[str, str, str, str]:
     return override, "", "", ""
 
 
-def _told(verdict: Decided | None) -> str:
+def _told(verdict: LoggedVerdict | None) -> str:
     if verdict is None:
         return "not known"
     word = "allowed" if verdict.allowed else "refused"
@@ -93,7 +93,7 @@ def runs(summary: Summary) -> Section:
             lost += 1
         else:
             groups.setdefault((one.run.agent, one.run.settings), []).append((crawl, one))
-    found = sorted(groups.items(), key=lambda one: min(map(_begin, one[1])))
+    found = sorted(groups.items(), key=lambda one: min(map(_start_of, one[1])))
     known = sum(map(len, groups.values()))
     section.said.append(f"{plural(known + lost, 'run')} with {plural(len(groups), 'setup')}.")
     if lost:
@@ -112,13 +112,13 @@ def runs(summary: Summary) -> Section:
     return section
 
 
-def _begin(one: tuple[str, RunCount]) -> tuple[str, str]:
+def _start_of(one: tuple[str, RunCount]) -> tuple[str, str]:
     crawl, count = one
     return ("" if count.run is None else count.run.time), crawl
 
 
 def _runs_of(title: str, members: list[tuple[str, RunCount]]) -> Table:
-    members.sort(key=_begin)
+    members.sort(key=_start_of)
     rows = []
     for crawl, one in members[:MOST_ROWS]:
         start = "" if one.run is None else one.run.time

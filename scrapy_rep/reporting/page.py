@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from scrapy_rep.reporting.conduct import changes, delays, preferences, unreachable
-from scrapy_rep.reporting.layout import Section, moment, percent
+from scrapy_rep.reporting.layout import moment, percent
 from scrapy_rep.reporting.operation import files, overrides, runs
 from scrapy_rep.reporting.refusals import course, reasons, rules, sites
 from scrapy_rep.reporting.summary import Summary
@@ -52,12 +52,11 @@ def page(summary: Summary) -> str:
         lstrip_blocks=True,
     )
     template = resources("scrapy_rep.reporting").joinpath("report.html").read_text("utf-8")
-    found = [section(summary) for section in _SECTIONS]
     return environment.from_string(template).render(
         period=_period(summary),
-        tiles=_tiles(summary, found),
+        tiles=_tiles(summary),
         notes=_notes(summary),
-        sections=found,
+        sections=[section(summary) for section in _SECTIONS],
         markup=Markup,
     )
 
@@ -73,7 +72,7 @@ def _period(summary: Summary) -> str:
     return f"{moment(total.first)} to {moment(total.last)} UTC"
 
 
-def _tiles(summary: Summary, found: list[Section]) -> list[Tile]:
+def _tiles(summary: Summary) -> list[Tile]:
     """Return the figures to know first."""
     total, known = summary.total, summary.sites
     count = f"{len(known):,}" if not known.dropped else f"over {summary.most_sites:,}"

@@ -1,11 +1,11 @@
-"""What a log says of one site: refusals, failures, pace, and the versions of its rules."""
+"""What a log says of one site: refusals, failures, delays, and the versions of its rules."""
 
 from __future__ import annotations
 
 from enum import Enum
 
 from scrapy_rep.reporting.bounded import Bounded, Timeline
-from scrapy_rep.reporting.lines import Decided, Decision
+from scrapy_rep.reporting.lines import DecisionLine, LoggedVerdict
 
 _MOST_RULES = 12
 """Rules that are counted for each version of a robots.txt."""
@@ -31,7 +31,7 @@ class Why(Enum):
     OTHER = "another reason"
 
     @classmethod
-    def of(cls, decision: Decision) -> Why:
+    def of(cls, decision: DecisionLine) -> Why:
         """Return why a request was refused."""
         verdict = decision.verdict
         if decision.override is not None:
@@ -63,7 +63,7 @@ class Count:
         self.decisions = self.refused = 0
         self.first = self.last = self.example = ""
 
-    def add(self, decision: Decision) -> None:
+    def add(self, decision: DecisionLine) -> None:
         """Count a decision; the example is the URL of the first one."""
         self.decisions += 1
         self.refused += not decision.verdict.allowed
@@ -84,9 +84,9 @@ class Version(Count):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rules: Bounded[Decided, Count] | None = None
+        self.rules: Bounded[LoggedVerdict, Count] | None = None
 
-    def add(self, decision: Decision) -> None:
+    def add(self, decision: DecisionLine) -> None:
         """Count a decision by its rule, if one refused the request."""
         super().add(decision)
         if not decision.verdict.allowed and decision.verdict.rule is not None:
@@ -109,7 +109,7 @@ class Failures(Count):
         self.causes: Bounded[str, Count] = Bounded(_MOST_CAUSES, Count, weight)
         self.times = Timeline(_MOST_INTERVALS)
 
-    def add(self, decision: Decision) -> None:
+    def add(self, decision: DecisionLine) -> None:
         """Count a decision by its cause and its time."""
         super().add(decision)
         self.stale += decision.outcome == "stale"
@@ -117,13 +117,13 @@ class Failures(Count):
         self.times.add(decision.second, 0)
 
 
-class Pace:
+class Delays:
     """The delays that a site asked for, and the time that they took.
 
     A delay costs its length for each request, except the first of a run.
     """
 
-    __slots__ = ("cost", "last", "least", "longest", "requests", "runs", "said_at")
+    __slots__ = ("cost", "least", "longest", "requests", "runs")
 
     def __init__(self) -> None:
         self.requests = 0
@@ -131,7 +131,7 @@ class Pace:
         self.runs: set[str] = set()
 
     def add(self, crawl: str, delay: float, kept: float) -> float:
-        """Count a request; return what its delay cost, in seconds."""
+        """Count a request; return what it cost in seconds, where ``kept`` is the delay kept."""
         self.requests += 1
         self.least, self.longest = min(self.least, delay), max(self.longest, delay)
         if crawl in self.runs:
@@ -145,17 +145,17 @@ class Pace:
 class Site(Count):
     """One authority."""
 
-    __slots__ = ("failures", "pace", "preferences", "versions", "whys")
+    __slots__ = ("delays", "failures", "preferences", "versions", "whys")
 
     def __init__(self) -> None:
         super().__init__()
         self.whys: dict[Why, int] = {}
         self.versions: dict[str, Version] = {}
         self.failures: Failures | None = None
-        self.pace: Pace | None = None
+        self.delays: Delays | None = None
         self.preferences: set[tuple[str, str]] = set()
 
-    def add(self, decision: Decision) -> None:
+    def add(self, decision: DecisionLine) -> None:
         """Count a decision."""
         super().add(decision)
         if not decision.verdict.allowed:
@@ -170,16 +170,16 @@ class Site(Count):
         if decision.preferences and len(self.preferences) < 20:
             self.preferences.update(decision.preferences)
 
-    def hold(self, crawl: str, delay: float, kept: float) -> float:
-        """Count a request that the pace of the site held up; return the cost in seconds."""
-        self.pace = self.pace or Pace()
-        return self.pace.add(crawl, delay, kept)
+    def add_delay(self, crawl: str, delay: float, kept: float) -> float:
+        """Count a request for which the site asked for a delay; return the cost in seconds."""
+        self.delays = self.delays or Delays()
+        return self.delays.add(crawl, delay, kept)
 
     @property
-    def lost(self) -> int:
+    def weight(self) -> int:
         """How much a report has to say of the site, for choosing what to keep."""
-        paced = self.pace.requests if self.pace is not None else 0
-        return self.refused + paced + 100 * (len(self.versions) - 1)
+        delayed = self.delays.requests if self.delays is not None else 0
+        return self.refused + delayed + 100 * (len(self.versions) - 1)
 
 
 def weight(count: Count) -> float:
@@ -187,8 +187,8 @@ def weight(count: Count) -> float:
     return count.decisions
 
 
-def _version(decision: Decision) -> str:
-    """Return what tells one version of a robots.txt from another; "" if there is no telling."""
+def _version(decision: DecisionLine) -> str:
+    """Return what tells one version of a robots.txt from another; "" if that is not known."""
     if decision.outcome in ("rules", "stale"):
         return decision.digest or ""
     return decision.outcome if decision.outcome in ("unavailable", "denied") else ""

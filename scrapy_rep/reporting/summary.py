@@ -11,10 +11,10 @@ from typing import BinaryIO, NamedTuple
 
 from scrapy_rep.reporting.bounded import Bounded, Timeline
 from scrapy_rep.reporting.lines import (
-    Decided,
-    Decision,
+    DecisionLine,
     LineError,
-    Run,
+    LoggedVerdict,
+    RunLine,
     Unread,
     lines_of,
     read_line,
@@ -43,20 +43,20 @@ class NotALogError(ValueError):
     """A file holds no line of a decision log."""
 
 
-class RuleOf(NamedTuple):
+class SiteRule(NamedTuple):
     """A rule of a site."""
 
     authority: str
-    verdict: Decided
+    verdict: LoggedVerdict
 
 
-class Use(NamedTuple):
+class UsedOverride(NamedTuple):
     """An override, and what it changed."""
 
     authority: str
     override: str
     allowed: bool
-    without: Decided | None
+    without: LoggedVerdict | None
 
 
 class RunCount(Count):
@@ -66,7 +66,7 @@ class RunCount(Count):
 
     def __init__(self) -> None:
         super().__init__()
-        self.run: Run | None = None
+        self.run: RunLine | None = None
 
 
 class Preference(Count):
@@ -107,15 +107,15 @@ class Summary:
         self.cost = 0.0
         self.whys: Counter[Why] = Counter()
         self.times = Timeline(_MOST_INTERVALS)
-        self.sites = Bounded[str, Site](most_sites, Site, lambda site: site.lost)
-        self.rules = Bounded[RuleOf, Count](_MOST_RULES, Count, weight)
-        self.overrides = Bounded[Use, Count](_MOST_OVERRIDES, Count, weight)
+        self.sites = Bounded[str, Site](most_sites, Site, lambda site: site.weight)
+        self.rules = Bounded[SiteRule, Count](_MOST_RULES, Count, weight)
+        self.overrides = Bounded[UsedOverride, Count](_MOST_OVERRIDES, Count, weight)
         self.preferences = Bounded[tuple[str, str], Preference](_MOST_PURPOSES, Preference, weight)
         self.runs = Bounded[str, RunCount](_MOST_RUNS, RunCount, weight)
         self._other_schema: set[str] = set()
 
     def read(self, name: str, stream: BinaryIO) -> None:
-        """Add a file of lines; raise :class:`NotALogError` if it is none."""
+        """Add a file of lines; raise :class:`NotALogError` if it is not a decision log."""
         file = LogFile(name)
         for octets in lines_of(stream):
             file.lines += 1
@@ -150,15 +150,15 @@ class Summary:
         """Whether every decision of every run is recorded."""
         return all(one.run is not None and one.run.is_complete for one in self.runs.values())
 
-    def _add(self, line: Run | Decision) -> None:
+    def _add(self, line: RunLine | DecisionLine) -> None:
         if line.crawl in self._other_schema:
             raise LineError(Unread.SCHEMA)
-        if isinstance(line, Run):
+        if isinstance(line, RunLine):
             self.runs[line.crawl].run = line
         else:
-            self._decide(line)
+            self._count(line)
 
-    def _decide(self, decision: Decision) -> None:
+    def _count(self, decision: DecisionLine) -> None:
         verdict, run = decision.verdict, self.runs[decision.crawl]
         self.total.add(decision)
         run.add(decision)
@@ -170,17 +170,19 @@ class Summary:
             self.whys[why] += 1
             kind = UNREACHABLE if why is Why.UNREACHABLE else REFUSED
             if why is Why.RULE:
-                self.rules[RuleOf(decision.authority, verdict)].add(decision)
+                self.rules[SiteRule(decision.authority, verdict)].add(decision)
         self.times.add(decision.second, kind, kinds=3)
         for answer in decision.preferences:
             self.preferences[answer].add(decision)
         if decision.override is not None:
             self.overridden += 1
-            use = Use(decision.authority, decision.override, verdict.allowed, decision.without)
-            self.overrides[use].add(decision)
+            used = UsedOverride(
+                decision.authority, decision.override, verdict.allowed, decision.without
+            )
+            self.overrides[used].add(decision)
         if decision.delay and verdict.allowed:
             kept = decision.delay if run.run is None else min(decision.delay, run.run.longest_delay)
-            self.cost += site.hold(decision.crawl, decision.delay, kept)
+            self.cost += site.add_delay(decision.crawl, decision.delay, kept)
 
 
 def _why_not(file: LogFile) -> str:

@@ -1,4 +1,4 @@
-"""Text from outside, made fit to be looked at: every character visible, no line too long."""
+"""Text for people to read: every character visible, lines short, numbers with their units."""
 
 from __future__ import annotations
 

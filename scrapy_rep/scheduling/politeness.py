@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
-
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
     from scrapy_rep.protocol.robotstxt import RobotsTxt
     from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scrapy_internals import ScrapyInternals
@@ -41,7 +40,7 @@ class Politeness:
         self._crawler = crawler
         self._engine = inside.engine
         self._clock = clock
-        self._settings = settings
+        self._policy = settings.pace_policy
         self._stats = stats
         self._room = room
         self._said: set[Authority] = set()
@@ -49,14 +48,14 @@ class Politeness:
 
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         """Return the pace that is asked of an agent, ``None`` if there is none to keep here."""
-        pace = RequestedPace.read(robots, agent)
-        is_paced = bool(pace.longest) and self._settings.crawl_delay and not self._stands_back()
-        return pace.minded(is_paced, self._settings.visit_time == "forbid")
+        pace = self._policy.read(robots, agent)
+        if pace is not None and pace.longest and self._stands_back():
+            return self._policy._replace(keeps_delays=False).read(robots, agent)
+        return pace
 
     def refusal(self, pace: RequestedPace) -> Refusal | None:
         """Return why that pace refuses an allowed request now; ``None`` if it does not."""
-        most, over = self._settings.max_crawl_delay, self._settings.over_max_crawl_delay
-        return pace.refusal(self._clock(), most, forbids=over == "forbid")
+        return self._policy.refusal(pace, self._clock())
 
     def keep(
         self,
@@ -91,10 +90,10 @@ class Politeness:
         return settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
 
     def _count(self, authority: Authority, pace: RequestedPace) -> None:
-        most = self._settings.max_crawl_delay if pace.is_cut else pace.longest
-        if pace.longest <= most or self._settings.over_max_crawl_delay == "cap":
+        most = self._policy.longest if pace.is_cut else pace.longest
+        if pace.longest <= most or not self._policy.forbids_longer:
             self._stats.paced(authority, min(pace.longest, most))
-        if pace.longest > most and self._settings.over_max_crawl_delay == "cap":
+        if pace.longest > most and not self._policy.forbids_longer:
             if len(self._said) >= _MOST_SAID:
                 self._said.clear()
             self._stats.capped(authority, pace.longest, most, said=authority in self._said)

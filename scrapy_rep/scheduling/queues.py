@@ -211,7 +211,7 @@ class ReadyQueues:
 
     def open_slot(self, key: str) -> None:
         """Look again at the requests that lacked room in a slot."""
-        self._reopen(self._blocked_slots.pop(key, ()))
+        self._reopen(self._blocked_slots, key)
 
     def open_slots(self) -> None:
         """Look again at all requests that lacked room in their slots."""
@@ -220,20 +220,21 @@ class ReadyQueues:
 
     def open_host(self, name: str) -> None:
         """Look again at the requests that were too early for their host."""
-        self._reopen(self._blocked_hosts.pop(name, ()))
+        self._reopen(self._blocked_hosts, name)
 
     def first_blocked_by_slots(self) -> Queue | None:
         """Return the queue with the most urgent request that lacks room in its slot."""
         queues = [q for those in self._blocked_slots.values() for q in those if q.first is not None]
         return min(queues, key=lambda queue: queue.heap[0][0], default=None)
 
-    def _reopen(self, queues: list[Queue] | tuple[()]) -> None:
-        for queue in queues:
+    def _reopen(self, blocked: dict[str, list[Queue]], key: str) -> None:
+        for queue in blocked.get(key, ()):
             if queue.first is None:
                 self._drop(queue)
             else:
                 queue.is_open = True
                 self._offer(queue)
+        blocked.pop(key, None)  # last: what a fault leaves behind is opened the next time
 
     def _close(self, queue: Queue) -> None:
         heappop(self._open)

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _MOMENT = 1.0
 """Seconds for which a request in transit has the turn of its host, at least."""
 
-_TURNS = 6
+_PASSES = 6
 """Passes of the waiting room for which it has that turn, at least.
 
 The event loop may be busy for all of that second, so that the request could not move on. Each pass
-is another turn of the loop. A request in :class:`_Doubt` that is in its slot after as many passes
-is being downloaded.
+is another iteration of the loop. A request in :class:`_Doubt` that is in its slot after as many
+passes is being downloaded.
 """
 
 
@@ -45,7 +45,7 @@ class _Doubt(NamedTuple):
     """A request that a slot had when its host began to ask for a pace."""
 
     host: str
-    turn: int
+    since_pass: int
 
 
 class _Transit(NamedTuple):
@@ -54,7 +54,7 @@ class _Transit(NamedTuple):
     slot: Slot
     host: str
     since: float
-    turn: int
+    since_pass: int
 
 
 class Released:
@@ -90,7 +90,7 @@ class Released:
         self._leaving: dict[Request, str] = {}
         self._doubtful: dict[Request, _Doubt] = {}
         self.listening = False
-        self._turn = 0
+        self._passes = 0
         self._began = monotonic() if resumed else NEVER
         self.moved = 0.0
         if hosts.shared is not None:
@@ -109,7 +109,7 @@ class Released:
         if host is not None:
             self._stats.waited_for_pace(host.begin(waiting))
         self._transit[waiting.request] = _Transit(
-            waiting.slot, waiting.host, monotonic(), self._turn
+            waiting.slot, waiting.host, monotonic(), self._passes
         )
         self.listen()
 
@@ -157,7 +157,7 @@ class Released:
         others = slots - held - self._transit.keys() - self._places.fetches
         host.busy = {request for request in others if host_of(request) == name}
         # They may have been downloaded already, and then no signal comes.
-        self._doubtful.update(dict.fromkeys(host.busy, _Doubt(name, self._turn)))
+        self._doubtful.update(dict.fromkeys(host.busy, _Doubt(name, self._passes)))
         if not host.busy and self._inside.download_slots.has_sent(name):
             host.ended = monotonic()  # when the last request ended is not known
         self.listen()
@@ -184,7 +184,7 @@ class Released:
 
     def settle(self, now: float) -> None:
         """Find out what has ended without a signal, and what has left the downloader since."""
-        self._turn += 1
+        self._passes += 1
         requests = self._inside.capacity.requests
         for request, transit in list(self._transit.items()):
             # What the downloader no longer has was answered from a cache, or dropped. What is late
@@ -195,7 +195,7 @@ class Released:
         for request, doubt in list(self._doubtful.items()):
             if request not in in_slots:
                 self._end_at(doubt.host, request)
-            elif self._turn - doubt.turn >= _TURNS:
+            elif self._passes - doubt.since_pass >= _PASSES:
                 del self._doubtful[request]  # it is being downloaded: a signal says when it ends
         if not self._ready:
             self._leaving.clear()
@@ -215,6 +215,7 @@ class Released:
             if host is not None and gone:
                 host.busy -= gone
                 host.ended = monotonic()
+            if host is None or gone:
                 self._ready.open_host(name)
         self._ready.open_slots()
 
@@ -242,7 +243,7 @@ class Released:
         self.rest()
 
     def _is_late(self, transit: _Transit, now: float) -> bool:
-        return now - transit.since > _MOMENT and self._turn - transit.turn >= _TURNS
+        return now - transit.since > _MOMENT and self._passes - transit.since_pass >= _PASSES
 
     def _not_busy(self, name: str, request: Request) -> None:
         """Note that a request has not begun: another one of its host may go."""

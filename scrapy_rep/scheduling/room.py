@@ -2,11 +2,12 @@
 
 A request that waits is in one of these states:
 
-- *for rules*: its robots.txt is being fetched. :meth:`WaitingRoom.place` begins this state.
-- *ready*: its rules are known and allow it. :meth:`WaitingRoom.turn` begins this state. The request
-  now lacks at most three things: a place among ``CONCURRENT_REQUESTS``, room in its downloader
-  slot, and, if its host asks for a pace, the end of the interval with nothing of that host under
-  way in any worker that shares the store. :class:`ReadyQueues` keeps it by what it lacks.
+- *for rules*: its robots.txt is being fetched. :meth:`WaitingRoom.hold` begins this state.
+- *ready*: its rules are known and allow it. :meth:`WaitingRoom.until_let_go` begins this state. The
+  request now lacks at most three things: a place among ``CONCURRENT_REQUESTS``, room in its
+  downloader slot, and, if its host asks for a pace, the end of the interval with nothing of that
+  host under way in any worker that shares the store. :class:`ReadyQueues` keeps it by what it
+  lacks.
 - *in transit*: it was let go, and has yet to reach its slot. Other middlewares may hold it up, or
   answer it from a cache, so that it never gets there. It has the turn of its host for one second at
   least. If it comes later, :meth:`WaitingRoom.arrive` sends it back to *ready*, at the last step
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     Least = Callable[[Request, Authority], float]
 
 _SOON = (0.0, 0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
-"""Seconds between passes while something is in transit or leaving: it takes a turn or two."""
+"""Seconds between passes while something is in transit or leaving: an iteration or two."""
 
 _AT_LEAST = 0.1
 """Seconds between passes while ready requests lack a place or room, should no signal come."""
@@ -134,7 +135,7 @@ class WaitingRoom:
     # --- what the gate calls
 
     def must_wait(self, request: Request) -> bool:
-        """Return whether a request whose rules are known has to wait for its turn."""
+        """Return whether a request whose rules are known has to wait before it is let go."""
         if not self._places.waiting and not self._hosts:
             return False
         host = self._hosts.get(host_of(request)) if self._hosts else None
@@ -148,7 +149,7 @@ class WaitingRoom:
         return self._ready.has_slot(self._inside.download_slots.of(request).key)
 
     @contextmanager
-    def place(
+    def hold(
         self,
         request: Request,
         host: str,
@@ -159,9 +160,9 @@ class WaitingRoom:
     ) -> Iterator[Waiting]:
         """Hold a request to ``host`` for as long as this lasts, or until it is let go.
 
-        A request whose rules expire before its turn waits again, in the order of ``before``: behind
-        all others it could miss its turn again and again. A ``late`` request, which had a turn
-        and was held up for too long, goes before those that had none.
+        A request whose rules expire before it is let go waits again, in the order of ``before``:
+        behind all others its rules could expire again and again. A ``late`` request, which had a
+        turn and was held up for too long, goes before those that had none.
         """
         waiting = self._begin(request, host)
         if before is not None:
@@ -194,7 +195,7 @@ class WaitingRoom:
         self._let_go(waiting, host)
         return True
 
-    async def turn(self, waiting: Waiting) -> bool:
+    async def until_let_go(self, waiting: Waiting) -> bool:
         """Return when a request may go on; ``False`` if the crawl closes before that."""
         if self.goes_at_once(waiting):
             return True
@@ -367,7 +368,7 @@ class WaitingRoom:
             self._next_pass.set(_AT_LEAST if often else 2 * _QUIET)
 
     def _look(self) -> None:
-        """Have a pass run in the next turn of the loop: something has moved."""
+        """Have a pass run in the next iteration of the loop: something has moved."""
         self._passes = 0
         self._next_pass.set(0.0)
 

@@ -65,6 +65,11 @@ class UseOfPages:
         return self._asks_elsewhere or (robots is not None and robots.speaks_of_use)
 
     @property
+    def reads_files(self) -> bool:
+        """Whether tdmrep.json files are fetched."""
+        return self._tdmrep is not None
+
+    @property
     def refuses(self) -> bool:
         """Whether requests may be refused for what their pages would be used for."""
         return bool(self._purposes)
@@ -137,7 +142,7 @@ class UseOfPages:
     def _consult(
         self, tdmrep: RobotsCache, asked: Asked, cached: CachedRules
     ) -> CachedRules | Miss | None:
-        """Return what is at hand of a tdmrep.json; None if robots.txt disallows fetching it."""
+        """Return what is known of a tdmrep.json; None if robots.txt disallows fetching it."""
         key = TdmrepKey.of(asked.authority)
         if not cached.allows(asked.authority, key.robots_uri, asked.agent):
             return None

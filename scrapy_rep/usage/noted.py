@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from scrapy_rep.preferences.page import Page, together
+from scrapy_rep.preferences.page import PagePreferences, together
 from scrapy_rep.preferences.statement import Preferences, Statement
 from scrapy_rep.preferences.tdmrep import SILENT, Said
 
@@ -37,9 +37,9 @@ class Noted(NamedTuple):
     @property
     def before_the_page(self) -> Preferences:
         """The preferences known before the page was fetched."""
-        return self.with_page(Page())
+        return self.with_page(PagePreferences())
 
-    def with_page(self, page: Page) -> Preferences:
+    def with_page(self, page: PagePreferences) -> Preferences:
         """Return the preferences known before the page was fetched, with those of the page."""
         said = self.robots and self.robots.preferences(self.url, self.agent)
         statements = (*(said.statements if said else ()), *self.tokens)

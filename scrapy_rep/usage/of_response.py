@@ -14,7 +14,7 @@ from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.profiles import page_profile
 from scrapy_rep.pages.reading import read
 from scrapy_rep.preferences.licenses import MEDIA_TYPE, RELATION
-from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, Page, of_response, together
+from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, PagePreferences, of_response, together
 from scrapy_rep.preferences.statement import Preferences
 from scrapy_rep.preferences.tdmrep import SILENT, TdmRules
 from scrapy_rep.protocol.product_token import tokens_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _FIELDS = frozenset(Headers.fromkeys((*FIELDS, "X-Robots-Tag", "Robots-Tag")))
 """The fields that are read, as Scrapy keeps their names: one look at all is 1 us, not 40."""
-_SILENT = Page()
+_SILENT = PagePreferences()
 
 _kept: WeakKeyDictionary[Response, Preferences] = WeakKeyDictionary()
 
@@ -56,7 +56,7 @@ def usage_preferences(
     tokens = () if noted is None else noted.agent
     if agent is not None:
         tokens = product_tokens(agent)
-    page = page_of(response, tokens, RFC9309.name)
+    page = _read_page(response, tokens, RFC9309.name)
     rules = noted.robots if robots is None and noted is not None else robots
     said = None if rules is None else rules.preferences(url, tokens)
     if tdmrep is not None:
@@ -76,7 +76,7 @@ def preferences_in_a_crawl(
 ) -> Preferences | None:
     """Return what is said about a page, and keep it for callbacks; None if nothing is."""
     noted = noted_for(response.request)
-    page = page_of(response, agent, profile)
+    page = _read_page(response, agent, profile)
     if noted is None and page is _SILENT:
         return None
     found = together(page) if noted is None else noted.with_page(page)
@@ -84,7 +84,7 @@ def preferences_in_a_crawl(
     return found
 
 
-def page_of(response: Response, agent: tuple[str, ...], profile: str) -> Page:
+def _read_page(response: Response, agent: tuple[str, ...], profile: str) -> PagePreferences:
     """Return what a response itself says; most say nothing, and are not parsed."""
     source = page_source(response)
     markup = source.markup
@@ -93,14 +93,14 @@ def page_of(response: Response, agent: tuple[str, ...], profile: str) -> Page:
         return _SILENT
     metas = [] if markup is None else [(one.name, one.content) for one in markup.metas(NAMES)]
     links = [] if markup is None else list(_links(markup))
-    base = urljoin_safely(response.url, markup.base) if markup is not None and links else ""
+    base = _resolved(response.url, markup.base) if markup is not None and links else ""
     page = of_response(
         source.lines, metas, links, _terms(source, agent, profile), response.url, base
     )
     return page or _SILENT
 
 
-def urljoin_safely(url: str, reference: str) -> str:
+def _resolved(url: str, reference: str) -> str:
     """Return a reference resolved against a URL; the URL itself if that cannot be done."""
     try:
         return urljoin(url, reference)

@@ -40,7 +40,7 @@ class UseOfResponses:
         self._mode = settings.preferences
         self._purposes = settings.purposes if settings.preferences == "drop" else ()
         self._seen: WeakSet[Response] = WeakSet()
-        self._barren: WeakSet[Response] = WeakSet()
+        self._without_items: WeakSet[Response] = WeakSet()
         self._disallowed: Counter[str] = Counter()
         self._pages = 0
 
@@ -52,12 +52,12 @@ class UseOfResponses:
             found = preferences_in_a_crawl(response, self._agent_of(response), self._profile)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of usage preferences", error)
-            self._barren.add(response)
+            self._without_items.add(response)
             return
         if found is not None:
             self._count(found)
             if self._forbids(response, found):
-                self._barren.add(response)
+                self._without_items.add(response)
 
     def drops_items(self, response: Response) -> bool:
         """Return whether an item of a page is dropped, and count it if so.
@@ -69,7 +69,7 @@ class UseOfResponses:
             return False
         if response not in self._seen:
             self.see(response)
-        if response not in self._barren:
+        if response not in self._without_items:
             return False
         if response.request is not None and response.request.meta.get("dont_obey_robotstxt"):
             return False

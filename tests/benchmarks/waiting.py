@@ -51,8 +51,8 @@ def hold(room: Any, downloader: Any, request: Request) -> asyncio.Task[None]:
 
     async def wait() -> None:
         try:
-            with room.place(request, host_of(request), for_rules=False) as place:
-                await room.turn(place)
+            with room.hold(request, host_of(request), for_rules=False) as waiting:
+                await room.until_let_go(waiting)
         finally:
             downloader.active.discard(request)
 
@@ -66,7 +66,7 @@ class Crowd:
         self.room = room
         self.downloader = downloader
         self.tasks: list[asyncio.Task[None]] = []
-        self.places: list[tuple[Any, Request]] = []
+        self.held: list[tuple[Any, Request]] = []
         self.blockers: list[tuple[Any, Request]] = []
 
     def add(self, how: str, number: int) -> None:
@@ -75,8 +75,8 @@ class Crowd:
         request = Request(f"http://{host}/{number}")
         if how == "for rules":
             self.downloader.active.add(request)
-            self.places.append((self.room.place(request, host, for_rules=True), request))
-            self.places[-1][0].__enter__()
+            self.held.append((self.room.hold(request, host, for_rules=True), request))
+            self.held[-1][0].__enter__()
             return
         if number < 500:
             self.prepare(how, host, request)
@@ -96,8 +96,8 @@ class Crowd:
 
     async def leave(self) -> None:
         """All go away."""
-        for place, request in self.places:
-            place.__exit__(None, None, None)
+        for holding, request in self.held:
+            holding.__exit__(None, None, None)
             self.downloader.active.discard(request)
         for task in self.tasks:
             task.cancel()

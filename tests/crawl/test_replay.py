@@ -11,9 +11,9 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep.recording.chronology import Chronology
-from scrapy_rep.recording.log_reader import Line, read_log
+from scrapy_rep.recording.log_reader import LogLine, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
-from scrapy_rep.recording.replay import Finding, Replay
+from scrapy_rep.recording.replay import Replay, Result
 from scrapy_rep.recording.warc_reader import ArchiveIndex
 from tests.crawl.clock import Ahead, take_over
 from tests.crawl.harness import crawl
@@ -39,11 +39,11 @@ def archives_in(folder: Path) -> list[Path]:
 def lines_of(log: Path) -> list[dict[str, Any]]:
     """The lines of a log, checked against the schema."""
     found = list(read_log(str(log)))
-    assert all(isinstance(line, Line) for line in found)
-    return [line.fields for line in found if isinstance(line, Line)]
+    assert all(isinstance(line, LogLine) for line in found)
+    return [line.fields for line in found if isinstance(line, LogLine)]
 
 
-def findings(log: Path, archives: list[Path]) -> list[tuple[Finding, str, dict[str, Any]]]:
+def results(log: Path, archives: list[Path]) -> list[tuple[Result, str, dict[str, Any]]]:
     """What comes of each decision."""
     with index_of(archives) as index:
         replay, runs, found = Replay(index), {}, []
@@ -54,13 +54,13 @@ def findings(log: Path, archives: list[Path]) -> list[tuple[Finding, str, dict[s
                 times = runs[line["crawl"]].times
                 assert times.goes_back(line) == times.fault(line) == ""
                 one = replay.decide(line, runs[line["crawl"]])
-                found.append((one.finding, one.why, line))
+                found.append((one.result, one.why, line))
         return found
 
 
-def disagreeing(found: list[tuple[Finding, str, dict[str, Any]]]) -> list[Any]:
+def disagreeing(found: list[tuple[Result, str, dict[str, Any]]]) -> list[Any]:
     """Those that neither agree nor follow from something else."""
-    return [one for one in found if one[0] in (Finding.DIFFERS, Finding.UNKNOWN)]
+    return [one for one in found if one[0] in (Result.DIFFERS, Result.UNKNOWN)]
 
 
 def overrides_for(recorded: RecordedCrawl) -> list[dict[str, Any]]:
@@ -105,7 +105,7 @@ async def test_a_random_crawl_agrees_with_its_archive(
 ) -> None:
     """60 authorities of all outcomes, four runs with one store: every decision."""
     recorded = await crawled(site, tmp_path, take_over(monkeypatch), seed, 60)
-    found = findings(recorded.log, recorded.archives)
+    found = results(recorded.log, recorded.archives)
     assert disagreeing(found) == []
     outcomes = {line["outcome"] for _, _, line in found}
     assert {"rules", "stale", "unavailable", "denied", "unreachable"} <= outcomes
@@ -113,7 +113,7 @@ async def test_a_random_crawl_agrees_with_its_archive(
     for word in ("rule", "no group", "override", "visit time", "disallows train-ai"):
         assert word in reasons
     assert "asks for" in reasons or seed != 1
-    apart = [one for one in found if one[0] is Finding.ELSEWHERE]
+    apart = [one for one in found if one[0] is Result.ELSEWHERE]
     assert len(apart) < len(found) / 10
     assert {line["reason"] for _, _, line in apart} == {"dont_obey_robotstxt"}
 
@@ -126,7 +126,7 @@ async def test_a_large_random_crawl_agrees_with_its_archive(site: Site, tmp_path
     recorded = RecordedCrawl(site, tmp_path, 3, 1_000)
     for _ in range(2):
         await recorded.run(timeout=300, CONCURRENT_REQUESTS=64)
-    found = findings(recorded.log, recorded.archives)
+    found = results(recorded.log, recorded.archives)
     assert len(found) >= 6_000  # a request that does not obey may be tried again
     assert disagreeing(found) == []
 
@@ -189,14 +189,14 @@ async def test_each_change_of_a_log_is_found(site: Site, tmp_path: Path) -> None
         count = 0
         for line in decisions:
             before = replay.decide(line, of_run)
-            is_elsewhere = before.finding is Finding.ELSEWHERE
-            assert is_elsewhere or before.finding is Finding.AGREES
+            is_elsewhere = before.result is Result.ELSEWHERE
+            assert is_elsewhere or before.result is Result.AGREES
             for name, other in tampered(line, decisions):
                 after = replay.decide(other, of_run)
                 # Another record, or that of another outcome, may be missing.
                 may_lack = name in ("record", "failure_record", "outcome") or is_elsewhere
-                expected = {Finding.DIFFERS, *([Finding.UNKNOWN] if may_lack else [])}
-                assert after.finding in expected, (name, line, after)
+                expected = {Result.DIFFERS, *([Result.UNKNOWN] if may_lack else [])}
+                assert after.result in expected, (name, line, after)
                 count += 1
         assert count > 1_500
 
@@ -222,7 +222,7 @@ async def test_each_change_of_a_time_is_found(site: Site, tmp_path: Path, second
                 if name == "age" and value < 0:
                     continue
                 other = {**line, name: value}
-                found = replay.decide(other, of_run).finding in (Finding.DIFFERS, Finding.UNKNOWN)
+                found = replay.decide(other, of_run).result in (Result.DIFFERS, Result.UNKNOWN)
                 changed = [run, *decisions[:number], other, *decisions[number + 1 :]]
                 is_found = found or chronology(changed) != []
                 assert is_found or _nothing_contradicts(name, line, decisions, seconds), other
@@ -261,9 +261,9 @@ async def test_nothing_is_followed_before_it_was_fetched(site: Site, tmp_path: P
     with index_of(archives_in(tmp_path)) as index:
         replay, of_run = Replay(index), RecordedRun(run)
         for line in decisions:
-            assert replay.decide(line, of_run).finding is Finding.AGREES
+            assert replay.decide(line, of_run).result is Result.AGREES
             early = {**line, "time": later(line["time"], -5)}
-            assert replay.decide(early, of_run).finding is Finding.DIFFERS
+            assert replay.decide(early, of_run).result is Result.DIFFERS
     assert len(decisions) == len(outcomes)
 
 
@@ -299,10 +299,10 @@ async def test_a_request_for_unknown_rules_agrees(site: Site, tmp_path: Path, ur
     with index_of(archives_in(tmp_path)) as index:
         replay, of_run = Replay(index), RecordedRun(run)
         for line in decisions:
-            assert replay.decide(line, of_run).finding is Finding.AGREES
+            assert replay.decide(line, of_run).result is Result.AGREES
             for name, value in changes.items():
                 found = replay.decide({**line, name: value}, of_run)
-                assert found.finding is Finding.DIFFERS, name
+                assert found.result is Result.DIFFERS, name
 
 
 @ensureDeferred
@@ -314,16 +314,16 @@ async def test_what_is_in_no_archive_is_not_decided(site: Site, tmp_path: Path) 
     first = recorded.archives
     await recorded.run(each=1)
     (second,) = set(recorded.archives) - set(first)
-    found = findings(recorded.log, [second])
+    found = results(recorded.log, [second])
     runs = [line["crawl"] for line in lines_of(recorded.log) if line["type"] == "run"]
-    for finding, why, line in found:
-        if finding is Finding.ELSEWHERE:
+    for result, why, line in found:
+        if result is Result.ELSEWHERE:
             continue
         if line["crawl"] == runs[0]:
-            assert finding is Finding.UNKNOWN
+            assert result is Result.UNKNOWN
             assert "is in no archive" in why
         else:
-            assert finding is Finding.AGREES
+            assert result is Result.AGREES
 
 
 @ensureDeferred
@@ -350,8 +350,8 @@ async def test_a_copy_of_a_store_is_found_in_the_archive_of_another_run(
     assert all(line["record"] for line in of_store)
     forgotten = [{**line, "record": None} if "record" in line else line for line in lines]
     log.write_text("".join(json.dumps(line) + "\n" for line in forgotten))
-    found = findings(log, [only])
-    assert {finding for finding, _, _ in found} == {Finding.AGREES}
+    found = results(log, [only])
+    assert {result for result, _, _ in found} == {Result.AGREES}
     assert len(found) == 16
 
 
@@ -362,10 +362,10 @@ async def test_urls_that_are_not_in_the_log_are_not_decided(site: Site, tmp_path
     gone = site.authority(Reply(404))
     urls = [shop.url("/a"), shop.url("/a?b"), gone.url("/a")]
     expected = {
-        "hash": [Finding.UNKNOWN, Finding.UNKNOWN, Finding.AGREES],
-        "path": [Finding.AGREES, Finding.UNKNOWN, Finding.AGREES],
+        "hash": [Result.UNKNOWN, Result.UNKNOWN, Result.AGREES],
+        "path": [Result.AGREES, Result.UNKNOWN, Result.AGREES],
     }
-    for mode, findings_ in expected.items():
+    for mode, wanted in expected.items():
         folder = tmp_path / mode
         folder.mkdir()
         log = folder / "decisions.jsonl"
@@ -377,13 +377,13 @@ async def test_urls_that_are_not_in_the_log_are_not_decided(site: Site, tmp_path
             CONCURRENT_REQUESTS=1,
         )
         (await crawl(settings=settings, plans=urls)).check()
-        found = findings(log, archives_in(folder))
+        found = results(log, archives_in(folder))
         of_site = {(line["authority"], line["allowed"]): one for one, _, line in found}
         assert [
             of_site[f"http://{shop.host}:{shop.port}", True],
             of_site[f"http://{shop.host}:{shop.port}", False],
             of_site[f"http://{gone.host}:{gone.port}", True],
-        ] == findings_
+        ] == wanted
 
 
 @ensureDeferred
@@ -403,7 +403,7 @@ async def test_refusals_of_a_tdmrep_json_are_replayed(site: Site, tmp_path: Path
     )
     urls = [one.url(path) for one in sites for path in ("/a", "/b", "/private")]
     await crawl(settings=settings, plans=urls)
-    found = findings(log, archives_in(tmp_path))
+    found = results(log, archives_in(tmp_path))
     assert disagreeing(found) == []
     reasons = {line["reason"] for _, _, line in found}
     assert "tdmrep.json disallows tdm" in reasons
@@ -427,15 +427,13 @@ async def test_nothing_is_guessed_of_a_url_that_is_only_a_digest(
     )
     urls = [gone.url("/a"), down.url("/a"), own.url("/x"), own.url("/a")]
     await crawl(settings=settings, plans=[*urls, down.url("/robots.txt#part")])
-    found = findings(tmp_path / "decisions.jsonl", archives_in(tmp_path))
-    assert {
-        (line["authority"], line["allowed"]): (finding, why) for finding, why, line in found
-    } == {
-        (gone.url(""), True): (Finding.AGREES, ""),
-        (down.url(""), False): (Finding.AGREES, ""),
-        (down.url(""), True): (Finding.AGREES, ""),
-        (own.url(""), False): (Finding.UNKNOWN, "its URL is not in the log"),
-        (own.url(""), True): (Finding.UNKNOWN, "its URL is not in the log"),
+    found = results(tmp_path / "decisions.jsonl", archives_in(tmp_path))
+    assert {(line["authority"], line["allowed"]): (result, why) for result, why, line in found} == {
+        (gone.url(""), True): (Result.AGREES, ""),
+        (down.url(""), False): (Result.AGREES, ""),
+        (down.url(""), True): (Result.AGREES, ""),
+        (own.url(""), False): (Result.UNKNOWN, "its URL is not in the log"),
+        (own.url(""), True): (Result.UNKNOWN, "its URL is not in the log"),
     }
 
 
@@ -465,7 +463,7 @@ async def test_the_last_good_copy_of_a_tdmrep_json_is_found_again(
         await crawl(
             settings=settings, plans=[one.url(path) for one in sites for path in ["/a", "/b"]]
         )
-    found = findings(log, archives_in(tmp_path))
+    found = results(log, archives_in(tmp_path))
     assert len(found) == 8
     assert disagreeing(found) == []
 
@@ -481,8 +479,8 @@ async def test_an_interval_of_less_than_a_millisecond_agrees(site: Site, tmp_pat
         REP_WARC=str(tmp_path / "robots.warc.gz"),
     )
     await crawl(settings=settings, plans=[quick.url("/a"), quick.url("/b")])
-    found = findings(log, archives_in(tmp_path))
-    assert [(finding, line["delay"]) for finding, _, line in found] == [(Finding.AGREES, None)] * 2
+    found = results(log, archives_in(tmp_path))
+    assert [(result, line["delay"]) for result, _, line in found] == [(Result.AGREES, None)] * 2
 
 
 @ensureDeferred
@@ -497,8 +495,8 @@ async def test_a_fault_of_the_crawler_is_counted_apart(
     monkeypatch.setattr("scrapy_rep.caching.refresh.learn", fail)
     log = tmp_path / "decisions.jsonl"
     settings = obey(REP_DECISION_LOG=str(log), REP_WARC=str(tmp_path / "robots.warc.gz"))
-    result = await crawl(settings=settings, plans=[site.authority(RULES).url("/a")])
-    assert result.downloaded == []
-    ((finding, why, line),) = findings(log, archives_in(tmp_path))
-    assert (finding, why) == (Finding.ELSEWHERE, "the crawler failed: error")
+    crawled = await crawl(settings=settings, plans=[site.authority(RULES).url("/a")])
+    assert crawled.downloaded == []
+    ((result, why, line),) = results(log, archives_in(tmp_path))
+    assert (result, why) == (Result.ELSEWHERE, "the crawler failed: error")
     assert (line["outcome"], line["cause"]) == ("unreachable", "error")

@@ -11,7 +11,8 @@ from scrapy_rep.matching.match import Match
 from scrapy_rep.matching.matcher import Matcher
 from scrapy_rep.matching.pattern_set import PatternSet
 from scrapy_rep.matching.patterns import patterns_of
-from scrapy_rep.matching.rule_set import LongestMatchRules, MergedRules
+from scrapy_rep.matching.rule_set import LongestMatchRules
+from scrapy_rep.matching.rules_in_parts import RulesInParts
 from scrapy_rep.matching.tuning import FEW, INDEX_AFTER, LONG_URI
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
@@ -127,8 +128,8 @@ def test_several_parts_decide_as_one() -> None:
         rules_of([f"/a{at}" for at in range(60)], ["/*b5"], share=2),
         rules_of([f"/*b{at}" for at in range(60)], ["/a7/x", "/robots.txt"], share=2),
     ]
-    merged = MergedRules(parts, FORM, robots_txt_is_free=True)
-    allows = merged.matcher(id)
+    rules = RulesInParts(parts, FORM, robots_txt_is_free=True)
+    allows = rules.matcher(id)
     for _ in range(INDEX_AFTER + 5):
         for path, is_allowed in (
             ("/a7", False),
@@ -140,8 +141,8 @@ def test_several_parts_decide_as_one() -> None:
             ("/c/../a7", False),
         ):
             assert allows("https://e.org" + path) is is_allowed
-            assert (merged.match("https://e.org" + path).allow is not False) is is_allowed
-    assert merged.match("/a7/x") == Match("/a7/x", True, ["/a7/x"], ["/a7"])
+            assert (rules.match("https://e.org" + path).allow is not False) is is_allowed
+    assert rules.match("/a7/x") == Match("/a7/x", True, ["/a7/x"], ["/a7"])
     assert all(part._disallow.index for part in parts)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.preferences.page import Page, of_response, together
+from scrapy_rep.preferences.page import PagePreferences, of_response, together
 from scrapy_rep.preferences.tdmrep import RESERVATION
 from tests.preferences.answers import answers
 
@@ -134,7 +134,7 @@ def page(
     metas: list[str] | None = None,
     terms: list[str] | None = None,
     links: list[tuple[str, str, str]] | None = None,
-) -> Page:
+) -> PagePreferences:
     """What a response with these header lines, metas, robots terms and link elements says."""
     lines = pairs(fields)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.preferences.page import Page, together
+from scrapy_rep.preferences.page import PagePreferences, together
 from scrapy_rep.preferences.tdmrep import SILENT, Said, TdmRules
 from scrapy_rep.protocol.usage import FORM
 
@@ -101,11 +101,15 @@ def test_the_file_is_the_weakest_place() -> None:
     """TDMRep: a header or a meta of the page counts before it, and only if it says something."""
     reserved = Said(True, P, ())
     free, silent = Said(False, None, ()), SILENT
-    assert together(Page(), file=reserved).tdm == (True, P, "file")
-    assert together(Page(header=free), file=reserved).tdm == (False, None, "header")
-    assert together(Page(header=silent, meta=free), file=reserved).tdm == (False, None, "meta")
-    assert together(Page(header=reserved), file=free).tdm == (True, P, "header")
-    assert together(Page(header=reserved, meta=free)).tdm == (False, None, "meta")
+    assert together(PagePreferences(), file=reserved).tdm == (True, P, "file")
+    assert together(PagePreferences(header=free), file=reserved).tdm == (False, None, "header")
+    assert together(PagePreferences(header=silent, meta=free), file=reserved).tdm == (
+        False,
+        None,
+        "meta",
+    )
+    assert together(PagePreferences(header=reserved), file=free).tdm == (True, P, "header")
+    assert together(PagePreferences(header=reserved, meta=free)).tdm == (False, None, "meta")
 
 
 def test_a_statement_of_the_file_shows_its_rule() -> None:

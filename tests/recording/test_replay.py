@@ -14,7 +14,7 @@ from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.decisions import Basis, Decided, Encoder
 from scrapy_rep.recording.recorded_run import RecordedRun
-from scrapy_rep.recording.replay import Finding, Replay
+from scrapy_rep.recording.replay import Replay, Result
 from scrapy_rep.recording.warc_reader import ArchiveIndex
 from tests.reporting.samples import CRAWL, failure, run
 
@@ -42,9 +42,9 @@ def test_rules_are_known_however_their_url_is_written(url: str, urls: str) -> No
     line = json.loads(Encoder(CRAWL, "rfc9309", urls)(decided))
     with ArchiveIndex() as archives:
         replay, of_run = Replay(archives), RecordedRun(run(log_urls=urls))
-        assert replay.decide(line, of_run).finding is Finding.AGREES
+        assert replay.decide(line, of_run).result is Result.AGREES
         other = replay.decide({**line, "allowed": False}, of_run)
-        assert other.finding is Finding.DIFFERS
+        assert other.result is Result.DIFFERS
 
 
 POLICY = [one.name for one in fields(Policy)]
@@ -98,8 +98,8 @@ def test_only_a_failure_without_a_fetch_needs_no_record(cause: Cause) -> None:
     with ArchiveIndex() as archives:
         found = Replay(archives).decide(line, RecordedRun(run()))
     if cause in (Cause.ERROR, Cause.CLOSING):
-        assert found.finding is Finding.ELSEWHERE
+        assert found.result is Result.ELSEWHERE
         assert found.why == f"the crawler failed: {cause}"
     else:
-        assert found.finding is Finding.UNKNOWN
+        assert found.result is Result.UNKNOWN
         assert "is in no archive" in found.why

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.reporting.lines import (
-    Decision,
+    DecisionLine,
     LineError,
-    Run,
+    RunLine,
     Unread,
     lines_of,
     read_line,
@@ -43,14 +43,14 @@ def test_the_samples_are_valid_by_the_schema() -> None:
 def test_every_sample_is_read() -> None:
     """A run, and decisions of every kind."""
     found = [read_line(octets) for octets in lines(*crawl()).splitlines(keepends=True)]
-    assert isinstance(found[0], Run)
-    assert all(isinstance(line, Decision) for line in found[1:])
+    assert isinstance(found[0], RunLine)
+    assert all(isinstance(line, DecisionLine) for line in found[1:])
 
 
 def test_a_decision_is_read_as_it_was_written() -> None:
     """Times, verdict and what it rests on."""
     found = read_line(lines(refusal(61.5, delay=None)))
-    assert isinstance(found, Decision)
+    assert isinstance(found, DecisionLine)
     assert (found.crawl, found.time) == (CRAWL, "2026-11-22T08:01:01.500Z")
     assert found.second == 1_795_334_461
     assert found.verdict == (False, "Disallow: /private", 2, "*", "rule")
@@ -133,7 +133,7 @@ def test_long_texts_are_clipped_when_they_are_read() -> None:
     found = read_line(
         lines(refusal(rule="Disallow: /" + "x" * 9_999, url="https://a/" + "y" * 9_999))
     )
-    assert isinstance(found, Decision)
+    assert isinstance(found, DecisionLine)
     assert len(found.verdict.rule or "") == len(found.url) == 300
 
 

@@ -123,9 +123,9 @@ def test_a_delay_costs_its_length_for_each_request_but_the_first_of_a_run() -> N
         )
     )
     assert found.cost == 3 * 10.0 + 2 * 30.0
-    pace = found.sites[SITE].pace
-    assert pace is not None
-    assert (pace.requests, pace.least, pace.longest, pace.cost) == (7, 10.0, 100.0, 90.0)
+    delays = found.sites[SITE].delays
+    assert delays is not None
+    assert (delays.requests, delays.least, delays.longest, delays.cost) == (7, 10.0, 100.0, 90.0)
 
 
 def test_failures_are_told_with_their_causes_and_times() -> None:

@@ -72,6 +72,35 @@ def test_a_blocked_queue_keeps_no_other_waiting() -> None:
     assert drained(queues) == [urgent, ordinary, late]
 
 
+@pytest.mark.parametrize("by", ["slot", "host"])
+@pytest.mark.parametrize("opened", [0, 1, 2])
+def test_what_a_fault_keeps_from_being_opened_is_opened_the_next_time(
+    monkeypatch: pytest.MonkeyPatch, by: str, opened: int
+) -> None:
+    """Otherwise its requests would wait for ever."""
+    queues = ReadyQueues()
+    made = [waiting("a", name) if by == "slot" else waiting(name, "a") for name in "xyz"]
+    for one in made:
+        queues.push(one)
+    while (queue := queues.first_open()) is not None:
+        (queues.block_by_slot if by == "slot" else queues.block_by_host)(queue)
+    reopen = queues.open_slot if by == "slot" else queues.open_host
+    offer, calls = queues._offer, iter(range(3))
+
+    def faulty(queue: Any) -> None:
+        if next(calls) == opened:
+            raise MemoryError
+        offer(queue)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(queues, "_offer", faulty)
+        with pytest.raises(MemoryError):
+            reopen("a")
+    reopen("a")
+    assert drained(queues) == made
+    assert not queues
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_any_order_of_events_leaves_the_queues_right(seed: int) -> None:
     """Pushed, ended, blocked, opened and popped at random, beside a list that is always sorted."""

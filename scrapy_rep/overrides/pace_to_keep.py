@@ -1,4 +1,4 @@
-"""The pace that a request has its host keep, by robots.txt or by an override."""
+"""The pace that a host keeps once a request is allowed, by robots.txt or by an override."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.requested_pace import RequestedPace
 
 
-class AskedPace(NamedTuple):
-    """The pace of a URL, on whose behalf it is kept, and the override that it follows from."""
+class PaceToKeep(NamedTuple):
+    """The pace of a URL, None for no pace; who asks for it; and the override that sets it."""
 
     pace: RequestedPace | None
     asker: tuple[str, ...]
