@@ -72,7 +72,7 @@ class ArchivedAnswers:
         self._check_site(kept, authority)
         answer = self._answer_of(kept, run.settings, since)
         _check_not_before(kept, since, run)
-        _check_not_after(kept, since, run.settings)
+        _check_not_after(kept, since, run)
         return answer
 
     def _check_site(self, kept: Kept, authority: Authority) -> None:
@@ -171,7 +171,7 @@ class ArchivedAnswers:
         self._check_site(kept, authority)
         _check_not_before(kept, now, run)
         if line["outcome"] == "unreachable":  # else the age is that of the good copy
-            _check_not_after(kept, now - (line["age"] or 0.0), run.settings)
+            _check_not_after(kept, now - (line["age"] or 0.0), run)
         return Failure(since=now, failed_at=now, cause=_cause_of(kept))
 
     def entry_at(self, uri: str, run: RecordedRun, *, with_copy: bool = False) -> Entry | None:
@@ -184,7 +184,7 @@ class ArchivedAnswers:
         for kept in reversed(self._known(uri, run)):
             _check_sound(kept)
             try:
-                answer = self._answer_of(kept, run.settings, kept.time)
+                answer = self._answer_of(kept, run.settings, min(kept.time, run.now))
             except MismatchError:
                 if refusal is None and failure is None:
                     failure = _failure_of(kept, run.now)
@@ -203,10 +203,15 @@ class ArchivedAnswers:
         Raise if the clock of the run was set back, so that the times do not tell their order.
         """
         several = self._archives.of_file(uri)
-        if run.times.is_set_back and sum(kept.run == run.name for kept in several) > 1:
-            said = "the clock of its run was set back, so it is not known which answer of"
-            raise UndecidableError(f"{said} {uri} came last")
-        return [kept for kept in several if kept.time <= run.now + _ahead(kept, run)]
+        before = [kept for kept in several if kept.time <= run.now + _ahead(kept, run)]
+        if run.times.is_set_back:
+            own = [kept for kept in several if kept.run == run.name]
+            if len(own) > 1:
+                said = "the clock of its run was set back, so it is not known which answer of"
+                raise UndecidableError(f"{said} {uri} came last")
+            if own and not before:
+                raise _contradicted(own[0], run)
+        return before
 
 
 def _check_sound(*several: Kept) -> None:
@@ -231,19 +236,26 @@ def _check_not_before(kept: Kept, since: float, run: RecordedRun) -> None:
     The clock of the crawler of another run may be ahead, within a tolerance.
     """
     is_own = kept.run == run.name
-    if since >= kept.time - (_ahead(kept, run) if is_own else _TOLERANCE):
-        return
-    said = f"the record {kept.id}, which is of {utc(kept.time)}"
-    if is_own and run.times.is_set_back:
-        raise UndecidableError(f"the clock of its run was set back, after {said}")
-    raise MismatchError(f"its time and its age contradict {said}")
+    if since < kept.time - (_ahead(kept, run) if is_own else _TOLERANCE):
+        raise _contradicted(kept, run)
 
 
-def _check_not_after(kept: Kept, since: float, settings: RepSettings) -> None:
+def _check_not_after(kept: Kept, since: float, run: RecordedRun) -> None:
     """Raise if a line dates a fetch later than its record may be."""
-    if since > kept.time + settings.timeout + _LATE:
-        said = f"the record {kept.id}, which is of {utc(kept.time)}"
-        raise MismatchError(f"its time and its age contradict {said}")
+    if since > kept.time + run.settings.timeout + _LATE:
+        raise _contradicted(kept, run)
+
+
+def _contradicted(kept: Kept, run: RecordedRun) -> Exception:
+    """Return what is raised if the times of a line and of a record do not fit.
+
+    If the clock of their run was moved, this may have been while the fetch was under way.
+    """
+    said = f"the record {kept.id}, which is of {utc(kept.time)}"
+    if kept.run == run.name and run.times.is_set_back:
+        text = "the clock of its run was set back, so its time and its age say nothing of"
+        return UndecidableError(f"{text} {said}")
+    return MismatchError(f"its time and its age contradict {said}")
 
 
 def _failure_of(kept: Kept, now: float) -> Failure | None:

@@ -102,7 +102,7 @@ def test_a_decision_that_differs_is_named(records: Records) -> None:
     ("which", "seconds", "said"),
     [
         (0, 3_600, "s before that of the line before it in its run"),
-        (1, -3_600, "after the record"),
+        (1, -3_600, "so its time and its age say nothing of the record"),
         (1, 3_600, "its time and its age contradict the record"),
     ],
 )

@@ -58,6 +58,7 @@ async def replayed(
         REP_PURPOSES=["tdm"],
         REP_TDMREP=tdmrep,
         REP_RETRY_DELAYS=[],
+        REP_TIMEOUT=200_000,  # the clock may be moved while a fetch is under way
         CONCURRENT_REQUESTS=1,
     )
     number = iter(range(1_000))
@@ -89,7 +90,8 @@ async def test_it_is_said_once_and_no_decision_differs(
     assert f"{-seconds:,.3f} s before that of the line before it" in said["why"]
     others = [one for one in found if one is not said]
     assert all(one["finding"] == "cannot be decided" for one in others), others
-    assert all("the clock of its run was set back" in one["why"] for one in others), others
+    strange = [one for one in others if "the clock of its run was set back" not in one["why"]]
+    assert strange == []
     # A fetch that was under way may be dated further ahead.
     assert len(others) <= (0 if seconds > -60 else 3) or tdmrep, others
     assert done.status == 1
@@ -100,9 +102,9 @@ async def test_it_is_said_once_and_no_decision_differs(
 @pytest.mark.parametrize(
     ("moves", "steps"),
     [
-        ({3: 3_600.0, 8: 90_000.0}, 0),
+        ({3: 3_600.0, 8: 9_000.0}, 0),
         ({3: -40.0, 6: 10.0, 8: -50.0}, 2),
-        ({3: -7_200.0, 6: 90_000.0, 8: -100_000.0}, 2),
+        ({3: -7_200.0, 6: 9_000.0, 8: -100_000.0}, 2),
         ({3: -30.0, 5: -60.0, 7: -90.0, 9: -120.0}, 4),
     ],
 )
@@ -120,7 +122,8 @@ async def test_a_clock_that_is_set_again_and_again(
     said = [one for one in found if one["finding"] == "time goes back"]
     assert len(said) == steps
     others = [one for one in found if one["finding"] != "time goes back"]
-    assert all("the clock of its run was set back" in one["why"] for one in others), others
+    strange = [one for one in others if "the clock of its run was set back" not in one["why"]]
+    assert strange == []
     # A fetch that was under way may be dated further ahead.
     assert len(others) == 0 or steps, others
     assert done.status == (1 if steps else 0)
