@@ -158,7 +158,7 @@ class Gate:
     async def _wait(
         self, asked: Asked, found: CachedRules | Miss, *, late: bool = False
     ) -> Request | None:
-        """Let a request pass that has to wait, for its rules after a miss, otherwise for its turn.
+        """Let a request pass that has to wait, for its rules after a miss, otherwise to be let go.
 
         A ``late`` request has passed the gate before, and was counted then.
         """
@@ -182,13 +182,13 @@ class Gate:
                     if cached.holds(self._clock()) and self._room.goes_at_once(waiting):
                         break
                     del judgement
-                # A thousand requests may wait for their turns. None of them keeps rules in memory,
+                # A thousand requests may wait to be let go. None of them keeps rules in memory,
                 # unless rules that come back would have to be announced once more.
                 kept = cached if self._cache.is_heard else None
                 del cached, found
                 if not await self._room.until_let_go(waiting):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
-            # The turn may have been long in coming: these rules may be no longer in force.
+            # That may have taken long: these rules may be no longer in force.
             now = self._clock()
             if kept is None or not kept.holds(now):
                 kept = self._cache.resident(authority, now)
