@@ -100,17 +100,16 @@ class Judge:
         verdict = override = noted = None
         if overrides is not None:
             verdict, override = overrides.verdict(asked, cached)
-            self._cache.weigh(asked.authority, cached)
             allowed = verdict.allowed
         elif self._wants_verdict is not None and self._wants_verdict(cached):
             verdict = cached.verdict(asked.authority, asked.url, asked.agent)
-            if cached.count_verdict():
-                self._cache.weigh(asked.authority, cached)
             allowed = verdict.allowed
         else:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
             return Judgement(self._refusal(asked, cached, verdict, override), override=override)
+        if verdict is not None and (overrides is not None or cached.count_verdict()):
+            self._cache.weigh(asked.authority, cached)
         use = self._use_for(cached)
         if use is not None:
             noted = use.said(asked, cached)

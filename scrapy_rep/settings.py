@@ -131,6 +131,14 @@ def _access_defaults(profile: Profile) -> dict[str, Any]:
     }
 
 
+def checked(attribute: str, value: Any) -> Any:
+    """Return the value of a field of :class:`RepSettings`; raise ``ValueError`` for a bad one."""
+    try:
+        return next(check for _, name, check in _CHECKS if name == attribute)(value)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
 def obeys(settings: BaseSettings) -> bool:
     """Return whether ``ROBOTSTXT_OBEY`` is on. Raises ``ValueError`` if it is not a boolean."""
     try:

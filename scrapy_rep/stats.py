@@ -192,12 +192,18 @@ class RepStats:
             printable(str(error)),
         )
 
-    def store_failed(self, why: str) -> None:
-        """Count a failure of the store; log the first one of each kind."""
+    def store_failed(self, why: str) -> bool:
+        """Count a failure of the store; log the first one of each kind. Return whether it is."""
         self.inc(STORE_ERROR)
-        if why not in self._said and len(self._said) < _MOST_SAID:
-            self._said.add(why)
-            logger.warning("The robots.txt store: %s; the crawl goes on without it", printable(why))
+        if why in self._said or len(self._said) >= _MOST_SAID:
+            return False
+        self._said.add(why)
+        logger.warning("The robots.txt store: %s; the crawl goes on without it", printable(why))
+        return True
+
+    def store_answers(self) -> None:
+        """Log that a failure that :meth:`store_failed` has logged is over."""
+        logger.warning("The robots.txt store answers again")
 
     def paced(self, authority: Authority, seconds: float) -> None:
         """Count and log a pace that is kept from now on."""

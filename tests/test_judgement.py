@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -9,10 +10,15 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.settings import Settings
 
+from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.judgement import Judge, PaceBySettings
+from scrapy_rep.overrides.application import AppliedOverrides
+from scrapy_rep.overrides.override import Override, Overrides
 from scrapy_rep.page_url import Asked
+from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.stats import NoCollector, RepStats
 from tests.scripted import Bench, ask, authority
 
 AGENT = ("mybot",)
@@ -63,3 +69,41 @@ async def test_what_may_refuse_a_url_at_some_time_of_the_day_decides_beside_the_
     pace = PaceBySettings(RepSettings.from_settings(Settings(settings)), bench.clock)
     judge = Judge(pace, pace, None, None)
     assert judge.is_by_rules_alone(asked("/a"), known) is alone
+
+
+class Scales(PaceBySettings):
+    """Holds the rules of a bench, and counts how often they are measured."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(RepSettings(), bench.clock)
+        self._bench = bench
+        self.count = 0
+
+    def weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Measure them, as a crawl does."""
+        self.count += 1
+        self._bench.cache.weigh(authority, cached)
+
+
+@pytest.mark.parametrize("records", [False, True])
+@pytest.mark.parametrize("action", [None, "allow", "forbid"])
+@pytest.mark.parametrize("path", ["/private", "/other"])
+@ensureDeferred
+async def test_a_request_has_its_rules_measured_once_at_most(
+    path: str, action: str | None, records: bool
+) -> None:
+    """Whatever decides, and however often: of a refusal always, because it reads the rule."""
+    bench = Bench(Success(b"User-agent: *\nDisallow: /private\n"))
+    cached, scales, overrides = await ask(bench), Scales(bench), None
+    if action is not None:
+        one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
+        stats = RepStats(NoCollector())
+        known = Overrides([one], "rfc9309", 512_000)
+        overrides = AppliedOverrides(known, stats, scales.read, bench.clock)
+    judge = Judge(scales, scales, None, overrides, wants_verdict=lambda _: records)
+    for _ in range(48):
+        scales.count = 0
+        refused = judge.judge(asked(path), cached).refusal is not None
+        assert scales.count <= 1
+        if refused or overrides is not None:
+            assert scales.count == 1

@@ -24,6 +24,10 @@ class StoreTurns:
         self.cancel = store.cancel_turn
         self._take = store.take_turn
 
+    def is_said(self, error: Exception) -> bool:
+        """Return whether the store itself logs when such failures begin and end."""
+        return isinstance(error, StoreError) and error.is_said
+
     async def take(self, host: str, seconds: float, interval: float) -> Turn:
         """Return a turn, or how long to wait."""
         answer = self._take(host, seconds, interval)

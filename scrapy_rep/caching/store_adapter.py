@@ -1,7 +1,8 @@
 """The store as the cache sees it: awaited under any reactor, with no error that reaches a request.
 
-A store that fails counts as empty: what it kept is fetched again. What this crawl itself has
-learnt and evicted from memory is kept apart from the store, by
+A store that fails counts as empty: what it kept is fetched again. The log says once when that
+begins and once when it ends; the stores of this package say so themselves. What this crawl itself
+has learnt and evicted from memory is kept apart from the store, by
 :class:`~scrapy_rep.caching.evicted.Evicted`.
 """
 
@@ -152,6 +153,8 @@ class StoreAdapter:
         self._evicted = Evicted(memory_limit, disk_limit, clock=clock, failed=self._failed)
         self._immediate = False  # whether the last look-up was answered at once
         self._leases: dict[Authority, str] = {}
+        self._failing: set[str] = set()
+        """The look-ups that the log says fail: ``get``, ``lease``."""
         self._merging = None
         if store is not None and not store.merges:
             self._merging = Merging(store, clock=clock, failed=self._failed)
@@ -193,15 +196,18 @@ class StoreAdapter:
         try:
             found = self._get(self._store, authority)
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything
-            self._failed(error)
+            self._failed(error, "get")
             return None, False
-        return (None, False) if isinstance(found, Future) else (self._checked(found), True)
+        if isinstance(found, Future):
+            return None, False
+        self._answered("get")
+        return self._checked(found), True
 
     async def get(self, authority: Authority) -> Entry | None:
         """Return what the store keeps of ``authority``."""
         if self._store is None:
             return None
-        return self._checked(await self._ask(None, self._get, self._store, authority))
+        return self._checked(await self._ask("get", None, self._get, self._store, authority))
 
     def write_through(self, authority: Authority, entry: Entry) -> None:
         """Have the store merge ``entry`` into what it keeps."""
@@ -218,7 +224,7 @@ class StoreAdapter:
         if self._store is None:
             return NOT_SHARED
         ask: Callable[..., Any] = self._store.lease
-        token: str | None = await self._ask(NOT_SHARED, ask, authority, seconds)
+        token: str | None = await self._ask("lease", NOT_SHARED, ask, authority, seconds)
         if token:
             self._leases[authority] = token
         return token
@@ -263,15 +269,19 @@ class StoreAdapter:
             self._failed(error)
             return None
 
-    async def _ask(self, otherwise: T, ask: Callable[..., T | Future[T]], *args: Any) -> T:
+    async def _ask(
+        self, name: str, otherwise: T, ask: Callable[..., T | Future[T]], *args: Any
+    ) -> T:
         try:
             answer = ask(*args)
-            return await in_time(answer) if isinstance(answer, Future) else answer
+            found = await in_time(answer) if isinstance(answer, Future) else answer
         except CancelledError:
             raise
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything
-            self._failed(error)
+            self._failed(error, name)
             return otherwise
+        self._answered(name)
+        return found
 
     def _tell(self, tell: Callable[..., None], *args: Any) -> None:
         try:
@@ -279,6 +289,18 @@ class StoreAdapter:
         except Exception as error:  # noqa: BLE001
             self._failed(error)
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: Exception, name: str = "") -> None:
+        """Count a failure, and log the first of its kind; ``name`` is that of a look-up."""
+        if isinstance(error, StoreError) and error.is_said:
+            self._stats.inc(names.STORE_ERROR)
+            return
         said = error if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
-        self._stats.store_failed(str(said))
+        if self._stats.store_failed(str(said)) and name:
+            self._failing.add(name)
+
+    def _answered(self, name: str) -> None:
+        """Log that the store can be asked again, once no look-up fails any more."""
+        if name in self._failing:
+            self._failing.remove(name)
+            if not self._failing:
+                self._stats.store_answers()

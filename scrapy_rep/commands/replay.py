@@ -14,7 +14,6 @@ from scrapy_rep.commands.endings import Status, usage_error, why
 from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.recording.archive import NEEDS_WARCIO, SUFFIX
-from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.log_reader import LogError, LogLine, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Replay, Replayed, Result
@@ -34,11 +33,20 @@ _NAMES = {
 
 
 class _Runs(NamedTuple):
-    """A run as it was recorded, as it is asked for, and the times of its lines so far."""
+    """The first line of a run, and the run as it was recorded and as it is asked for."""
 
+    line: dict[str, Any]
     recorded: RecordedRun
     other: RecordedRun
-    times: Chronology
+
+
+class _DecidedAgain(NamedTuple):
+    """What comes of a decision, what would under the options, and how the time goes back in it."""
+
+    line: LogLine
+    replayed: Replayed
+    other: Replayed | None = None
+    goes_back: str = ""
 
 
 def needs_crawl(options: Namespace) -> bool:
@@ -58,11 +66,13 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 def _run(options: Namespace, archives: ArchiveIndex) -> Status:
     compares = not (options.agent or options.rep_profile)
     found: Counter[Result] = Counter()
-    changed = decisions = 0
-    lines = _replayed(options, archives)
-    for line, replayed, other in lines:
+    changed = decisions = steps = 0
+    for line, replayed, other, goes_back in _replayed(options, archives):
         decisions += 1
         found[replayed.result] += 1
+        if goes_back:
+            steps += 1
+            _show(options, line, "time goes back", goes_back)
         if replayed.result in (Result.DIFFERS, Result.UNKNOWN):
             _show(options, line, replayed.result.value, replayed.why)
         elif other is not None and _is_other(line, other):
@@ -73,8 +83,10 @@ def _run(options: Namespace, archives: ArchiveIndex) -> Status:
     told = ", ".join(f"{found[one]:,} {name}" for one, name in _NAMES.items() if found[one])
     if not compares:
         told += f", {changed:,} would change"
+    if steps:
+        told += "; the time goes back" + (f" {steps:,} times" if steps > 1 else " once")
     note("replay", f"{decisions:,} decision{'s' * (decisions > 1)}: {told}")
-    if found[Result.DIFFERS] or changed:
+    if found[Result.DIFFERS] or changed or steps:
         return Status.FOUND
     return Status.UNKNOWN if found[Result.UNKNOWN] else Status.CLEAN
 
@@ -106,13 +118,8 @@ def _add(archives: ArchiveIndex, file: str) -> None:
         raise usage_error(f"cannot read {file}: {why(error)}") from None
 
 
-def _replayed(
-    options: Namespace, archives: ArchiveIndex
-) -> Iterator[tuple[LogLine, Replayed, Replayed | None]]:
-    """Yield each decision with what comes of it, and what would under the options.
-
-    Raises ``EndingError``.
-    """
+def _replayed(options: Namespace, archives: ArchiveIndex) -> Iterator[_DecidedAgain]:
+    """Yield what comes of each decision. Raises ``EndingError``."""
     replay = Replay(archives)
     other = Replay(archives, tuple(options.agent or ()) or None)
     compares = not (options.agent or options.rep_profile)
@@ -123,35 +130,42 @@ def _replayed(
             broken += 1
             continue
         if line.is_run:
-            runs[line.fields["crawl"]] = _runs(line, options)
+            runs[line.fields["crawl"]] = _begun(line, options, runs.get(line.fields["crawl"]))
             continue
         run = runs.get(line.fields["crawl"])
         if run is None:
             missing = "the first line of its run is not in the log"
-            yield line, Replayed(Result.UNKNOWN, missing), None
+            yield _DecidedAgain(line, Replayed(Result.UNKNOWN, missing))
             continue
+        times = run.recorded.times
+        goes_back = times.goes_back(line.fields)
         replayed = replay.decide(line.fields, run.recorded)
-        fault = run.times.fault(line.fields)
+        fault = times.fault(line.fields)
         if fault and replayed.result is not Result.DIFFERS:
             replayed = Replayed(Result.DIFFERS, fault)
         again = None
         if not compares and replayed.result is Result.AGREES:
             again = other.decide(line.fields, run.other, compares=False)
-        yield line, replayed, again
+        yield _DecidedAgain(line, replayed, again, goes_back)
     if broken:
         which = "line that is" if broken == 1 else "lines that are"
         note("replay", f"{broken:,} {which} not JSON: passed over")
 
 
-def _runs(line: LogLine, options: Namespace) -> _Runs:
+def _begun(line: LogLine, options: Namespace, before: _Runs | None) -> _Runs:
+    """Return a run that a line begins; ``before`` if the line only comes a second time."""
+    if before is not None:
+        if before.line != line.fields:
+            said = f"another line says otherwise how its run {before.recorded.name} begins"
+            raise usage_error(f"{options.decisions}, line {line.number}: {said}")
+        return before
     try:
         recorded = RecordedRun(line.fields)
         other = RecordedRun(line.fields, options.rep_profile) if options.rep_profile else recorded
     except ValueError as error:
         raise usage_error(f"{options.decisions}, line {line.number}: {error}") from None
-    times = Chronology()
-    times.fault(line.fields)
-    return _Runs(recorded, other, times)
+    other.times = recorded.times
+    return _Runs(line.fields, recorded, other)
 
 
 def _lines(file: str) -> Iterator[LogLine | int]:

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from scrapy_rep.stats import RepStats
 
 _OURS = frozenset({Cause.ERROR, Cause.DROPPED, Cause.CLOSING})
-"""Why a robots.txt may be unreachable although nothing is wrong with its site."""
+"""Why a robots.txt may be unreachable although nothing is wrong with its site.
+
+``recording.replay`` asks something else, and leaves out what was dropped: which failures have no
+record in an archive.
+"""
 
 ReadPace = Callable[["RobotsTxt", tuple[str, ...]], "RequestedPace | None"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.http import Response
 
@@ -17,11 +17,17 @@ from scrapy_rep.recording.decisions import digest_of, utc
 from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal_uri
 from scrapy_rep.settings import RepSettings
 
+if TYPE_CHECKING:
+    from scrapy_rep.recording.recorded_run import RecordedRun
+
 _MOST_READ = 256
 """Responses that are kept decoded, and files that are kept parsed."""
 
 _ROUNDING = 0.002
 """Seconds by which the time of an answer may seem too early: a log has milliseconds."""
+
+_TOLERANCE = CLOCK_TOLERANCE + _ROUNDING
+"""Seconds by which an answer may be ahead of a clock that is not the one it was dated by."""
 
 _LATE = 60.0
 """Seconds, beside the time of a fetch, by which an answer may be dated after its record.
@@ -53,38 +59,42 @@ class ArchivedAnswers:
         self._archives = archives
         self._read: OrderedDict[tuple[str, int], _Body] = OrderedDict()
 
-    def answer(
-        self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, now: float
-    ) -> Answer:
-        """Return the answer that a decision followed."""
-        since = now - (line["age"] or 0.0)
+    def answer(self, line: Mapping[str, Any], run: RecordedRun, authority: Authority) -> Answer:
+        """Return the answer that a decision of a run followed."""
+        since = run.now - (line["age"] or 0.0)
         record = line["record"]
         if record is not None:
             kept = self._archives.get(record)
             if kept is None:
                 raise UndecidableError(f"the record {record} is in no archive")
         else:
-            kept = self._find_answer(line, settings, authority, since)
-        answer = self._answer_of(kept, settings, since)
+            kept = self._find_answer(line, run, authority, since)
         self._check_site(kept, authority)
-        _check_date(kept, since, kept.time - _early(kept, line), settings)
+        answer = self._answer_of(kept, run.settings, since)
+        _check_not_before(kept, since, run)
+        _check_not_after(kept, since, run)
         return answer
 
     def _check_site(self, kept: Kept, authority: Authority) -> None:
-        """Raise if a record is of another site."""
-        first = self._archives.hops(kept)[0].uri
-        if normal_uri(first) != authority.robots_uri:
-            raise MismatchError(f"the record {kept.id} is of {first}")
+        """Raise if a record is of another site, or if a response that led to it is not sound."""
+        missing = self._archives.missing_hop(kept)
+        if missing:
+            said = f"the record {missing}, which led to {kept.id}, is in no archive"
+            raise UndecidableError(said)
+        hops = self._archives.hops(kept)
+        if normal_uri(hops[0].uri) != authority.robots_uri:
+            raise MismatchError(f"the record {kept.id} is of {hops[0].uri}")
+        _check_sound(*hops)
 
     def _find_answer(
-        self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, since: float
+        self, line: Mapping[str, Any], run: RecordedRun, authority: Authority, since: float
     ) -> Kept:
         """Return the record of an answer whose ID the log lacks."""
         several = self._archives.of_file(authority.robots_uri)
-        before = [kept for kept in several if kept.time <= since + _ROUNDING]
+        before = [kept for kept in several if kept.time <= since + _ahead(kept, run)]
         for kept in reversed(before):
             try:
-                answer = self._answer_of(kept, settings, since)
+                answer = self._answer_of(kept, run.settings, since)
             except (MismatchError, UndecidableError):
                 continue
             digest = None if answer.body is None else digest_of(answer.body)
@@ -95,8 +105,7 @@ class ArchivedAnswers:
     def _answer_of(self, kept: Kept, settings: RepSettings, fetched_at: float) -> Answer:
         """Return the answer that a record holds; raise if it holds none."""
         whole = self._payload_of(kept)
-        if not (kept.is_sound and whole.is_sound):
-            raise MismatchError(f"the record {kept.id} is damaged")
+        _check_sound(kept, whole)
         hops = tuple(hop.uri for hop in self._archives.hops(kept)[1:])
         meaning = meaning_of(whole.status)
         if meaning is Meaning.SUCCESS:
@@ -150,42 +159,35 @@ class ArchivedAnswers:
         body: _Body = remembered(self._read, (kept.id, limit), read)
         return body
 
-    def failure(
-        self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, now: float
-    ) -> Failure:
-        """Return the failure that a decision rests on."""
-        record = line["failure_record"]
+    def failure(self, line: Mapping[str, Any], run: RecordedRun, authority: Authority) -> Failure:
+        """Return the failure that a decision of a run rests on."""
+        record, now = line["failure_record"], run.now
         if record is not None:
             kept = self._archives.get(record)
         else:
-            several = self._archives.of_file(authority.robots_uri)
-            kept = next((one for one in reversed(several) if one.time <= now + _ROUNDING), None)
+            kept = next(reversed(self._known(authority.robots_uri, run)), None)
         if kept is None:
             raise UndecidableError(f"the failure of {authority} is in no archive")
         self._check_site(kept, authority)
-        if now < kept.time - _early(kept, line):
-            raise MismatchError(f"the record {kept.id} is of a later time, {utc(kept.time)}")
+        _check_not_before(kept, now, run)
         if line["outcome"] == "unreachable":  # else the age is that of the good copy
-            _check_date(kept, now - (line["age"] or 0.0), 0.0, settings)
+            _check_not_after(kept, now - (line["age"] or 0.0), run)
         return Failure(since=now, failed_at=now, cause=_cause_of(kept))
 
-    def entry_at(
-        self, uri: str, settings: RepSettings, now: float, *, with_copy: bool = False
-    ) -> Entry | None:
-        """Return what was known at a time of the file at a URI, by the newest fetch before it.
+    def entry_at(self, uri: str, run: RecordedRun, *, with_copy: bool = False) -> Entry | None:
+        """Return what a run knew of the file at a URI, by the newest fetch before its ``now``.
 
         If that failed or was refused, a crawl may know the last good copy as well, or not: its
         memory and its store are not in the archive. ``with_copy`` says that it does.
         """
         refusal = failure = None
-        for kept in reversed(self._archives.of_file(uri)):
-            if kept.time > now + _ROUNDING:
-                continue
+        for kept in reversed(self._known(uri, run)):
+            _check_sound(kept)
             try:
-                answer = self._answer_of(kept, settings, kept.time)
+                answer = self._answer_of(kept, run.settings, min(kept.time, run.now))
             except MismatchError:
                 if refusal is None and failure is None:
-                    failure = _failure_of(kept, now)
+                    failure = _failure_of(kept, run.now)
             else:
                 if answer.status not in REFUSALS:
                     return Entry(answer, refusal, failure)
@@ -195,20 +197,65 @@ class ArchivedAnswers:
         is_known = refusal is not None or failure is not None
         return Entry(None, refusal, failure) if is_known else None
 
+    def _known(self, uri: str, run: RecordedRun) -> list[Kept]:
+        """Return the records of the fetches of a file that came before ``now``, by time.
 
-def _early(kept: Kept, line: Mapping[str, Any]) -> float:
-    """Return by how many seconds a line may seem to come before its record.
+        Raise if the clock of the run was set back, so that the times do not tell their order.
+        """
+        several = self._archives.of_file(uri)
+        before = [kept for kept in several if kept.time <= run.now + _ahead(kept, run)]
+        if run.times.is_set_back:
+            own = [kept for kept in several if kept.run == run.name]
+            if len(own) > 1:
+                said = "the clock of its run was set back, so it is not known which answer of"
+                raise UndecidableError(f"{said} {uri} came last")
+            if own and not before:
+                raise _contradicted(own[0], run)
+        return before
+
+
+def _check_sound(*several: Kept) -> None:
+    """Raise if the digests of a record are not those of its octets."""
+    for kept in several:
+        if not kept.is_sound:
+            raise MismatchError(f"the record {kept.id} is damaged")
+
+
+def _ahead(kept: Kept, run: RecordedRun) -> float:
+    """Return by how many seconds a record of a run may be dated after what rests on it.
+
+    A crawler whose clock was set back believes what it knows up to this.
+    """
+    is_own = kept.run == run.name
+    return _TOLERANCE if is_own and run.times.is_set_back else _ROUNDING
+
+
+def _check_not_before(kept: Kept, since: float, run: RecordedRun) -> None:
+    """Raise if a record is dated after what a line says rests on it.
 
     The clock of the crawler of another run may be ahead, within a tolerance.
     """
-    return _ROUNDING if kept.run == line["crawl"] else CLOCK_TOLERANCE
+    is_own = kept.run == run.name
+    if since < kept.time - (_ahead(kept, run) if is_own else _TOLERANCE):
+        raise _contradicted(kept, run)
 
 
-def _check_date(kept: Kept, since: float, earliest: float, settings: RepSettings) -> None:
-    """Raise if the date that a line gives to a fetch is not one that its record may have."""
-    if not earliest <= since <= kept.time + settings.timeout + _LATE:
-        said = f"its time and its age contradict the record {kept.id}"
-        raise MismatchError(f"{said}, which is of {utc(kept.time)}")
+def _check_not_after(kept: Kept, since: float, run: RecordedRun) -> None:
+    """Raise if a line dates a fetch later than its record may be."""
+    if since > kept.time + run.settings.timeout + _LATE:
+        raise _contradicted(kept, run)
+
+
+def _contradicted(kept: Kept, run: RecordedRun) -> Exception:
+    """Return what is raised if the times of a line and of a record do not fit.
+
+    If the clock of their run was moved, this may have been while the fetch was under way.
+    """
+    said = f"the record {kept.id}, which is of {utc(kept.time)}"
+    if kept.run == run.name and run.times.is_set_back:
+        text = "the clock of its run was set back, so its time and its age say nothing of"
+        return UndecidableError(f"{text} {said}")
+    return MismatchError(f"its time and its age contradict {said}")
 
 
 def _failure_of(kept: Kept, now: float) -> Failure | None:

@@ -14,19 +14,31 @@ _ROUNDING = 0.004
 class Chronology:
     """The times of the lines of a run, in the order of the log.
 
-    A run is one process, so its times never go back, unless its clock was set. What was fetched
-    once was fetched at one time: a time less the age is the same for all that follows a record.
+    A run is one process, so its times never go back, unless its clock was set back. What was
+    fetched once was fetched at one time: a time less the age is the same for all that follows a
+    record, whatever was done to the clock.
     """
 
     def __init__(self) -> None:
+        self.is_set_back = False
+        """Whether the time has gone back in any line so far."""
         self._last = ""
         self._dates: dict[str, tuple[float, float]] = {}
 
-    def fault(self, line: Mapping[str, Any]) -> str:
-        """Return in what a line contradicts those before it, "" if in nothing."""
+    def goes_back(self, line: Mapping[str, Any]) -> str:
+        """Note the time of the next line; return how it goes back, "" if it does not."""
         before, self._last = self._last, line["time"]
-        if self._last < before:
-            return f"its time is before that of the line before it in its run, {before}"
+        if self._last >= before:
+            return ""
+        self.is_set_back = True
+        by = seconds(before) - seconds(self._last)
+        return (
+            f"its time is {by:,.3f} s before that of the line before it in its run, {before}: the "
+            "clock of the crawler was set back, or a time was changed"
+        )
+
+    def fault(self, line: Mapping[str, Any]) -> str:
+        """Return in what the age of a line contradicts the lines before it, "" if in nothing."""
         if line["type"] == "run" or line["age"] is None:
             return ""
         is_failure = line["outcome"] == "unreachable"

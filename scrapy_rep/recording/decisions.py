@@ -119,9 +119,8 @@ class Encoder:
         age = "null" if since is None else f"{max(time - since, 0.0):.3f}"
         times = f'"time":"{utc(time)}","age":{age},"delay":{"null" if delay is None else delay}'
         said = "null" if preferences is None else _json(preferences)
-        return (
-            f'{{{rests_on},{times},"url":{_quoted(self._shown(url))},{told},"preferences":{said}}}'
-        )
+        shown = _quoted(self._shown(url, authority))
+        return f'{{{rests_on},{times},"url":{shown},{told},"preferences":{said}}}'
 
     def _basis(self, one: Decided) -> str:
         """Return what is the same for all requests to an authority, until its rules change."""
@@ -172,17 +171,23 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _full(url: str) -> str:
+def _full(url: str, authority: Authority | None = None) -> str:
     """Return a URL without the user information and the fragment."""
     return without_login(url.partition("#")[0])
 
 
-def _path(url: str) -> str:
+def _path(url: str, authority: Authority | None) -> str:
     return _full(url).partition("?")[0]
 
 
-def url_digest(url: str) -> str:
-    """Return what ``REP_LOG_URLS = "hash"`` records of a URL."""
+def url_digest(url: str, authority: Authority | None = None) -> str:
+    """Return what ``REP_LOG_URLS = "hash"`` records of a URL of an authority.
+
+    However the URL of the rules themselves is written, the digest is the same. A replay knows it by
+    that, and they are always allowed (RFC 9309 section 2.2.2).
+    """
+    if authority is not None and authority.has_its_rules_at(url):
+        url = authority.robots_uri
     return digest_of(_full(url).encode("utf-8", "surrogatepass"))
 
 
@@ -191,4 +196,8 @@ def digest_of(octets: bytes) -> str:
     return f"sha256:{sha256(octets).hexdigest()}"
 
 
-_SHOWN: dict[str, Callable[[str], str]] = {"full": _full, "path": _path, "hash": url_digest}
+_SHOWN: dict[str, Callable[[str, Authority | None], str]] = {
+    "full": _full,
+    "path": _path,
+    "hash": url_digest,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -23,6 +24,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 _LONGEST_LINE = 64 * 1024 * 1024
+"""Octets of a line that is read; one that the crawler writes is far shorter."""
 
 
 class LogError(ValueError):
@@ -42,7 +44,7 @@ class LogLine(NamedTuple):
 
 
 def read_log(path: str) -> Iterator[LogLine | int]:
-    """Yield the lines of a log; of one that is not JSON, its number.
+    """Yield the lines of a log; of one that is not JSON, or far too long, its number.
 
     A process that is killed may leave a line that is cut short, so such lines are passed over.
     Raises ``OSError``, and ``LogError`` for a line that is JSON but is not one of a log.
@@ -51,6 +53,11 @@ def read_log(path: str) -> Iterator[LogLine | int]:
         number = 0
         while octets := file.readline(_LONGEST_LINE):
             number += 1
+            if not octets.endswith(b"\n") and len(octets) == _LONGEST_LINE:
+                while (rest := file.readline(_LONGEST_LINE)) and not rest.endswith(b"\n"):
+                    pass
+                yield number
+                continue
             try:
                 fields = json.loads(octets, parse_constant=_refuse)
             except (ValueError, RecursionError):
@@ -133,5 +140,13 @@ def _fault_of_object(value: dict[str, Any], schema: Mapping[str, Any], name: str
 
 
 def _is(value: Any, kind: str) -> bool:
-    is_one = isinstance(value, _TYPES[kind])
-    return is_one and (kind == "boolean" or not isinstance(value, bool))
+    is_one = isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
+    return is_one and (kind != "number" or _is_finite(value))
+
+
+def _is_finite(number: float) -> bool:
+    """Return whether a number is one that a float may be: ``1e400`` is infinite."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False

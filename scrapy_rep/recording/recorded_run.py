@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+import json
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -14,26 +15,34 @@ from scrapy_rep.judgement import Judge, PaceBySettings
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, FILE, PROFILE, Override, Overrides
 from scrapy_rep.page_url import Asked
-from scrapy_rep.preferences.vocabulary import CATEGORIES
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.decisions import delay_of
 from scrapy_rep.recording.recorder import preferences_of
-from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings, checked
 from scrapy_rep.stats import NoCollector, RepStats
 from scrapy_rep.usage.admission import UseOfPages
 
-_NUMBER = (int, float)
-_POLICY: dict[str, tuple[type, ...]] = {
-    "max_ttl": _NUMBER,
-    "unreachable_ttl": (list,),
-    "stale_if_unreachable": _NUMBER,
-    "access_denied": (str,),
-    "max_size": (int,),
-    "max_redirects": (int,),
-}
+_OF_POLICY = tuple(one.name for one in fields(Policy))
+"""The settings that a line has under ``policy``."""
+
+_OF_LINE = (
+    "profile",
+    "timeout",
+    "crawl_delay",
+    "max_crawl_delay",
+    "over_max_crawl_delay",
+    "visit_time",
+    "preferences",
+    "purposes",
+    "purpose_tokens",
+    "tdmrep",
+    "log_urls",
+)
+"""The other settings that decisions depend on."""
 
 
 class Judged(NamedTuple):
@@ -47,10 +56,14 @@ class Judged(NamedTuple):
 class RecordedRun:
     """What the decisions of a run depend on besides the sites; ``profile`` replaces its own.
 
-    Raises ``ValueError``, in one line, if the line of the run cannot be used.
+    ``times`` has the times of its lines so far. Raises ``ValueError``, in one line, if the line of
+    the run cannot be used.
     """
 
     def __init__(self, line: Mapping[str, Any], profile: str | None = None):
+        self.name = line["crawl"]
+        self.times = Chronology()
+        self.times.goes_back(line)
         settings = _settings_of(line)
         self.settings: RepSettings = (
             settings if profile is None else replace(settings, profile=profile)
@@ -88,35 +101,28 @@ class RecordedRun:
 
 
 def _settings_of(line: Mapping[str, Any]) -> RepSettings:
-    """Return the settings that a checked line names; raise ``ValueError``, in one line."""
+    """Return the settings that a checked line names; raise ``ValueError``, in one line.
+
+    Each is checked as when a crawl starts. A field of the policy that is not known here may decide
+    something, so it is not passed over.
+    """
     policy = line["policy"]
-    for name, kinds in _POLICY.items():
-        value = policy.get(name)
-        is_one = isinstance(value, kinds) and not isinstance(value, bool)
-        if not is_one or (isinstance(value, _NUMBER) and value < 0):
-            raise ValueError(f"its policy has no usable {name}")
-    if not {*line["purposes"], *line["purpose_tokens"]} <= {*CATEGORIES}:
-        raise ValueError("it names a purpose that is not known")
-    pair = policy["unreachable_ttl"]
-    if len(pair) != 2 or not all(isinstance(one, _NUMBER) for one in pair):
-        raise ValueError("its policy has no usable unreachable_ttl")
-    known = {one.name for one in fields(Policy)}
-    return replace(
-        RepSettings(),
-        **{name: value for name, value in policy.items() if name in known and value is not pair},
-        unreachable_ttl=tuple(pair),
-        profile=_profile(line["profile"]),
-        crawl_delay=line["crawl_delay"],
-        max_crawl_delay=line["max_crawl_delay"],
-        over_max_crawl_delay=line["over_max_crawl_delay"],
-        visit_time=line["visit_time"],
-        preferences=line["preferences"],
-        purposes=tuple(line["purposes"]),
-        purpose_tokens={name: tuple(tokens) for name, tokens in line["purpose_tokens"].items()},
-        tdmrep=line["tdmrep"],
-        log_urls=line["log_urls"],
-        timeout=line["timeout"],
-    )
+    for name in sorted(policy.keys() - {*_OF_POLICY}):
+        raise ValueError(f"its policy has a field that this version does not know: {name!a}")
+    values = {name: _setting(name, policy.get(name), "its policy has") for name in _OF_POLICY}
+    values.update({name: _setting(name, line[name], "it has") for name in _OF_LINE})
+    return replace(RepSettings(), **values)
+
+
+def _setting(name: str, said: Any, where: str) -> Any:
+    """Return a setting that a line has in the form in which a run records it."""
+    try:
+        value = checked(name, said)
+        if json.loads(json.dumps(value)) != said:
+            raise ValueError("it was not recorded like this")
+    except ValueError as error:
+        raise ValueError(f"{where} no usable {name}: {error}") from None
+    return value
 
 
 def _overrides_of(line: Mapping[str, Any], settings: RepSettings) -> Overrides:

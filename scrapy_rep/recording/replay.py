@@ -59,7 +59,12 @@ _RESTS_ON = {
 }
 """The fields about its basis that a line may have, by its outcome; the others are null."""
 
-_OURS = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
+_WITHOUT_RECORD = frozenset({str(cause) for cause in (Cause.ERROR, Cause.CLOSING)})
+"""Why a robots.txt may be unreachable although no fetch ended, so that no archive has a record.
+
+What another component dropped (``Cause.DROPPED``) is not the site's fault either, but that is a
+fetch: its record has to be in an archive.
+"""
 
 
 class Result(Enum):
@@ -95,10 +100,12 @@ class Replay:
         if contradiction:
             return Replayed(Result.DIFFERS, contradiction)
         elsewhere = _elsewhere(line)
-        if elsewhere is not None:
-            return _compared(line, elsewhere, run, Result.ELSEWHERE)
         try:
-            return self._decide_from_archives(line, run, compares)
+            if elsewhere is None:
+                return self._decide_from_archives(line, run, compares)
+            if line["authority"] is not None:
+                _url_and_authority(line)
+            return _compared(line, elsewhere, run, Result.ELSEWHERE)
         except UndecidableError as error:
             return Replayed(Result.UNKNOWN, str(error))
         except MismatchError as error:
@@ -117,16 +124,16 @@ class Replay:
     def _decide_once(
         self, line: Mapping[str, Any], run: RecordedRun, compares: bool, *, with_copy: bool
     ) -> Replayed:
-        """Decide; ``with_copy`` says that the last good copy of a ``tdmrep.json`` was known."""
+        """Decide again; ``with_copy``: the last good copy of a ``tdmrep.json`` was known."""
         url, authority = _url_and_authority(line)
-        run.now = now = seconds(line["time"])
+        run.now = seconds(line["time"])
         if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
             # Allowed, whatever they say (RFC 9309 section 2.2.2).
             verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
             return _compared(line, _Elsewhere("", verdict), run, Result.AGREES)
-        cached = self._cached(line, run.settings, authority, now)
+        cached = self._cached(line, run, authority)
         agent = self._agent or tuple(line["agent"])
-        tdmrep = _ArchivedTdmrep(self._answers, run.settings, now, with_copy=with_copy)
+        tdmrep = _ArchivedTdmrep(self._answers, run, with_copy=with_copy)
         page = url or _page_of(line["url"], authority, run, cached)
         judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
         if not compares:
@@ -139,20 +146,21 @@ class Replay:
         return Replayed(Result.DIFFERS, "; ".join(differences.values()), judged.verdict)
 
     def _cached(
-        self, line: Mapping[str, Any], settings: RepSettings, authority: Authority, now: float
+        self, line: Mapping[str, Any], run: RecordedRun, authority: Authority
     ) -> CachedRules:
         """Return the rules as they were in memory when a decision was made."""
+        settings, now = run.settings, run.now
         answer = failure = None
         outcome = line["outcome"]
         if outcome == "unknown":
-            entry = self._answers.entry_at(authority.robots_uri, settings, now)
+            entry = self._answers.entry_at(authority.robots_uri, run)
             if entry is None:
                 raise UndecidableError("what was known of the site is not in the log")
         else:
             if outcome != "unreachable":
-                answer = self._answers.answer(line, settings, authority, now)
+                answer = self._answers.answer(line, run, authority)
             if outcome in ("stale", "unreachable"):
-                failure = self._answers.failure(line, settings, authority, now)
+                failure = self._answers.failure(line, run, authority)
             is_refusal = answer is not None and answer.status in REFUSALS
             entry = Entry(None if is_refusal else answer, answer if is_refusal else None, failure)
         current = standing(entry, now, settings.policy)
@@ -176,26 +184,22 @@ class Replay:
 class _ArchivedTdmrep:
     """The tdmrep.json files as they were at a time; it stands in for the cache of a crawl."""
 
-    def __init__(
-        self, answers: ArchivedAnswers, settings: RepSettings, now: float, *, with_copy: bool
-    ):
+    def __init__(self, answers: ArchivedAnswers, run: RecordedRun, *, with_copy: bool):
         self._answers = answers
-        self._settings = settings
-        self._now = now
+        self._run = run
         self._with_copy = with_copy
 
     def consult(self, key: Any, page: Any) -> CachedRules | Miss:
         """Return what was known of a file."""
-        entry = self._answers.entry_at(
-            key.robots_uri, self._settings, self._now, with_copy=self._with_copy
-        )
+        now = self._run.now
+        entry = self._answers.entry_at(key.robots_uri, self._run, with_copy=self._with_copy)
         if entry is None:
             raise UndecidableError(f"{key.robots_uri} is in no archive")
-        current = standing(entry, self._now, self._settings.policy)
+        current = standing(entry, now, self._run.settings.policy)
         if current.decision is Decision.WAIT:
             return Miss(entry)
         robots = None if current.body is None else tdmrep_files.READER.parse(current.body)
-        return CachedRules(entry, current, robots, self._now)
+        return CachedRules(entry, current, robots, now)
 
 
 def _contradiction(line: Mapping[str, Any]) -> str:
@@ -221,7 +225,11 @@ def _elsewhere(line: Mapping[str, Any]) -> _Elsewhere | None:
     refused = Verdict(allowed=False, reason=reason)
     if reason == "unreachable" and (
         outcome == "unknown"
-        or (outcome == reason and line["cause"] in _OURS and line["failure_record"] is None)
+        or (
+            outcome == reason
+            and line["cause"] in _WITHOUT_RECORD
+            and line["failure_record"] is None
+        )
     ):
         basis = Basis(outcome=outcome, cause=line["cause"])
         return _Elsewhere(f"the crawler failed: {line['cause']}", refused, basis)
@@ -241,6 +249,8 @@ def _compared(
     """Return ``result``; DIFFERS if a line without a record says more than its verdict."""
     judged = Judged(found.verdict, None)
     differences = _differences(line, judged, found.basis, run.settings.profile)
+    if line["cause"] != found.basis.cause:
+        differences["cause"] = f"cause is {found.basis.cause!r}, in the log {line['cause']!r}"
     if differences:
         return Replayed(Result.DIFFERS, "; ".join(differences.values()), found.verdict)
     return Replayed(result, found.why, found.verdict)

@@ -16,6 +16,9 @@ _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of the longest body that is read; the crawler cuts bodies long before that."""
 
 
+_PEEKED, _GZIP, _RECORD = 1_024, b"\x1f\x8b", b"WARC/"
+
+
 class ArchiveError(ValueError):
     """What is wrong with an archive, in one line."""
 
@@ -25,7 +28,8 @@ class Kept(NamedTuple):
 
     ``time`` is seconds since the epoch. ``fields`` are those of the head, of a failure what it
     says. ``refers_to`` is the ID of the record that has the payload, or of the last response before
-    a failure. ``is_sound`` says that the digests are right, ``run`` which run made the archive.
+    a failure. ``is_sound`` says that the digests are right, and that no other record has its ID and
+    says something else. ``run`` says which run made the archive.
     """
 
     id: str
@@ -69,6 +73,8 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
 
         count, self._run = 0, ""
         with Path(path).open("rb") as stream:
+            if not _begins_like_a_record(stream.peek(_PEEKED)):
+                raise ArchiveError(f"{path} is not a WARC file")
             try:
                 for record in ArchiveIterator(stream, check_digests=True):
                     if record.rec_headers.get_header("WARC-Record-ID"):
@@ -94,12 +100,19 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         """Return the responses of the fetch that led to a record, first to last, and itself."""
         found = [kept]
         seen = {kept.id}
-        before = kept.refers_to if kept.kind == "failure" else self._via.get(kept.id, "")
-        while before not in seen and (hop := self._records.get(before)) is not None:
-            found.append(hop)
+        while (before := self._before(found[-1])) not in seen and before in self._records:
+            found.append(self._records[before])
             seen.add(before)
-            before = self._via.get(before, "")
         return found[::-1]
+
+    def missing_hop(self, kept: Kept) -> str:
+        """Return the ID of a response that led to a record and is in no archive, "" for none."""
+        before = self._before(self.hops(kept)[0])
+        return "" if before in self._records else before
+
+    def _before(self, kept: Kept) -> str:
+        """Return the ID of the response that led to a record, "" if it is the first of a fetch."""
+        return kept.refers_to if kept.kind == "failure" else self._via.get(kept.id, "")
 
     def of_uri(self, uri: str) -> list[Kept]:
         """Return the responses that came from a URI itself, in the order of the archives."""
@@ -110,6 +123,8 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
         if self._of_file is None:
             self._of_file = {}
             for kept in self._records.values():
+                if self.missing_hop(kept):
+                    continue  # nothing says where the fetch began
                 first = self.hops(kept)[0]
                 self._of_file.setdefault(normal_uri(first.uri), []).append(kept)
             for several in self._of_file.values():
@@ -158,10 +173,34 @@ class ArchiveIndex(AbstractContextManager["ArchiveIndex"]):
             len(packed),
             self._run,
         )
-        if kept.id and kept.id not in self._records:
+        known = self._records.get(kept.id)
+        if known is not None and not self._is_same(known, kept):
+            kept = known._replace(is_sound=False)  # nothing says which of them is the right one
+            self._of_uri[known.uri].remove(known)
+        elif known is not None:
+            return True
+        if kept.id:
             self._records[kept.id] = kept
             self._of_uri.setdefault(kept.uri, []).append(kept)
         return True
+
+    def _is_same(self, one: Kept, other: Kept) -> bool:
+        """Return whether two records of one ID say the same, as where an archive comes twice."""
+        if one != other._replace(start=one.start, length=one.length, run=one.run):
+            return False
+        return not one.length or self.body(one) == self.body(other)
+
+
+def _begins_like_a_record(octets: bytes) -> bool:
+    """Return whether a file may be an archive, by its first octets.
+
+    ``warcio`` looks for the end of the first line, which takes hours in a large file of zeros.
+    """
+    try:
+        plain = zlib.decompressobj(31).decompress(octets) if octets[:2] == _GZIP else octets
+    except zlib.error:
+        return False
+    return plain.startswith(_RECORD) or _RECORD.startswith(plain)
 
 
 class _Fields:

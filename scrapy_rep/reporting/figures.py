@@ -46,6 +46,10 @@ _SETTINGS: Final[dict[str, Any]] = {
 _WIDE, _NARROW = 864, 368
 """Widths in pixels of the page: the text of a figure is as large as that of the page."""
 
+_FIRST_SECOND = datetime.min.replace(tzinfo=timezone.utc).timestamp()
+_LAST_SECOND = datetime.max.replace(tzinfo=timezone.utc).timestamp() - 1
+"""The times that can be written; the columns of a damaged log may go beyond them."""
+
 Draw: TypeAlias = Callable[[Any, int], None]
 """Draws a figure of a width on axes whose unit is the pixel."""
 
@@ -162,7 +166,8 @@ def _axis_of_time(axes: Any, start: float, end: float, left: int, width: int, y:
         form = "%Y-%m-%d"
     places = {0.0: "left", 1.0: "right"} | ({0.5: "center"} if width == _WIDE else {})
     for place, side in places.items():
-        when = datetime.fromtimestamp(start + place * (end - start), timezone.utc)
+        seconds = min(max(_FIRST_SECOND, start + place * (end - start)), _LAST_SECOND)
+        when = datetime.fromtimestamp(seconds, timezone.utc)
         x = left + place * (width - left)
         axes.text(x, y, when.strftime(form), color=_FAINT, fontsize=11, ha=side)
 

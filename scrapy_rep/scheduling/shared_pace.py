@@ -19,7 +19,8 @@ always be first. So each waits a little longer than it has to, by a random part 
 
 **Failures.** When the store begins to fail, other workers may hold turns. After a lease those have
 lapsed, and each worker goes on by itself, at its own pace. When the store answers again, it does
-not know which requests were made meanwhile, so each host is left alone for an interval.
+not know which requests were made meanwhile, so each host is left alone for an interval. The log
+says both, unless the store itself does.
 
 **A stopped process.** A turn that was granted while the process stood still may have lapsed. It is
 given back unless there is half of it left. A request that was let go just before the process was
@@ -64,7 +65,10 @@ SPREAD, MOST_SPREAD = 0.02, 0.1
 
 
 class SharedTurns(Protocol):
-    """The turns of a store. Each method may raise."""
+    """The turns of a store. Each method but ``is_said`` may raise."""
+
+    def is_said(self, error: Exception) -> bool:
+        """Return whether the store itself logs when such failures begin and end."""
 
     async def take(self, host: str, seconds: float, interval: float) -> tuple[str | None, float]:
         """Return the token of a turn, or ``None`` and for how many seconds to wait."""
@@ -100,7 +104,7 @@ class SharedPace:
         self._held: dict[str, _Held] = {}
         self._asking: dict[str, Deferred[None]] = {}
         self._failing_since: float | None = None
-        self._is_alone = False
+        self._is_alone = self._says_alone = False
         self._back_at = float("-inf")
         self._beat = Alarm(self._look)
         self._closed = False
@@ -173,7 +177,7 @@ class SharedPace:
         except CancelledError:
             raise
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything
-            self._failed(host, str(error))
+            self._failed(host, error)
         else:
             self._answered(_Held(host, token or "", asked), wait)
         finally:
@@ -187,7 +191,9 @@ class SharedPace:
         if self._is_alone:
             self._is_alone = False
             self._back_at = now
-            self._stats.paces_together()
+            if self._says_alone:
+                self._says_alone = False
+                self._stats.paces_together()
         known_at = self._back_at + turn.host.interval
         if not turn.token:
             self._wait(turn.host, now + wait)
@@ -219,7 +225,7 @@ class SharedPace:
         spread = min(SPREAD * known, MOST_SPREAD)
         host.not_before = until + uniform(0.0, spread)  # noqa: S311 (no secret)
 
-    def _failed(self, host: PacedHost, why: str) -> None:
+    def _failed(self, host: PacedHost, error: Exception) -> None:
         """Wait while others may still hold turns; after that go on without the store."""
         now = monotonic()
         self._stats.inc(names.STORE_ERROR)
@@ -228,9 +234,10 @@ class SharedPace:
         if now < self._failing_since + LEASE:
             host.not_before = now + RETRY
             return
-        if not self._is_alone:
-            self._is_alone = True
-            self._stats.paces_alone(why)
+        self._is_alone = True
+        if not self._says_alone and not self._turns.is_said(error):
+            self._says_alone = True
+            self._stats.paces_alone(str(error))
         self._stats.inc(names.CRAWL_DELAY_ALONE)
         self._hold(_Held(host, "", now))
 

@@ -7,7 +7,9 @@ so that a server that hangs costs two slow look-ups a minute, not one for each r
 
 The breaker also counts the look-ups that failed or were refused during an outage, for the line in
 the log when it is over. It writes no log itself: :meth:`CircuitBreaker.failed` and
-:meth:`CircuitBreaker.succeeded` tell their caller when there is something to say.
+:meth:`CircuitBreaker.succeeded` tell their caller when there is something to say. That is when the
+breaker opens, or at the very first failure of what has never succeeded: a short crawl may make no
+further attempt.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ class CircuitBreaker:
         self._pause = self._first
         self._until = 0.0
         self._is_open = False
+        self._has_succeeded = False
+        self._is_said = False
         self._lock = threading.Lock()
 
     @property
@@ -65,30 +69,35 @@ class CircuitBreaker:
             return True
 
     def failed(self, lookups: int = 0) -> bool:
-        """Record an attempt that failed ``lookups`` look-ups. Return True if the breaker opens."""
+        """Record an attempt that failed ``lookups`` look-ups.
+
+        Return True if the log is to say that an outage begins, once for each.
+        """
         with self._lock:
             self._failures += 1
             self._lost += lookups
             if self._is_open:
                 # The pause after an attempt begins when the attempt ends.
                 self._until = max(self._until, self._clock() + self._pause)
-                return False
-            if self._failures < self._allowed:
-                return False
-            self._is_open = True
-            self._pause = self._first
-            self._until = self._clock() + self._pause
-            return True
+            elif self._failures >= self._allowed:
+                self._is_open = True
+                self._pause = self._first
+                self._until = self._clock() + self._pause
+            begins = not self._is_said and (self._is_open or not self._has_succeeded)
+            self._is_said = self._is_said or begins
+            return begins
 
     def succeeded(self) -> int | None:
         """Record a success, which closes the breaker.
 
-        Return how many look-ups failed in the outage that this ends, None if there was no outage.
+        Return how many look-ups failed in the outage that this ends, None if :meth:`failed` said of
+        none.
         """
+        self._has_succeeded = True
         if not self._failures:
             return None
         with self._lock:
-            ended = self._lost if self._is_open else None
+            ended = self._lost if self._is_said else None
             self._failures = self._lost = 0
-            self._is_open = False
+            self._is_open = self._is_said = False
             return ended

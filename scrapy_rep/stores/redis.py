@@ -45,7 +45,7 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     refusal_of,
 )
-from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.error import ALONE, StoreError
 from scrapy_rep.stores.redis_client import Client, Command, open_client
 from scrapy_rep.stores.redis_pool import RedisPool
 from scrapy_rep.stores.redis_scan import RedisScan
@@ -356,7 +356,7 @@ class RedisStore(RedisTurns, Store):
 
     def _say(self, down: bool, text: str) -> None:
         if down:
-            _log.warning("%r is given up for now, and the crawl goes on without it: %s", self, text)
+            _log.warning("%r is given up for now: %s (%s)", self, ALONE, text)
         else:
             _log.warning("%r is back: %s", self, text)
 

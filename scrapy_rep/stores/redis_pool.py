@@ -291,10 +291,10 @@ class RedisPool:
             for job in left:
                 job.fail(error)
 
-    def _failure(self, text: str) -> StoreError:
+    def _failure(self, text: str, *, is_said: bool = True) -> StoreError:
         """Return the error to raise. The first one of an outage stands until the next reply."""
         why = self._why = self._why or text
-        return StoreError(why)
+        return StoreError(why, is_said=is_said)
 
     # The watch
 
@@ -313,7 +313,7 @@ class RedisPool:
                 for worker in self._workers if overdue else ():
                     worker.jobs = deque(job for job in worker.jobs if job.deadline > now)
             if overdue:
-                late = self._failure("the Redis server did not answer in time")
+                late = self._failure("the Redis server did not answer in time", is_said=blame)
                 self._fail(overdue, late, blame=blame)
                 self._ended(overdue)
             for worker in hanging:

@@ -23,7 +23,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 from scrapy_rep.protocol.authority import Authority
@@ -144,8 +143,7 @@ class SqliteStore(SqliteTurns, Store):
         quick = taken < (VERY_SLOW_READ if _blocks_read() == read else SLOW_READ)
         self._quick = self._quick + 1 if quick else 0
         if entry is not None and inherited and not any(waiting):
-            with suppress(StoreError):  # rewritten, so that the table of 0.1 is read only once
-                self._writer.put(authority, entry, "")
+            self._writer.rewrite(authority, entry)  # so that the table of 0.1 is read only once
         for batch in waiting:
             entry = batch.over(entry, authority, crawler, self._clock())
         return entry

@@ -142,7 +142,8 @@ class Database:
                 _OPEN.remove(self._identity)
 
     def _shut(self) -> StoreError:
-        return StoreError(f"{str(self.path)!a} is not open: {self._obstacle}")
+        text = f"{str(self.path)!a} is not open: {self._obstacle}"
+        return StoreError(text, is_said=True)  # by the writer
 
     @property
     def is_open(self) -> bool:

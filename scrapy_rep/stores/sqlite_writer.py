@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
-from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.error import ALONE, StoreError
 from scrapy_rep.stores.sqlite_batch import Batch
 from scrapy_rep.stores.sqlite_file import Database
 from scrapy_rep.stores.sqlite_tables import Tables
@@ -86,14 +86,24 @@ class Writer:
     def put(self, authority: Authority, entry: Entry, crawler: str) -> None:
         """Queue ``entry``. Raises ``StoreError`` if the queue is full or an earlier put failed."""
         with self._wake:
-            full = len(self._queue.entries) >= QUEUE_LIMIT or self._queue.octets >= QUEUE_OCTETS
-            if full and authority not in self._queue.entries:
+            if not self._has_room(authority):
                 self._dropped += 1
                 why = f": {self._trouble}" if self._trouble else ""
-                raise StoreError(f"too many entries wait to be written{why}")
+                text = f"too many entries wait to be written{why}"
+                raise StoreError(text, is_said=self._given_up_at is not None)
             self._note()
             self._queue.put(authority, entry, crawler, self._clock())
             self._raise_fault()
+
+    def rewrite(self, authority: Authority, entry: Entry) -> None:
+        """Queue an entry that the file has in the form of 0.1, if there is room for it.
+
+        This raises nothing: nothing is lost here, and a look-up is not told what was lost before.
+        """
+        with self._wake:
+            if self._has_room(authority):
+                self._note()
+                self._queue.put(authority, entry, "", self._clock())
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
@@ -109,7 +119,7 @@ class Writer:
         future: Future[str | None] = Future()
         with self._wake:
             if self._breaker.open:
-                raise StoreError(str(self._trouble))
+                raise StoreError(str(self._trouble), is_said=True)
             self._note(hurry=True)
             self._queue.leases.append((authority, seconds, future))
         return future
@@ -130,7 +140,7 @@ class Writer:
         """Take, renew or end a turn, soon. Raises ``StoreError`` while nothing can be written."""
         with self._wake:
             if self._breaker.open:
-                raise StoreError(str(self._trouble))
+                raise StoreError(str(self._trouble), is_said=True)
             self._note(hurry=True)
             self._queue.turns.append(step)
 
@@ -169,6 +179,11 @@ class Writer:
         lost = len(self._queue.entries) + len(self._writing.entries)
         if lost:
             logger.warning("%a: %d entries could not be written", str(self._database.path), lost)
+
+    def _has_room(self, authority: Authority) -> bool:
+        """Return whether an entry may be queued."""
+        full = len(self._queue.entries) >= QUEUE_LIMIT or self._queue.octets >= QUEUE_OCTETS
+        return not full or authority in self._queue.entries
 
     def _note(self, *, hurry: bool = False) -> None:
         """Count what is about to be queued, and wake the writer if it sleeps."""
@@ -274,15 +289,15 @@ class Writer:
                 )
                 self._given_up_at, self._dropped = None, 0
             return
-        batch.give_up_leases(error)
+        batch.give_up_leases(StoreError(str(error), is_said=True))
         batch.add(self._queue, self._clock())
         self._queue = batch
-        self._breaker.failed()
-        if self._breaker.open and self._given_up_at is None:
+        if self._breaker.failed():
             self._given_up_at = time.monotonic()
             logger.warning(
-                "%a is not written for now (%s): up to %d entries wait in memory, and leases fail",
+                "%a is not written for now: up to %d entries wait in memory; %s (%s)",
                 path,
-                error,
                 QUEUE_LIMIT,
+                ALONE,
+                error,
             )

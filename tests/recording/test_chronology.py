@@ -13,7 +13,7 @@ FIRST, SECOND = (f"urn:uuid:{digit * 8}-0000-4000-8000-000000000000" for digit i
 def faults(*lines: dict[str, Any]) -> list[bool]:
     """Whether each line contradicts those before it."""
     chronology = Chronology()
-    return [bool(chronology.fault(line)) for line in lines]
+    return [bool(chronology.goes_back(line) or chronology.fault(line)) for line in lines]
 
 
 def test_times_never_go_back() -> None:

@@ -123,6 +123,16 @@ def test_a_log_in_which_nothing_happened_says_so() -> None:
             assert root.find(".//svg") is None
 
 
+@pytest.mark.parametrize(
+    "years", [["0001", "9999"], ["9999"], ["0001"], ["2026", "9999"], ["1969", "2026"]]
+)
+def test_any_time_that_can_be_written_can_be_drawn(years: list[str]) -> None:
+    """A damaged line may have one, at either end of what a date may be."""
+    times = [f"{year}-{day}.999Z" for year in years for day in ("01-01T00:00:00", "12-31T23:59:59")]
+    several = [{**make(), "time": time} for time in times for make in (refusal, decision, failure)]
+    assert "<svg" in page_of(run(), *several)
+
+
 def test_an_incomplete_log_is_called_that() -> None:
     """More was allowed than refusals and first decisions tell."""
     notice = "Not every decision is in this log."

@@ -5,9 +5,16 @@ from __future__ import annotations
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 
 
+def used(moment: list[float], *limits: float, first: float | None = 1.0) -> CircuitBreaker:
+    """A breaker of something that has worked before."""
+    breaker = CircuitBreaker(*limits, first=first, clock=lambda: moment[0])  # type: ignore[arg-type]
+    assert breaker.succeeded() is None
+    return breaker
+
+
 def failing(moment: list[float]) -> CircuitBreaker:
     """A breaker that is open since the moment."""
-    breaker = CircuitBreaker(first=1.0, clock=lambda: moment[0])
+    breaker = used(moment)
     assert [breaker.failed() for _ in range(3)] == [False, False, True]
     return breaker
 
@@ -15,7 +22,7 @@ def failing(moment: list[float]) -> CircuitBreaker:
 def test_three_failures_in_a_row_open_it() -> None:
     """Two failures and a success do nothing; three refuse all attempts for a second."""
     moment = [100.0]
-    breaker = CircuitBreaker(first=1.0, clock=lambda: moment[0])
+    breaker = used(moment)
     for _ in range(10):
         assert not breaker.failed()
         assert not breaker.failed()
@@ -73,7 +80,7 @@ def test_an_attempt_of_which_nothing_is_heard_holds_it_open_for_a_pause() -> Non
 def test_it_counts_the_lookups_of_an_outage() -> None:
     """Those that failed and those that were refused count once each; nothing else does."""
     moment = [100.0]
-    breaker = CircuitBreaker(first=1.0, clock=lambda: moment[0])
+    breaker = used(moment)
     breaker.failed(5)
     breaker.succeeded()  # no outage: two more would have opened it
     for lookups in (2, 0, 1):
@@ -83,10 +90,25 @@ def test_it_counts_the_lookups_of_an_outage() -> None:
     assert breaker.succeeded() is None
 
 
+def test_what_has_never_worked_is_said_to_fail_at_once() -> None:
+    """A short crawl may make no further attempt. It is said once, and so is the end."""
+    moment = [100.0]
+    breaker = CircuitBreaker(first=1.0, clock=lambda: moment[0])
+    assert [breaker.failed(1) for _ in range(2)] == [True, False]
+    assert breaker.admits()
+    assert breaker.succeeded() == 2
+    assert breaker.succeeded() is None
+    assert [breaker.failed(1) for _ in range(4)] == [False, False, True, False]
+    assert breaker.succeeded() == 4
+    breaker = CircuitBreaker(first=1.0, clock=lambda: moment[0])
+    assert [breaker.failed() for _ in range(5)] == [True, False, False, False, False]
+    assert breaker.open
+
+
 def test_without_a_first_pause_all_are_as_long() -> None:
     """Half a minute, or what its maker says."""
     moment = [100.0]
-    breaker = CircuitBreaker(2, 5.0, clock=lambda: moment[0])
+    breaker = used(moment, 2, 5.0, first=None)
     assert [breaker.failed() for _ in range(2)] == [False, True]
     for _ in range(3):
         moment[0] += 4.9

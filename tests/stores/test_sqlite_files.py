@@ -19,6 +19,7 @@ import pytest
 
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores import open_store
+from scrapy_rep.stores.codec import MAX_INFLATED
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_header import APPLICATION, check_owner
@@ -35,6 +36,7 @@ from tests.stores.samples import (
     told,
 )
 from tests.stores.test_codec import V1_FULL, V1_GONE
+from tests.stores.turn_contract import eventually
 
 TABLES_V1 = (
     "CREATE TABLE entries (authority TEXT PRIMARY KEY, dated REAL NOT NULL,"
@@ -198,6 +200,40 @@ def test_what_version_1_stored_is_read_and_written_anew(tmp_path: Path, end: str
     assert connection.execute("SELECT count(*) FROM entries").fetchone() == (1,)
     assert connection.execute("PRAGMA user_version").fetchone() == (1,)
     connection.close()
+
+
+def test_a_look_up_of_what_version_1_stored_keeps_the_report_of_a_loss(tmp_path: Path) -> None:
+    """The next put or flush says what could not be written, although an entry is rewritten."""
+    version_1(tmp_path / "robots.db").close()
+    with closing(SqliteStore(tmp_path / "robots.db", clock=now)) as store:
+        store.put(authority(2), entry(body=bytes(MAX_INFLATED)))
+        eventually(lambda: not any(store._writer.waiting(authority(2))))
+        found = told(store.get(authority()))
+        with pytest.raises(StoreError, match="is larger than"):
+            store.flush()
+        store.flush()
+        assert listed(store) == {authority(): found}
+    with closing(sqlite3.connect(tmp_path / "robots.db")) as connection:
+        assert connection.execute("SELECT DISTINCT authority FROM parts").fetchall() == [
+            (str(authority()),)
+        ]
+
+
+def test_a_look_up_of_what_version_1_stored_drops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While the queue is full, it is not rewritten; the log does not count it as lost."""
+    version_1(tmp_path / "robots.db").close()
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.QUEUE_LIMIT", 1)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 0.1)
+    with closing(SqliteStore(tmp_path / "robots.db", clock=now)) as store:
+        with closing(sqlite3.connect(tmp_path / "robots.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            store.put(authority(2), entry())
+            eventually(lambda: "is not written for now" in caplog.text)
+            assert told(store.get(authority())) is not None
+            other.execute("ROLLBACK")
+        eventually(lambda: "; 0 entries were dropped meanwhile" in caplog.text)
 
 
 def test_a_failure_costs_nothing_that_version_1_knew(tmp_path: Path) -> None:

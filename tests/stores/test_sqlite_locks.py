@@ -115,7 +115,8 @@ def test_what_cannot_be_written_waits_and_is_written_later(
         assert told(again.get(authority(number))) == entry(number, at=NOW - 100)
     again.close()
     given_up, back = [record.getMessage() for record in caplog.records]
-    assert "robots.db' is not written for now (SQLite: database is locked)" in given_up
+    assert "robots.db' is not written for now: up to " in given_up
+    assert given_up.endswith(" (SQLite: database is locked)")
     assert "robots.db' is written again" in back
     assert "0 entries were dropped" in back
     assert {record.levelno for record in caplog.records} == {logging.WARNING}

@@ -1,0 +1,117 @@
+"""What the log says of a store that fails: a line when it begins, and a line when it ends."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import obey
+from tests.crawl.sharing import CustomStore
+from tests.crawl.test_turns import StepsSpider, paced, urls
+from tests.site import Site
+from tests.stores.servers import RedisServer
+
+PACE = "keeps the pace of a site by itself"
+
+
+class FailingStore(CustomStore):
+    """It fails so many times."""
+
+    left = math.inf
+
+    def get(self, authority: Authority) -> Entry | None:
+        """What there is, some time."""
+        if FailingStore.left > 0:
+            FailingStore.left -= 1
+            raise ConnectionError("the disk is far away")
+        return super().get(authority)
+
+
+def of_redis(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
+    """A server that is not there at the start."""
+    server.stop()
+    return server.uri, server.start
+
+
+def of_sqlite(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
+    """A file that another process writes to."""
+    SqliteStore(place / "robots.db").close()
+    other = sqlite3.connect(place / "robots.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    return f"sqlite://{place}/robots.db", other.close
+
+
+def of_sqlite_without_its_directory(
+    server: RedisServer, place: Path
+) -> tuple[str, Callable[[], object]]:
+    """A file in the place of the directory."""
+    (place / "file").write_text("x")
+    return f"sqlite://{place}/file/robots.db", (place / "file").unlink
+
+
+def of_a_user(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
+    """A store that says nothing itself."""
+    FailingStore.left = math.inf
+    return f"{__name__}.FailingStore", lambda: None
+
+
+STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
+
+
+@pytest.mark.parametrize("make", STORES)
+@pytest.mark.parametrize("ends", [True, False])
+@ensureDeferred
+async def test_an_outage_is_one_line_and_its_end_another(
+    site: Site,
+    server: RedisServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    make: Callable[[RedisServer, Path], tuple[str, Callable[[], object]]],
+    ends: bool,
+) -> None:
+    """From the start of the crawl: by one request, by many, and by those that have a pace."""
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.3)
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 1.0)
+    uri, mend = make(server, tmp_path)
+    shop, others = paced(site, 0.3), site.authorities(40)
+    plans: list[Any] = []
+    for number, url in enumerate(urls(shop, 20)):
+        plans += [url, *(one.url("/a") for one in others[2 * number : 2 * number + 2])]
+    is_custom = make is of_a_user
+    if ends:
+        FailingStore.left = 20
+    steps = {30: mend} if ends else {}
+    settings = obey(REP_STORE=uri, CONCURRENT_REQUESTS=4)
+    result = (await crawl(StepsSpider, settings, plans=plans, steps=steps)).check()
+    assert len(result.downloaded) == len(plans)
+    said = result.lines("robots.db|RedisStore|robots.txt store|turns", "WARNING")
+    said = [line for line in said if "entries could not be written" not in line]
+    begins = [line for line in said if PACE in line]
+    assert len(begins) == 1
+    assert len(said) == 1 + is_custom + ends, said
+    assert result.stats["robotstxt/store/error"] > 1
+    if ends:
+        over = [line for line in said if re.search("is back|written again|answers again", line)]
+        assert len(over) == 1
+
+
+@ensureDeferred
+async def test_a_single_request_is_enough_for_the_line(site: Site, server: RedisServer) -> None:
+    """A crawl may end before the server has failed three times."""
+    server.stop()
+    plans = [site.authority().url("/a")]
+    result = (await crawl(settings=obey(REP_STORE=server.uri), plans=plans)).check()
+    assert len(result.lines("is given up for now", "WARNING")) == 1
+    assert len(result.lines("RedisStore|robots.txt store", "WARNING")) == 1

@@ -1,0 +1,36 @@
+"""The overrides in a crawl: which failures they are for."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.overrides.application import AppliedOverrides
+from scrapy_rep.overrides.override import UNREACHABLE_IS_ALLOWED, Override, Overrides
+from scrapy_rep.page_url import Asked
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.entry import Entry, Failure
+from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.policy import Policy, standing
+from scrapy_rep.stats import NoCollector, RepStats
+
+SITE = Authority("http", "a.example", 80)
+NOW = 1_700_000_000.0
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_a_failure_of_the_crawler_is_not_one_of_the_site(cause: Cause) -> None:
+    """`unreachable-is-allowed` allows nothing that might be asked of the site a moment later."""
+    one = Override(1, SITE, UNREACHABLE_IS_ALLOWED, "ours", "ops", date(2999, 1, 1))
+    known = Overrides([one], "rfc9309", 512_000)
+    applied = AppliedOverrides(known, RepStats(NoCollector()), lambda *_: None, lambda: NOW)
+    entry = Entry(failure=Failure(NOW, NOW, cause=str(cause)))
+    cached = CachedRules(entry, standing(entry, NOW, Policy()), None, NOW)
+    asked = Asked(Request("http://a.example/a"), "http://a.example/a", SITE, ("mybot",))
+    verdict, by = applied.verdict(asked, cached)
+    is_of_the_site = cause not in (Cause.ERROR, Cause.DROPPED, Cause.CLOSING)
+    assert verdict.allowed is is_of_the_site
+    assert (by is one) is is_of_the_site
