@@ -262,7 +262,8 @@ class RobotsTxt:
         parts = [part.state for part in self._parts]
         values = len(self._file_values or ())
         said = [lines and lines.state for lines in list(self._usage.values())]
-        return len(self._matchers), len(self._paces), values, made, parts, said
+        rates = [len(pace.request_rates) for pace in list(self._paces.values())]
+        return len(self._matchers), rates, values, made, parts, said
 
     def _octets_of_file(self) -> int:
         """Return the octets of memory of the body and the patterns of rules that have not grown."""

@@ -324,6 +324,8 @@ HOSTILE = [
 ]  # fmt: skip
 SIZED = {f"file {number}": body for number, body in enumerate(inputs.corpus(25, seed=7))}
 SIZED |= {"big": inputs.big(), "prefixes": inputs.prefixes(2_000), "floats": inputs.floating(2_000)}
+RATES = [b"Request-rate: 1/%d %02d00-%02d59\n" % (hour + 1, hour, hour) for hour in range(24)]
+SIZED["a rate for each hour"] = b"User-agent: *\nDisallow: /a\n" + b"".join(RATES)
 
 
 @pytest.mark.parametrize("work", [lambda _: None, asked_once, asked_by_one, asked_by_many])
