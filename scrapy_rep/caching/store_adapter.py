@@ -295,7 +295,7 @@ class StoreAdapter:
             self._stats.inc(names.STORE_ERROR)
             return
         said = error if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
-        if self._stats.store_failed(str(said)) and name:
+        if (self._stats.store_failed(str(said)) or self._failing) and name:
             self._failing.add(name)
 
     def _answered(self, name: str) -> None:

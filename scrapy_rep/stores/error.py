@@ -13,6 +13,8 @@ class StoreError(Exception):
     logs when such failures begin and when they end, so that a crawl only counts them.
     """
 
-    def __init__(self, text: str = "", *, is_said: bool = False):
-        super().__init__(text)
+    is_said = False  # for subclasses of custom stores that never call __init__
+
+    def __init__(self, *args: object, is_said: bool = False):
+        super().__init__(*args)
         self.is_said = is_said

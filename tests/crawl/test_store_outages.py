@@ -14,6 +14,7 @@ from pytest_twisted import ensureDeferred
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
@@ -36,6 +37,37 @@ class FailingStore(CustomStore):
             FailingStore.left -= 1
             raise ConnectionError("the disk is far away")
         return super().get(authority)
+
+
+class CodeError(StoreError):
+    """An error of a custom store whose ``__init__`` does not call that of ``StoreError``."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+class ErrorsOfItsOwnStore(CustomStore):
+    """It raises a custom error, from every method."""
+
+    def get(self, authority: Authority) -> Entry | None:
+        """Nothing."""
+        raise CodeError(3)
+
+    def lease(self, authority: Authority, seconds: float) -> str:
+        """Nothing."""
+        raise CodeError(4)
+
+    def put(self, authority: Authority, entry: Entry) -> None:
+        """Nothing."""
+        raise CodeError(5)
+
+
+class LeaselessStore(FailingStore):
+    """It grants no leases, for the reason for which it fails otherwise."""
+
+    def lease(self, authority: Authority, seconds: float) -> str:
+        """Nothing."""
+        raise ConnectionError("the disk is far away")
 
 
 def of_redis(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
@@ -115,3 +147,25 @@ async def test_a_single_request_is_enough_for_the_line(site: Site, server: Redis
     result = (await crawl(settings=obey(REP_STORE=server.uri), plans=plans)).check()
     assert len(result.lines("is given up for now", "WARNING")) == 1
     assert len(result.lines("RedisStore|robots.txt store", "WARNING")) == 1
+
+
+@ensureDeferred
+async def test_a_custom_store_may_raise_errors_of_its_own(site: Site) -> None:
+    """No error of a store reaches a request, even if it was not made as ``StoreError`` is."""
+    plans = [one.url("/a") for one in site.authorities(5)]
+    settings = obey(REP_STORE=f"{__name__}.ErrorsOfItsOwnStore")
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert len(result.downloaded) == len(plans)
+    assert result.stats["robotstxt/store/error"] >= 2 * len(plans)
+
+
+@ensureDeferred
+async def test_a_store_answers_again_when_it_answers_every_question(site: Site) -> None:
+    """Look-ups may be answered while leases still fail, with the text that was logged before."""
+    FailingStore.left = 5
+    plans = [one.url("/a") for one in site.authorities(20)]
+    settings = obey(REP_STORE=f"{__name__}.LeaselessStore", CONCURRENT_REQUESTS=1)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert len(result.downloaded) == len(plans)
+    assert len(result.lines("the disk is far away", "WARNING")) == 1
+    assert not result.lines("answers again", "WARNING")
