@@ -193,7 +193,7 @@ class RepStats:
         )
 
     def store_failed(self, why: str) -> bool:
-        """Count a failure of the store; log the first one of each kind. Return whether it is."""
+        """Count a failure of the store; log the first one of each kind. Return True if logged."""
         self.inc(STORE_ERROR)
         if why in self._said or len(self._said) >= _MOST_SAID:
             return False

@@ -27,11 +27,12 @@ class CachedRules:
     """What requests to one authority are told while :meth:`holds` is true.
 
     ``standing`` is what ``entry`` means at ``now``, in seconds since the epoch; ``robots`` are the
-    rules of its answer, ``None`` if it has none that are in force. Only the cache changes an
-    instance: it measures ``size``, and it notes ``pace`` and ``unpaced_agent``, the last agent that
-    was asked for a pace, and the last one that was not. Two notes are for others: ``settled_agent``
-    is the last agent for which nothing but these rules decides, and ``basis`` is for the record of
-    decisions.
+    rules of its answer, ``None`` if it has none that are in force.
+
+    An instance keeps notes. The cache measures ``size``, and notes the last ``pace`` that was asked
+    of an agent, and ``unpaced_agent``, the last agent of which none was asked. The judge notes
+    ``settled_agent``, the last agent for which nothing but these rules decides. The record of
+    decisions keeps its ``basis`` here.
     """
 
     __slots__ = (

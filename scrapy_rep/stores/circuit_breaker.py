@@ -90,8 +90,8 @@ class CircuitBreaker:
     def succeeded(self) -> int | None:
         """Record a success, which closes the breaker.
 
-        Return how many look-ups failed in the outage that this ends, None if :meth:`failed` said of
-        none.
+        Return how many look-ups failed in the outage that this ends, None if :meth:`failed` did not
+        have the log say that one began.
         """
         self._has_succeeded = True
         if not self._failures:
