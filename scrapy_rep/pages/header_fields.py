@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import http_sf
-
 from scrapy_rep.pages.terms import NONE, RESTRICTIONS, Term, terms_of
 
 MOST_OF_A_FIELD: Final = 8 * 1024
@@ -31,6 +29,8 @@ def x_robots_tag(lines: Sequence[str]) -> Iterator[Term]:
 
 def robots_tag(lines: Sequence[str]) -> Iterator[Term]:
     """Yield the terms of the lines of ``Robots-Tag``, which are one list."""
+    import http_sf  # late, as hardly any response has this field
+
     text = _cut(", ".join(lines), MOST_OF_A_FIELD)
     try:
         members: Any = http_sf.parse(text.encode("latin-1"), tltype="list")
