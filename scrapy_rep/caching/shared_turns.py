@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.error import LoggedError, StoreError
 from scrapy_rep.stores.turn import Turn
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ class StoreTurns:
         self.cancel = store.cancel_turn
         self._take = store.take_turn
 
-    def is_said(self, error: Exception) -> bool:
+    def is_logged(self, error: Exception) -> bool:
         """Return whether the store itself logs when such failures begin and end."""
-        return isinstance(error, StoreError) and error.is_said
+        return isinstance(error, LoggedError)
 
     async def take(self, host: str, seconds: float, interval: float) -> Turn:
         """Return a turn, or how long to wait."""

@@ -1,9 +1,9 @@
 """The store as the cache sees it: awaited under any reactor, with no error that reaches a request.
 
-A store that fails counts as empty: what it kept is fetched again. The log says once when that
-begins and once when it ends; the stores of this package say so themselves. What this crawl itself
-has learnt and evicted from memory is kept apart from the store, by
-:class:`~scrapy_rep.caching.evicted.Evicted`.
+A store that fails counts as empty: what it kept is fetched again. The stores of this package log
+when that begins and when it ends. Of any other store, each kind of failure is logged once, and
+then that it answers again. What this crawl itself has learnt and evicted from memory is kept apart
+from the store, by :class:`~scrapy_rep.caching.evicted.Evicted`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from scrapy_rep.caching.evicted import Evicted
 from scrapy_rep.caching.merging import Merging, checked, in_time
 from scrapy_rep.caching.shared_turns import StoreTurns
 from scrapy_rep.stores import Store, StoreError, open_store
+from scrapy_rep.stores.error import LoggedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -291,7 +292,7 @@ class StoreAdapter:
 
     def _failed(self, error: Exception, name: str = "") -> None:
         """Count a failure, and log the first of its kind; ``name`` is that of a look-up."""
-        if isinstance(error, StoreError) and error.is_said:
+        if isinstance(error, LoggedError):
             self._stats.inc(names.STORE_ERROR)
             return
         said = error if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"

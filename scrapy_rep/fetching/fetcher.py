@@ -30,7 +30,7 @@ from scrapy_rep.fetching.redirects import (
     target_of,
 )
 from scrapy_rep.fetching.responses import body_of, cause_of, lifetime_of, validators_of
-from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.outcome import (
     Cause,
@@ -239,7 +239,8 @@ class RobotsFetcher:
         headers: dict[str, Any] = {} if negotiates(transport) else {**_HEADERS}
         if self._settings.download_slot == "own":
             # A new slot for each exchange, so that no delay holds up the next hop or attempt.
-            meta["download_slot"] = f"robots.txt {next(self._reception.numbers)} {uri}"
+            number = next(self._reception.numbers)
+            meta["download_slot"] = f"robots.txt {number} {authority_of(uri)}"
         elif page is not None and "download_slot" in page.meta:
             meta["download_slot"] = page.meta["download_slot"]
         if page is not None and "proxy" in page.meta:  # which may be None, for no proxy

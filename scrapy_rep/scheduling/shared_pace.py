@@ -65,9 +65,9 @@ SPREAD, MOST_SPREAD = 0.02, 0.1
 
 
 class SharedTurns(Protocol):
-    """The turns of a store. Each method but ``is_said`` may raise."""
+    """The turns of a store. Each method but ``is_logged`` may raise."""
 
-    def is_said(self, error: Exception) -> bool:
+    def is_logged(self, error: Exception) -> bool:
         """Return whether the store itself logs when such failures begin and end."""
 
     async def take(self, host: str, seconds: float, interval: float) -> tuple[str | None, float]:
@@ -235,7 +235,7 @@ class SharedPace:
             host.not_before = now + RETRY
             return
         self._is_alone = True
-        if not self._says_alone and not self._turns.is_said(error):
+        if not self._says_alone and not self._turns.is_logged(error):
             self._says_alone = True
             self._stats.paces_alone(str(error))
         self._stats.inc(names.CRAWL_DELAY_ALONE)

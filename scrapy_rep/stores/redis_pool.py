@@ -30,7 +30,7 @@ from typing import Any
 import redis
 
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
-from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.error import LoggedError, StoreError
 from scrapy_rep.stores.redis_client import Client, Command
 
 THREADS = 2
@@ -291,10 +291,10 @@ class RedisPool:
             for job in left:
                 job.fail(error)
 
-    def _failure(self, text: str, *, is_said: bool = True) -> StoreError:
+    def _failure(self, text: str, *, is_logged: bool = True) -> StoreError:
         """Return the error to raise. The first one of an outage stands until the next reply."""
         why = self._why = self._why or text
-        return StoreError(why, is_said=is_said)
+        return LoggedError(why) if is_logged else StoreError(why)
 
     # The watch
 
@@ -313,7 +313,7 @@ class RedisPool:
                 for worker in self._workers if overdue else ():
                     worker.jobs = deque(job for job in worker.jobs if job.deadline > now)
             if overdue:
-                late = self._failure("the Redis server did not answer in time", is_said=blame)
+                late = self._failure("the Redis server did not answer in time", is_logged=blame)
                 self._fail(overdue, late, blame=blame)
                 self._ended(overdue)
             for worker in hanging:

@@ -25,7 +25,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.error import LoggedError, StoreError
 from scrapy_rep.stores.sqlite_header import APPLICATION, VERSION, ForeignError, check_owner
 from scrapy_rep.stores.sqlite_schema import TABLES
 from scrapy_rep.stores.sqlite_transaction import TROUBLES, DamagedError, Transaction, trouble_of
@@ -142,8 +142,7 @@ class Database:
                 _OPEN.remove(self._identity)
 
     def _shut(self) -> StoreError:
-        text = f"{str(self.path)!a} is not open: {self._obstacle}"
-        return StoreError(text, is_said=True)  # by the writer
+        return LoggedError(f"{str(self.path)!a} is not open: {self._obstacle}")  # by the writer
 
     @property
     def is_open(self) -> bool:

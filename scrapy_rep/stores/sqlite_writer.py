@@ -19,7 +19,7 @@ from concurrent.futures import Future
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
-from scrapy_rep.stores.error import ALONE, StoreError
+from scrapy_rep.stores.error import ALONE, LoggedError, StoreError
 from scrapy_rep.stores.sqlite_batch import Batch
 from scrapy_rep.stores.sqlite_file import Database
 from scrapy_rep.stores.sqlite_tables import Tables
@@ -90,7 +90,7 @@ class Writer:
                 self._dropped += 1
                 why = f": {self._trouble}" if self._trouble else ""
                 text = f"too many entries wait to be written{why}"
-                raise StoreError(text, is_said=self._given_up_at is not None)
+                raise StoreError(text) if self._given_up_at is None else LoggedError(text)
             self._note()
             self._queue.put(authority, entry, crawler, self._clock())
             self._raise_fault()
@@ -119,7 +119,7 @@ class Writer:
         future: Future[str | None] = Future()
         with self._wake:
             if self._breaker.open:
-                raise StoreError(str(self._trouble), is_said=True)
+                raise LoggedError(str(self._trouble))
             self._note(hurry=True)
             self._queue.leases.append((authority, seconds, future))
         return future
@@ -140,7 +140,7 @@ class Writer:
         """Take, renew or end a turn, soon. Raises ``StoreError`` while nothing can be written."""
         with self._wake:
             if self._breaker.open:
-                raise StoreError(str(self._trouble), is_said=True)
+                raise LoggedError(str(self._trouble))
             self._note(hurry=True)
             self._queue.turns.append(step)
 
@@ -289,7 +289,7 @@ class Writer:
                 )
                 self._given_up_at, self._dropped = None, 0
             return
-        batch.give_up_leases(StoreError(str(error), is_said=True))
+        batch.give_up_leases(LoggedError(str(error)))
         batch.add(self._queue, self._clock())
         self._queue = batch
         if self._breaker.failed():

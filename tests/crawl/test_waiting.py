@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
 import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
+from scrapy.core.engine import ExecutionEngine
+from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from tests.crawl.harness import crawl, crawl_in_child
 from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.silence import good_ones, pages
-from tests.crawl.spiders import RequestsSpider
-from tests.replies import Hang, Reply
+from tests.crawl.spiders import QueuedSpider, RequestsSpider
+from tests.replies import Hang, Reply, redirect
 from tests.site import Site
 from tests.timed import timed
 
@@ -150,3 +153,32 @@ async def test_the_most_urgent_goes_first(site: Site) -> None:
     assert len(order) == 61
     assert order.index("/urgent") < 15
     assert len(result.downloaded) == 61
+
+
+class ClosingSpider(QueuedSpider):
+    """Ends the crawl when it has all pages but the first."""
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """Nothing, or the end."""
+        if len(self.endings) == len(self.plans) - 1:
+            raise CloseSpider
+        return ()
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 16])
+@ensureDeferred
+async def test_the_engine_is_told_when_there_is_a_place(
+    site: Site, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """Behind a site that hangs, no request waits until the engine looks by itself."""
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 1_000)
+    paced, moved = RULES + "Crawl-delay: 0.1\n", redirect("/rules")
+    shops = [site.authority(Hang()), *[site.authority(RULES) for _ in range(4)]]
+    shops += [site.authority(paced), site.authority(moved, {"/rules": RULES}), *shops[1:3]]
+    plans = [shop.url(f"/{number}") for number, shop in enumerate(shops)]
+    settings = obey(CONCURRENT_REQUESTS=at_once, REP_TIMEOUT=20)
+    result = await crawl(ClosingSpider, settings, plans=plans)
+    assert result.downloaded == plans[1:]
+    problem = result.ending(plans[0]).problem
+    assert problem is not None
+    assert "clos" in problem.text  # the crawl was over before its robots.txt was
