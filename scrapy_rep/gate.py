@@ -85,8 +85,9 @@ class Gate:
         This awaits nothing if fresh rules are in memory and the host asks for no pace. Raises
         ``RobotsForbidden`` or ``RobotsUnreachable`` if the request may not pass.
         """
-        if request.meta.get("dont_obey_robotstxt"):
-            if self._fetch_key not in request.meta:
+        meta = request.meta
+        if meta.get("dont_obey_robotstxt"):
+            if self._fetch_key not in meta:
                 await self._bypass(request)
             return None
         if self._shutdown.keeps:
@@ -113,7 +114,9 @@ class Gate:
             or not cached.allows(authority, url, agent)
         ):
             return await self._go_on(Asked(request, url, authority, agent), cached)
-        self._count(cached)  # the way of most requests: only the rules concern them
+        if cached.stale:
+            self._stats.inc(names.STALE)
+        self._stats.inc(names.ALLOWED)  # the way of most requests: only the rules concern them
         return None
 
     async def _go_on(self, asked: Asked, cached: CachedRules) -> Request | None:
@@ -274,7 +277,9 @@ class Gate:
             self._overrides.count_allowed(
                 asked, cached, judgement.verdict, judgement.override, judgement.pace
             )
-        self._count(cached)
+        if cached.stale:
+            self._stats.inc(names.STALE)
+        self._stats.inc(names.ALLOWED)
 
     async def _pass_without_rules(self, asked: Asked) -> None:
         """Record and count a request for the rules themselves, which waits for none.
@@ -284,11 +289,6 @@ class Gate:
         if self._recorder is not None:
             self._recorder.passed_without_rules(asked)
             await self._recorded(asked.request)
-        self._stats.inc(names.ALLOWED)
-
-    def _count(self, cached: CachedRules) -> None:
-        if cached.stale:
-            self._stats.inc(names.STALE)
         self._stats.inc(names.ALLOWED)
 
     async def _bypass(self, request: Request) -> None:

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 _OUTER: ContextVar[Request | None] = ContextVar("scrapy_rep_outer", default=None)
 
 
-def enter(request: Request) -> None:
-    """Note that the middlewares behind the gate have ``request`` from now on."""
-    _OUTER.set(request)
+enter = _OUTER.set
+"""``enter(request)`` notes that the middlewares behind the gate have a request from now on."""
 
 
 def leave() -> None:
