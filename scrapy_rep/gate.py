@@ -18,7 +18,7 @@ from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import NOFOLLOW, reason_of
-from scrapy_rep.page_url import Asked, page_of
+from scrapy_rep.page_url import PAGE, Asked, page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.robotstxt import Verdict
@@ -149,12 +149,14 @@ class Gate:
 
         Raises ``RobotsForbidden`` if the page that the request was found on asks not to follow it.
         """
+        meta = request.meta
         try:
-            url = page_of(request)
+            # As page_of does, without a call: every request comes by here.
+            url = page_of(request) if PAGE in meta else request.url
             authority = authority_of(url)
         except ValueError as error:
             raise self.refuse(request, Cause.URL, str(error)) from None
-        if NOFOLLOW in request.meta:
+        if NOFOLLOW in meta:
             self._stop_nofollow(request, url, authority)
         return url, authority
 

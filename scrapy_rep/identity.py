@@ -45,14 +45,13 @@ class Identity:
 
         Raises ``ValueError`` if its meta or the spider names no product token.
         """
-        chosen = request.meta.get("robotstxt_user_agent")
-        if not chosen:
-            chosen = self._of_spider()
+        chosen = request.meta.get("robotstxt_user_agent") or self._of_spider()
         if chosen:
             return self._remembered_or(chosen, self._named)
         if self._setting is not None:
             return self._setting
-        sent = request.headers.get("User-Agent") if request.headers else None
+        headers = request.headers
+        sent = headers.get("User-Agent") if headers else None
         return self._remembered_or(sent, self._derived) if sent else self._of_settings()
 
     def usable(self, request: Request) -> tuple[str, ...]:
