@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
+from twisted.python.failure import Failure
 
 from tests.commands.running import Ended, robots
 from tests.crawl.clock import Ahead, take_over
@@ -22,17 +23,31 @@ RESERVED = Reply(200, '[{"location": "/a", "tdm-reservation": 1}]')
 
 
 class ClockSpider(RequestsSpider):
-    """Moves the clock after so many pages."""
+    """Makes one request after another, and moves the clock after so many pages."""
 
     def __init__(self, clock: Ahead, moves: dict[int, float], **arguments: Any) -> None:
         super().__init__(**arguments)
         self.clock, self.moves, self.pages = clock, moves, 0
 
+    async def start(self) -> AsyncIterator[Any]:
+        """The first request."""
+        for request in self.following():
+            yield request
+
+    def following(self) -> Iterable[Any]:
+        """The next request, if there is one."""
+        return [self.request(**plan) for plan in self.plans[len(self.made) :][:1]]
+
     def found(self, response: Any) -> Iterable[Any]:
         """A page came."""
         self.pages += 1
         self.clock.seconds = self.moves.get(self.pages, self.clock.seconds)
-        return ()
+        return self.following()
+
+    def failed(self, failure: Failure) -> Iterable[Any]:
+        """A request ended without a page."""
+        super().failed(failure)
+        return self.following()
 
 
 def replay(folder: Path) -> tuple[Ended, list[dict[str, Any]]]:
@@ -58,13 +73,11 @@ async def replayed(
         REP_PURPOSES=["tdm"],
         REP_TDMREP=tdmrep,
         REP_RETRY_DELAYS=[],
-        REP_TIMEOUT=200_000,  # the clock may be moved while a fetch is under way
-        CONCURRENT_REQUESTS=1,
     )
     number = iter(range(1_000))
     plans = [
         {"url": shop.url(f"{path}{next(number)}"), "meta": {"dont_retry": True}}
-        for _ in range(4)
+        for _ in range(3)
         for shop in shops
         for path in ("/a", "/private", "/b")
     ]
