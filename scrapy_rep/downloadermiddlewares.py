@@ -109,7 +109,6 @@ class RepDownloaderMiddleware:
             shutdown=self._shutdown,
             stats=self._stats,
             clock=time.time,
-            fetch_key=DOWNLOAD,
             use=use,
             overrides=self._overrides,
             recorder=self._recorder,
@@ -131,7 +130,12 @@ class RepDownloaderMiddleware:
 
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
-        self._starts.begin(request)
+        meta = request.meta
+        if DOWNLOAD in meta:  # a robots.txt, which none governs
+            nested.enter(request)
+            return None
+        if "is_start_request" in meta:
+            self._starts.begin(request)
         try:
             if not self._is_prepared:
                 self._prepare()

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch; ``fetch_key`` marks the package's own requests.
-    ``use``, ``overrides`` and ``recorder`` are there if settings ask for them.
+    ``clock()`` is in seconds since the epoch. ``use``, ``overrides`` and ``recorder`` are there if
+    settings ask for them.
     """
 
     def __init__(
@@ -60,7 +60,6 @@ class Gate:
         shutdown: Shutdown,
         stats: RepStats,
         clock: Callable[[], float],
-        fetch_key: str,
         use: UseOfPages | None = None,
         overrides: AppliedOverrides | None = None,
         recorder: DecisionRecorder | None = None,
@@ -73,7 +72,6 @@ class Gate:
         self._shutdown = shutdown
         self._stats = stats
         self._clock = clock
-        self._fetch_key = fetch_key
         self._use = use
         self._overrides = overrides
         self._recorder = recorder
@@ -87,8 +85,7 @@ class Gate:
         """
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
-            if self._fetch_key not in meta:
-                await self._bypass(request)
+            await self._bypass(request)
             return None
         if self._shutdown.keeps:
             self._shutdown.take_up(request)

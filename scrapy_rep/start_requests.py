@@ -34,7 +34,7 @@ class StartRequests:
 
     def begin(self, request: Request) -> None:
         """Count ``request`` if it is a start request that is seen for the first time."""
-        if "is_start_request" not in request.meta or not _is_start(request):
+        if not _is_start(request):
             return
         reason = request.meta.pop(_REFUSED, None)
         if self._refused[reason]:  # it was refused, and the spider makes it once more

@@ -238,9 +238,11 @@ class RobotsCache:
         is_evicted = entry is not None
         if entry is None:
             entry, is_complete = self._store.get_nowait(authority)
+        if entry is None:
+            return Miss(is_complete=is_complete)
         now = self._clock()
         current = standing(entry, now, self._policy)
-        if entry is None or current.decision is Decision.WAIT or self._signal.has_listeners:
+        if current.decision is Decision.WAIT or self._signal.has_listeners:
             return Miss(entry, is_complete=is_complete)
         cached = self._cached(authority, entry, current, now)
         cached.evicted = is_evicted

@@ -19,7 +19,6 @@ from scrapy.utils.asyncio import is_asyncio_available
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.fetching.responses import decoded
-from scrapy_rep.scrapy_internals.transports import sends_octets
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -87,13 +86,13 @@ class CancellableDownload:
         """
         return self.was_run or not self.octets or crc32(body) == self._checksum
 
-    async def run(self, download: Download, request: Request, transport: Any) -> Response:
+    async def run(self, download: Download, request: Request, announced: bool) -> Response:
         """Return the response to ``request``, unless :meth:`end` is called before.
 
-        If the ``transport`` announces each chunk of a body, the body is cut at the limit. Scrapy's
-        own handlers do so, and are not told of the limit, because they would refuse the body.
+        If each chunk of the body is ``announced``, the body is cut at the limit. Scrapy's own
+        handlers announce them, and are not told of the limit, because they would refuse the body.
         """
-        request.meta["download_maxsize"] = 0 if sends_octets(transport) else self._limit
+        request.meta["download_maxsize"] = 0 if announced else self._limit
         if is_asyncio_available():
             task = asyncio.current_task()
             self._cancel = task.cancel if task is not None else None

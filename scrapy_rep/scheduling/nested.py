@@ -14,6 +14,7 @@ only while there are places.
 from __future__ import annotations
 
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ enter = _OUTER.set
 """``enter(request)`` notes that the middlewares behind the gate have a request from now on."""
 
 
-def leave() -> None:
-    """Note that the request of this context is past all middlewares."""
-    _OUTER.set(None)
+leave = partial(_OUTER.set, None)
+"""``leave()`` notes that the request of this context is past all middlewares."""
 
 
 def is_nested(request: Request, inside: ScrapyInternals) -> bool:

@@ -48,6 +48,8 @@ class UseOfPages:
 
     def __init__(self, settings: RepSettings, tdmrep: RobotsCache | None):
         self._tdmrep = tdmrep
+        self.reads_files = tdmrep is not None
+        """Whether tdmrep.json files are fetched."""
         self._purposes = settings.purposes if settings.preferences in ("skip", "drop") else ()
         self._tokens = settings.purpose_tokens
         self._asks_elsewhere = tdmrep is not None or bool(self._tokens)
@@ -63,11 +65,6 @@ class UseOfPages:
         """
         robots = cached.robots
         return self._asks_elsewhere or (robots is not None and robots.speaks_of_use)
-
-    @property
-    def reads_files(self) -> bool:
-        """Whether tdmrep.json files are fetched."""
-        return self._tdmrep is not None
 
     @property
     def refuses(self) -> bool:

@@ -9,7 +9,7 @@ import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.scrapy_internals.transports import sends_octets
+from scrapy_rep.scrapy_internals.exchanges import sends_octets
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.test_redirects import visit
 from tests.replies import Endless, Reply, redirect
