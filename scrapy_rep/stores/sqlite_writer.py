@@ -69,7 +69,7 @@ class Writer:
         self._queued = self._tried = 0
         self._hurry = self._closed = False
         self._damage: DamagedError | None = None
-        self._fault: StoreError | None = None  # why an entry was lost
+        self._fault: StoreError | None = None  # why an entry was lost; the next put raises it
         self._trouble: StoreError | None = None  # what kept the last batch from being written
         self._breaker = CircuitBreaker(FAILURES, RETRY_DELAY)
         self._given_up_at: float | None = None
@@ -176,9 +176,11 @@ class Writer:
             self._queue.give_up_leases(StoreError("the store is closed"))
             self._wake.notify_all()
         self._thread.join(CLOSE_PATIENCE)
-        lost = len(self._queue.entries) + len(self._writing.entries)
+        path, lost = str(self._database.path), len(self._queue.entries) + len(self._writing.entries)
         if lost:
-            logger.warning("%a: %d entries could not be written", str(self._database.path), lost)
+            logger.warning("%a: entries that could not be written: %d", path, lost)
+        if self._fault is not None:  # no put comes that could be told
+            logger.warning("%a: %s", path, self._fault)
 
     def _has_room(self, authority: Authority) -> bool:
         """Return whether an entry may be queued."""

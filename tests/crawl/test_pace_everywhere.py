@@ -5,6 +5,7 @@ RFC 9309 section 2.2.4 leaves Crawl-delay open; a crawler that keeps it keeps it
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -276,15 +277,19 @@ def others_beside(site: Site, slow: int) -> tuple[float, list[Authority]]:
     return taken(ten), [one]
 
 
+@timed
 @pytest.mark.slow
 def test_more_requests_of_a_slow_host_than_the_limit_hold_up_no_other(site: Site) -> None:
-    """The scheduler sees what waits, and prefers the others: at most 1.1 times what they need."""
-    ratios = []
-    for _ in range(3):  # the machine may be busy with something else
-        alone, _ = others_beside(site, 0)
-        beside, (one,) = others_beside(site, 200)
+    """The scheduler sees what waits, and prefers the others: at most 1.1 times what they need.
+
+    The least of some rounds is compared, because the machine may be busy with something else.
+    """
+    alone = beside = math.inf
+    for _ in range(4):
+        alone = min(alone, others_beside(site, 0)[0])
+        seconds, (one,) = others_beside(site, 200)
         assert min(gaps(one), default=1.0) >= 1.0
-        ratios.append(beside / alone)
-        if ratios[-1] <= 1.1:
+        beside = min(beside, seconds)
+        if beside <= 1.1 * alone:
             return
-    pytest.fail(f"they took {ratios} times as long")
+    pytest.fail(f"they took {beside / alone:.2f} times as long")

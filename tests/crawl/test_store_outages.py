@@ -131,7 +131,7 @@ async def test_an_outage_is_one_line_and_its_end_another(
         mend()  # what holds the file closes it
     assert len(result.downloaded) == len(plans)
     said = result.lines("robots.db|RedisStore|robots.txt store|turns", "WARNING")
-    said = [line for line in said if "entries could not be written" not in line]
+    said = [line for line in said if "could not be written" not in line]
     begins = [line for line in said if PACE in line]
     assert len(begins) == 1
     assert len(said) == 1 + is_custom + ends, said

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.stores.codec import MAX_INFLATED
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.contract import now
@@ -284,7 +285,19 @@ def test_a_read_only_directory_is_a_store_error_at_each_call(
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 2
     assert "is not written for now" in said[0]
-    assert said[1].endswith("1 entries could not be written")
+    assert said[1].endswith("entries that could not be written: 1")
+
+
+def test_a_loss_in_the_last_batch_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No put comes after it that could raise why an entry was lost."""
+    store = SqliteStore(tmp_path / "robots.db", clock=now)
+    store.put(authority(), entry(body=bytes(MAX_INFLATED)))
+    store.close()
+    assert [record.getMessage().partition(" is larger")[1] for record in caplog.records] == [
+        " is larger"
+    ]
 
 
 def test_a_directory_that_cannot_be_made_is_a_store_error(tmp_path: Path) -> None:
