@@ -8,8 +8,9 @@ A request asks in three steps, each dearer than the one before:
 - :meth:`RobotsCache.fetch` waits for a refresh: it asks the store and fetches.
 
 Each authority has one refresh at a time. It belongs to no request: a request that is cancelled does
-not end it, and each request that waits for it has its own Deferred. What ``consult`` found and may
-not be used as it is, is handed on as a :class:`Miss`, so that a refresh reads nothing twice.
+not end it, and each request that waits for it has its own Deferred. If what
+``consult`` found cannot be used as it is, it is handed on as a :class:`Miss`, so that a refresh
+reads nothing twice.
 """
 
 from __future__ import annotations
@@ -98,9 +99,10 @@ class RobotsCache:
         self._resident.move_to_end(authority)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, page, Miss(cached.entry, is_resident=True))
-        if current.decision is not cached.decision or cached.until <= now:
+        known = cached.decision, cached.answer, cached.failure, cached.until
+        if known != (current.decision, current.answer, current.failure, current.until):
             cached = self._cached(authority, cached.entry, current, now)
-            self._admit(authority, cached)
+            self._keep(authority, cached)
         return cached
 
     async def fetch(self, authority: Authority, page: Any, miss: Miss) -> CachedRules:
@@ -178,7 +180,7 @@ class RobotsCache:
     def interrupt(self, started_before: float = math.inf) -> None:
         """End the refreshes that began before a time of the monotonic clock.
 
-        Requests that still wait for them are told that the crawl is closing.
+        Requests that still wait for them end because the crawl is closing.
         """
         for authority, flight in list(self._flights.items()):
             if flight.started < started_before:
@@ -209,7 +211,7 @@ class RobotsCache:
         except Exception as error:  # noqa: BLE001  # a fault of ours is not permission
             self._stats.own_fault(f"The fetch of {authority.robots_uri}", error)
             cached = self._failure(authority, Cause.ERROR)
-            self._admit(authority, cached)
+            self._keep(authority, cached)
         finally:
             if self._flights.get(authority) is flight:
                 del self._flights[authority]
@@ -227,7 +229,7 @@ class RobotsCache:
         cached = self._cached(authority, entry, standing(entry, now, self._policy), now)
         if cached.robots is not None and (before is None or cached.robots is not before.robots):
             await self._signal.send(cached.robots, page)
-        self._admit(authority, cached)
+        self._keep(authority, cached)
         return cached
 
     def _look_up(self, authority: Authority, page: Any) -> CachedRules | Miss:
@@ -246,7 +248,7 @@ class RobotsCache:
             return Miss(entry, is_complete=is_complete)
         cached = self._cached(authority, entry, current, now)
         cached.evicted = is_evicted
-        self._admit(authority, cached)
+        self._keep(authority, cached)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, page, Miss(entry, is_resident=True))
         return cached
@@ -266,7 +268,7 @@ class RobotsCache:
         return old.robots
 
     def _failure(self, authority: Authority, cause: Cause) -> CachedRules:
-        """Return what a request is told where there is no answer: disallow all."""
+        """Return what holds for an authority without an answer: disallow all."""
         now = self._clock()
         old = self._resident.get(authority)
         before = old.entry if old else self._store.evicted(authority)
@@ -276,7 +278,7 @@ class RobotsCache:
         refused = Standing(Decision.DISALLOW_ALL, Fetch.NO, None, failure, until)
         return CachedRules(entry, refused, None, now)
 
-    def _admit(self, authority: Authority, cached: CachedRules) -> None:
+    def _keep(self, authority: Authority, cached: CachedRules) -> None:
         """Keep ``cached`` in memory, in the place of what was there before."""
         old = self._resident.pop(authority, None)
         self._octets -= old.size if old else 0

@@ -31,12 +31,15 @@ async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
     old = await ask(bench)
     bench.clock.now += 0.95 * DAY
     assert bench.cache.resident(HERE, bench.clock()) is None
+    seen = set()
     for _ in range(100):
         known = bench.cache.consult(HERE, None)
         assert not isinstance(known, Miss)
         assert known.robots is old.robots
+        seen.add(known)
         await turn()
     assert bench.fetches == 2
+    assert len(seen) == 1  # what was noted of it, such as the pace, stays known
     gate.callback(OTHER_RULES)
     await settle()
     new = await ask(bench)
