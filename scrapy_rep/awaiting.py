@@ -105,7 +105,7 @@ async def from_thread(future: Future[T]) -> T:
     if is_asyncio_available():
         call = asyncio.get_running_loop().call_soon_threadsafe
     else:
-        # Importing a reactor installs one, so that it must wait until one is running.
+        # This import installs a reactor, so it is made only when one is running.
         from twisted.internet import reactor
 
         call = reactor.callFromThread

@@ -37,7 +37,10 @@ class LookUp(NamedTuple):
 
 
 class Explainer:
-    """Answers what would become of a request. It refuses, counts and holds up nothing."""
+    """Answers what would become of a request, without one: nothing is refused or held up.
+
+    A robots.txt that has to be fetched for an answer is counted as any other is.
+    """
 
     def __init__(
         self, identity: Identity, cache: RobotsCache, judge: Judge, use: UseOfPages | None

@@ -80,8 +80,9 @@ class Gate:
     async def check(self, request: Request) -> Request | None:
         """Let ``request`` pass; return it if it has to be scheduled again, as the crawl closes.
 
-        This awaits nothing if fresh rules are in memory and the host asks for no pace. Raises
-        ``RobotsForbidden`` or ``RobotsUnreachable`` if the request may not pass.
+        This awaits nothing if fresh rules are in memory, the host asks for no pace, nothing waits
+        for the same slot, and no file or record has to be waited for. Raises ``RobotsForbidden`` or
+        ``RobotsUnreachable`` if the request may not pass.
         """
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):

@@ -108,7 +108,11 @@ class Identity:
         return self._sent_by_default
 
     def _configured(self) -> str:
-        """Return the User-Agent that Scrapy will give to a request that has none."""
+        """Return the User-Agent of the project, the first that is not empty.
+
+        Scrapy gives it to requests that have none. An empty one hides the name, and changes nothing
+        about which rules are meant for the crawler.
+        """
         settings = self._crawler.settings
         for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
             if name.lower() == "user-agent" and value:

@@ -1,7 +1,7 @@
 """Whether a request may pass: by the rules or an override, then the purposes, then the pace.
 
 The gate judges requests by this, and ``explain`` judges URLs by it, so both give the same answer.
-Nothing is counted or logged here.
+No decision is counted or logged here.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Judge:
         return PaceToKeep(self._cache.pace(asked.authority, cached, agent), agent)
 
     def _refusal_of_pace(self, asked: Asked, pace: PaceToKeep | None) -> RobotsForbidden | None:
-        """Return what an allowed request ends in that a pace refuses."""
+        """Return the exception for an allowed request that a pace refuses."""
         if pace is None or pace.pace is None:
             return None
         found = self._politeness.refusal(pace.pace)
@@ -190,7 +190,7 @@ class Judge:
         verdict: Verdict | None,
         override: Override | None,
     ) -> RobotsForbidden | RobotsUnreachable:
-        """Return what a request ends in that the rules or an override disallow."""
+        """Return the exception for a request that the rules or an override disallow."""
         _, url, authority, agent = asked
         if cached.unreachable and override is None and (verdict is None or verdict.rule is None):
             undefined = Verdict(allowed=False, reason="unreachable")

@@ -54,6 +54,7 @@ class Asked(NamedTuple):
 def page_of(request: Request) -> str:
     """Return the URL whose robots.txt and path govern ``request``.
 
+    If the meta names a page, this notes there which service was first asked for it.
     Raises ``ValueError`` if the meta of the request names something that is not the URL of a page.
     """
     named = request.meta.get(PAGE)

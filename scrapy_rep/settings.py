@@ -80,7 +80,7 @@ class RepSettings:
         for name, attribute, check in _CHECKS:
             value = settings.get(name)
             if value is None or (value == "" and name == "ROBOTSTXT_USER_AGENT"):
-                continue  # Scrapy takes an empty user agent for none
+                continue  # Scrapy treats an empty user agent as not set
             try:
                 chosen[attribute] = check(value)
             except (ValueError, TypeError) as error:

@@ -24,7 +24,7 @@ _ENTRY_SIZE = 1_000
 
 
 class CachedRules:
-    """What requests to one authority are told while :meth:`holds` is true.
+    """What decides about the requests to one authority while :meth:`holds` is true.
 
     ``standing`` is what ``entry`` means at ``now``, in seconds since the epoch; ``robots`` are the
     rules of its answer, ``None`` if it has none that are in force.
@@ -77,7 +77,7 @@ class CachedRules:
         self.verdicts = 0
 
     def holds(self, now: float) -> bool:
-        """Return whether this may be told at ``now``, in seconds since the epoch."""
+        """Return whether this may be used at ``now``, in seconds since the epoch."""
         return self.since <= now < self.until
 
     @property

@@ -186,7 +186,7 @@ class StoreAdapter:
             self._evicted.put(authority, entry)
 
     def get_nowait(self, authority: Authority) -> tuple[Entry | None, bool]:
-        """Return what the store keeps of ``authority``, and whether it said so.
+        """Return what the store keeps of ``authority``, and whether it was asked.
 
         It is not asked if it did not answer the last look-up at once.
         """

@@ -1,10 +1,9 @@
 """The facts about one authority: what it answered, whom it refused, how fetches failed.
 
-An :class:`Entry` has up to three parts, each with a date of its own, by the clock of the crawler
-that fetched it:
+An :class:`Entry` has up to three parts. Each is dated by the clock of the crawler that fetched it:
 
-- the *answer*: the newest conclusive response that any crawler got, that is, rules or the word
-  that there are none;
+- the *answer*: the newest conclusive response that any crawler got, that is, rules or that
+  there are none;
 - the *refusal*: the newest 401 or 403 that *this* crawler got. Another crawler may well be served,
   so a refusal stands beside the answer and never replaces it;
 - the *failure*: the run of failed fetches since the last answer. It stands beside the answer too,

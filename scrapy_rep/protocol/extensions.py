@@ -39,7 +39,10 @@ class VisitTime(NamedTuple):
         return (self.end - self.start) % _DAY or _DAY
 
     def covers(self, now: float) -> bool:
-        """Return True if a time, in seconds since the epoch, is within the window."""
+        """Return True if a time, in seconds since the epoch, is within the window.
+
+        The minute that ends it is not. A rate that is asked for in a window still counts in it.
+        """
         return (now / 60 - self.start) % _DAY < self.minutes
 
     def opening(self, now: float) -> float:

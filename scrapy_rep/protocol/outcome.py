@@ -93,7 +93,7 @@ class NotModified:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """There is no robots.txt to be had: no rule restricts access (RFC 9309 section 2.3.1.3)."""
+    """No robots.txt is available: no rule restricts access (RFC 9309 section 2.3.1.3)."""
 
     status: int
     uri: str = ""

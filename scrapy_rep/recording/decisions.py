@@ -46,7 +46,7 @@ class Basis(NamedTuple):
     def of(cls, cached: CachedRules) -> Basis:
         """Return the basis that rules in memory are; this takes a digest of the octets."""
         answer, failure = cached.answer, cached.failure
-        cause = None if failure is None else str(getattr(failure.cause, "value", failure.cause))
+        cause = None if failure is None else failure.cause
         failed = None if failure is None else failure.record or None
         if answer is None or cached.unreachable:  # a copy that is too old does not count
             since = None if failure is None else failure.since
@@ -171,13 +171,13 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _full(url: str, authority: Authority | None = None) -> str:
+def _full(url: str, authority: Authority | None) -> str:
     """Return a URL without the user information and the fragment."""
     return without_login(url.partition("#")[0])
 
 
 def _path(url: str, authority: Authority | None) -> str:
-    return _full(url).partition("?")[0]
+    return _full(url, authority).partition("?")[0]
 
 
 def url_digest(url: str, authority: Authority | None = None) -> str:
@@ -188,7 +188,7 @@ def url_digest(url: str, authority: Authority | None = None) -> str:
     """
     if authority is not None and authority.has_its_rules_at(url):
         url = authority.robots_uri
-    return digest_of(_full(url).encode("utf-8", "surrogatepass"))
+    return digest_of(_full(url, authority).encode("utf-8", "surrogatepass"))
 
 
 def digest_of(octets: bytes) -> str:

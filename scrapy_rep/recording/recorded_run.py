@@ -75,7 +75,7 @@ class RecordedRun:
         self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
     def judged(self, asked: Asked, cached: CachedRules, tdmrep: Any) -> Judged:
-        """Return what a request is told at :attr:`now`; ``tdmrep`` holds the tdmrep.json files."""
+        """Judge a request at :attr:`now`; ``tdmrep`` holds the tdmrep.json files."""
         settings = self.settings
         use = UseOfPages(settings, tdmrep if settings.fetches_tdmrep else None)
         # Where the use of a page refuses nothing, it need not be known.

@@ -31,7 +31,7 @@ _DAY = 86_400.0
 """Seconds that a pace is kept after the last request it was read for (RFC 9309 section 2.4)."""
 
 _MOST_ASKERS = 100
-"""Authorities and agents that one host heeds; beyond that, the shortest pace is forgotten."""
+"""Authorities and agents whose pace one host keeps; beyond that, the shortest pace is forgotten."""
 
 _MOST_HOSTS = 10_000
 """Hosts whose pace is remembered; beyond that, the least recently used one is forgotten."""

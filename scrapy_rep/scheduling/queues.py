@@ -49,12 +49,11 @@ class Slot:
         return self._download_slot.free + 1 + self.waiting
 
     def enter(self, request: Request) -> None:
-        """A request begins to wait; the scheduler sees that the slot has it."""
+        """Enter a request that waits or is on its way, so that the scheduler sees it."""
         self._download_slot.enter(request)
-        self.waiting += 1
 
     def leave(self, request: Request) -> None:
-        """Enter a request no longer: it was let go, and is not in this slot."""
+        """Take back what :meth:`enter` did: the request does not come to this slot."""
         self._download_slot.leave(request)
 
 

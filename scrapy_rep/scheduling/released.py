@@ -1,8 +1,8 @@
 """The requests that were let go: on their way to a slot, with their host, or leaving.
 
 The last step of the downloader middlewares says when a request is sent, a public signal when it has
-left the downloader. Nothing says that a request is never sent, as a cache has answered it or a
-middleware has dropped it: such a request is one that the downloader no longer has.
+left the downloader. No signal says that a cache answered a request, or that a middleware dropped
+it: such a request is one that the downloader no longer has.
 
 A request that was let go has the turn of its host for a moment. If another middleware holds it up
 for longer, the turn is over, and the next request of the host may go. The late one has to take

@@ -11,7 +11,7 @@ A request that waits is in one of these states:
 - *in transit*: it was let go, and has yet to reach its slot. Other middlewares may hold it up, or
   answer it from a cache, so that it never gets there. It has the turn of its host for one second at
   least. If it comes later, :meth:`WaitingRoom.arrive` sends it back to *ready*, at the last step
-  before the downloader: a turn that is over is no permission.
+  before the downloader: a turn that is over lets nothing pass.
 - *leaving*: its download has ended, and the downloader still has it for a moment.
 
 After that it is over. Requests that the gate did not hold are not followed.
@@ -265,6 +265,7 @@ class WaitingRoom:
         if slot is None:
             slot = self._slots[download_slot.key] = Slot(download_slot)
         slot.enter(request)
+        slot.waiting += 1
         self._held.add(request)
         self.places.waiting += 1
         return Waiting(request, slot, host, is_nested=is_nested(request, self._inside))

@@ -7,7 +7,8 @@ completed within three seconds; a ``put`` queues.
 
 A store raises :class:`StoreError` and nothing else. A crawl catches it from each call and from the
 Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty. What it puts
-after that never costs what was kept, because a ``put`` merges.
+after that never costs what was kept, because it is merged: by the store if it says that it
+:attr:`~Store.merges`, else by the crawl before it calls ``put``.
 
 The methods from :meth:`Store.scan` on are for the operator of a store. They may block, and most of
 them are made of ``scan``, ``forget``, ``get`` and ``put``.
@@ -63,7 +64,10 @@ class Store(ABC):
 
     @abstractmethod
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
-        """Merge ``entry`` into what is kept; return before it is written.
+        """Keep ``entry``; return before it is written.
+
+        It is merged into what is kept if this store :attr:`merges`. Otherwise it was merged before,
+        and takes the place of what is kept.
 
         Raises :class:`StoreError` if it cannot, or if an earlier put turned out to have failed.
         """

@@ -147,6 +147,7 @@ def test_a_slot_has_room_for_one_more_than_it_sends() -> None:
     assert waits.room == 8 + 1
     for number in range(3):
         waits.enter(Request(f"http://a/{number}"))
+        waits.waiting += 1
         assert (slot.free, waits.waiting, waits.room) == (7 - number, number + 1, 8 + 1)
     waits.waiting -= 1  # one was let go, and is in the slot
     assert waits.room == 8
