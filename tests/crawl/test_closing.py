@@ -13,6 +13,7 @@ from tests.crawl.leftovers import turn
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Endless, Hang, Reply, Stall, Trickle
 from tests.site import Authority, Script, Site
+from tests.timed import timed
 
 SILENT: list[Script] = [Hang(), Stall(200, RULES), Trickle(200, RULES, interval=0.5)]
 
@@ -65,11 +66,15 @@ def test_a_resumed_crawl_makes_what_a_stop_left(site: Site, tmp_path: Path, mode
     assert pages == {"/1": 4, "/2": 4}
 
 
+@timed
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_page_in_progress_is_finished(site: Site, mode: str) -> None:
-    """A stop waits, as ever, for the page that is on its way, and for a robots.txt that is near."""
+    """A stop waits, as ever, for the page that is on its way, and for a robots.txt that is near.
+
+    That is one that comes within 0.3 s of the stop.
+    """
     slow = site.authority(Reply(200, RULES, delay=0.8), Reply(200, "slow", delay=0.3))
-    settings = obey(CLOSESPIDER_TIMEOUT=0.6)
+    settings = obey(CLOSESPIDER_TIMEOUT=0.75)
     plans = [slow.url("/a"), slow.url("/private")]
     result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
     assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
