@@ -11,7 +11,7 @@ from scrapy.http import Headers
 
 from scrapy_rep.page_responses import page_source
 from scrapy_rep.pages.markup import Markup
-from scrapy_rep.pages.profiles import page_profile
+from scrapy_rep.pages.profiles import DEFAULT
 from scrapy_rep.pages.reading import read
 from scrapy_rep.preferences.licenses import MEDIA_TYPE, RELATION
 from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, PagePreferences, of_response, together
@@ -26,6 +26,7 @@ from scrapy_rep.usage.noted import noted_for
 if TYPE_CHECKING:
     from scrapy.http import Response
 
+    from scrapy_rep.pages.profiles import PageProfile
     from scrapy_rep.pages.source import PageSource
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 
@@ -56,7 +57,7 @@ def usage_preferences(
     tokens = () if noted is None else noted.agent
     if agent is not None:
         tokens = product_tokens(agent)
-    page = _read_page(response, tokens, RFC9309.name)
+    page = _read_page(response, tokens, DEFAULT)
     rules = noted.robots if robots is None and noted is not None else robots
     said = None if rules is None else rules.preferences(url, tokens)
     if tdmrep is not None:
@@ -72,7 +73,7 @@ def usage_preferences(
 
 
 def preferences_in_a_crawl(
-    response: Response, agent: tuple[str, ...], profile: str
+    response: Response, agent: tuple[str, ...], profile: PageProfile
 ) -> Preferences | None:
     """Return what is said about a page, and keep it for callbacks; None if nothing is."""
     noted = noted_for(response.request)
@@ -84,7 +85,7 @@ def preferences_in_a_crawl(
     return found
 
 
-def _read_page(response: Response, agent: tuple[str, ...], profile: str) -> PagePreferences:
+def _read_page(response: Response, agent: tuple[str, ...], profile: PageProfile) -> PagePreferences:
     """Return what a response itself says; most say nothing, and are not parsed."""
     source = page_source(response)
     markup = source.markup
@@ -114,9 +115,11 @@ def _links(markup: Markup) -> Iterator[tuple[str, str, str]]:
             yield " ".join(link.rel), link.type, link.href
 
 
-def _terms(source: PageSource, agent: tuple[str, ...], profile: str) -> Iterator[tuple[str, str]]:
+def _terms(
+    source: PageSource, agent: tuple[str, ...], profile: PageProfile
+) -> Iterator[tuple[str, str]]:
     """Yield the robots terms for an agent, except those in ``http-equiv``."""
     tokens = tokens_of(agent, RFC9309)
-    for statement in read(source, tokens, page_profile(profile), whole=False).statements:
+    for statement in read(source, tokens, profile, whole=False).statements:
         if statement.source != "http-equiv":
             yield statement.name, statement.source
