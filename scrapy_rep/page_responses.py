@@ -50,7 +50,7 @@ one source, its octets are lowered once, which saves a third of the time.
 
 
 def page_source(response: Response) -> PageSource:
-    """Return the header lines and the markup of ``response``."""
+    """Return the header fields and the markup of ``response``."""
     global _latest
     latest = _latest
     if latest is not None and latest[0]() is response:
@@ -66,7 +66,7 @@ def _new_source(response: Response) -> PageSource:
         guess = "html"
     elif isinstance(response, XmlResponse):
         guess = "xml"
-    return PageSource(response.headers.getlist, response.body, guess)
+    return PageSource(response.headers, response.body, guess)
 
 
 def page_directives(

@@ -90,7 +90,7 @@ def _read_page(response: Response, agent: tuple[str, ...], profile: PageProfile)
     source = page_source(response)
     markup = source.markup
     speaks = markup is not None and (markup.may_name(*TERMS) or markup.holds(MEDIA_TYPE))
-    if not speaks and _FIELDS.isdisjoint(response.headers):
+    if not speaks and _FIELDS.isdisjoint(source.fields):
         return _SILENT
     metas = [] if markup is None else [(one.name, one.content) for one in markup.metas(NAMES)]
     links = [] if markup is None else list(_links(markup))
