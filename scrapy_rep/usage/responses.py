@@ -51,7 +51,7 @@ class UseOfResponses:
         self._seen.add(response)
         self._pages += 1
         try:
-            found = preferences_in_a_crawl(response, self._agent_of(response), self._profile)
+            found = preferences_in_a_crawl(response, self._agent_of, self._profile)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of usage preferences", error)
             self._without_items.add(response)
