@@ -105,7 +105,7 @@ def _read_page(
 ) -> PagePreferences:
     """Return what a response itself says."""
     markup = source.markup
-    metas = [] if markup is None else [(one.name, one.content) for one in markup.metas(NAMES)]
+    metas = [] if markup is None else list(_metas(markup))
     links = [] if markup is None else list(_links(markup))
     base = _resolved(url, markup.base) if markup is not None and links else ""
     page = of_response(source.lines, metas, links, _terms(source, agent, profile), url, base)
@@ -118,6 +118,12 @@ def _resolved(url: str, reference: str) -> str:
         return urljoin(url, reference)
     except ValueError:
         return url
+
+
+def _metas(markup: Markup) -> Iterator[tuple[str, str]]:
+    if markup.may_name(*TERMS):
+        for meta in markup.metas(NAMES):
+            yield meta.name, meta.content
 
 
 def _links(markup: Markup) -> Iterator[tuple[str, str, str]]:
