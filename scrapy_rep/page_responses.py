@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, ref
 
 from scrapy.http import HtmlResponse, XmlResponse
 
-from scrapy_rep.pages.profiles import page_profile
+from scrapy_rep.pages.profiles import DEFAULT, PageProfile, page_profile
 from scrapy_rep.pages.reading import read
 from scrapy_rep.pages.source import Kind, PageSource
 from scrapy_rep.pages.statements import PageDirectives
@@ -33,7 +33,7 @@ class _Read:
     """
 
     tokens: tuple[str, ...]
-    profile: str
+    profile: PageProfile
     directives: PageDirectives
     whole: PageDirectives | None = None
 
@@ -50,7 +50,7 @@ one source, its octets are lowered once, which saves a third of the time.
 
 
 def page_source(response: Response) -> PageSource:
-    """Return the header lines and the markup of ``response``."""
+    """Return the header fields and the markup of ``response``."""
     global _latest
     latest = _latest
     if latest is not None and latest[0]() is response:
@@ -66,7 +66,7 @@ def _new_source(response: Response) -> PageSource:
         guess = "html"
     elif isinstance(response, XmlResponse):
         guess = "xml"
-    return PageSource(response.headers.getlist, response.body, guess)
+    return PageSource(response.headers, response.body, guess)
 
 
 def page_directives(
@@ -81,14 +81,20 @@ def page_directives(
     """
     known = _read.get(response)
     tokens = tokens_of(product_tokens(agent), RFC9309) if agent is not None else None
-    if known is not None and tokens in (None, known.tokens) and profile in (None, known.profile):
+    if (
+        known is not None
+        and tokens in (None, known.tokens)
+        and profile in (None, known.profile.name)
+    ):
         if known.whole is None:
             known.whole = _said(response, known.tokens, known.profile)
         return known.whole
-    return _said(response, tokens or (), profile or RFC9309.name)
+    return _said(response, tokens or (), page_profile(profile) if profile else DEFAULT)
 
 
-def read_and_keep(response: Response, agent: tuple[str, ...], profile: str) -> PageDirectives:
+def read_and_keep(
+    response: Response, agent: tuple[str, ...], profile: PageProfile
+) -> PageDirectives:
     """Return what restricts a crawler. A page that names no directive is not parsed."""
     tokens = tokens_of(agent, RFC9309)
     directives = _said(response, tokens, profile, whole=False)
@@ -96,7 +102,7 @@ def read_and_keep(response: Response, agent: tuple[str, ...], profile: str) -> P
     return directives
 
 
-def keep_unread(response: Response, profile: str, instead: PageDirectives) -> None:
+def keep_unread(response: Response, profile: PageProfile, instead: PageDirectives) -> None:
     """Keep ``instead`` for a response that could not be read."""
     _read[response] = _Read((), profile, instead, instead)
 
@@ -108,6 +114,6 @@ def kept(response: Response) -> PageDirectives | None:
 
 
 def _said(
-    response: Response, tokens: tuple[str, ...], profile: str, *, whole: bool = True
+    response: Response, tokens: tuple[str, ...], profile: PageProfile, *, whole: bool = True
 ) -> PageDirectives:
-    return read(page_source(response), tokens, page_profile(profile), whole=whole)
+    return read(page_source(response), tokens, profile, whole=whole)

@@ -20,6 +20,7 @@ from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 from scrapy_rep.nofollow import marked, marked_in_place, unmarked
 from scrapy_rep.page_responses import keep_unread, kept, page_source, read_and_keep
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
+from scrapy_rep.pages.profiles import page_profile
 from scrapy_rep.pages.statements import NOFOLLOW, NOINDEX, PageDirectives
 from scrapy_rep.pages.terms import NONE
 from scrapy_rep.settings import RepSettings, failing_at_start, obeys
@@ -61,7 +62,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._obeys = settings.page_directives == "obey"
         self._drops = self._obeys and settings.noindex == "drop"
         self._link_nofollow = self._obeys and settings.link_nofollow
-        self._profile = settings.profile
+        self._profile = page_profile(settings.profile)
         self._stats = RepStats(crawler.stats)
         self._pages = PageStats(self._stats, obeys=self._obeys, drops=self._drops)
         self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
@@ -69,7 +70,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._gate: RepDownloaderMiddleware | None = None
         self._use = None
         if settings.preferences != "off":
-            self._use = UseOfResponses(settings, self._stats, self._agents)
+            self._use = UseOfResponses(settings, self._profile, self._stats, self._agents)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     @classmethod

@@ -17,6 +17,8 @@ _NAME: Final = string.ascii_letters + "-_"
 class PageProfile:
     """How the statements of a page are read; the defaults are those of ``rfc9309``."""
 
+    name: str
+    """Its name in ``REP_PROFILE``."""
     body_counts: bool = False
     """Metas in the body count as well as those in the head."""
     all_and_follow_lift: bool = False
@@ -27,10 +29,11 @@ class PageProfile:
     """The name of an agent in a header ends before the first other character."""
 
 
-DEFAULT: Final = PageProfile()
-KOLLAR: Final = PageProfile(all_and_follow_lift=True, noindex_closes_links=True)
-GOOGLE: Final = PageProfile(body_counts=True, name_alphabets=(_NAME,))
+DEFAULT: Final = PageProfile("rfc9309")
+KOLLAR: Final = PageProfile("kollar", all_and_follow_lift=True, noindex_closes_links=True)
+GOOGLE: Final = PageProfile("google", body_counts=True, name_alphabets=(_NAME,))
 STRICTEST: Final = PageProfile(
+    "strictest",
     body_counts=True,
     noindex_closes_links=True,
     name_alphabets=DEFAULT.name_alphabets + GOOGLE.name_alphabets,
@@ -38,12 +41,8 @@ STRICTEST: Final = PageProfile(
 """Everything that any of the other profiles reads as a restriction counts."""
 
 PAGE_PROFILES: Final = {
-    "rfc9309": DEFAULT,
-    "google": GOOGLE,
-    "1996": DEFAULT,
-    "1994": DEFAULT,
-    "kollar": KOLLAR,
-    "strictest": STRICTEST,
+    profile.name: profile
+    for profile in (DEFAULT, GOOGLE, PageProfile("1996"), PageProfile("1994"), KOLLAR, STRICTEST)
 }
 
 

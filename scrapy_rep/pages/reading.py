@@ -37,6 +37,8 @@ from scrapy_rep.pages.terms import (
 EVERY_AGENT: Final = "*"
 NOTHING: Final = PageDirectives()
 
+_FIELDS: Final = frozenset((b"X-Robots-Tag", b"Robots-Tag"))
+"""Most responses have neither. A look at all names takes a tenth of the time of two lookups."""
 _ROBOTS: Final = "robots"
 _HTTP_EQUIV: Final = ("x-robots-tag", "robots-tag")
 _DOCUMENT_STATE: Final = "document-state"
@@ -55,10 +57,11 @@ def read(
     restricts nothing may be missing: ``document_state``, ``url`` and ``data-nosnippet``.
     """
     reading = _Reading(tokens, profile)
-    if lines := source.lines("X-Robots-Tag"):
-        reading.header("X-Robots-Tag", x_robots_tag(lines))
-    if lines := source.lines("Robots-Tag"):
-        reading.header("Robots-Tag", robots_tag(lines))
+    if not _FIELDS.isdisjoint(source.fields):
+        if lines := source.lines("X-Robots-Tag"):
+            reading.header("X-Robots-Tag", x_robots_tag(lines))
+        if lines := source.lines("Robots-Tag"):
+            reading.header("Robots-Tag", robots_tag(lines))
     markup = source.markup
     if markup is not None and (whole or markup.may_name(_ROBOTS, *tokens)):
         reading.page(markup)

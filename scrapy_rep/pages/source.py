@@ -1,4 +1,4 @@
-"""One response as a source of statements: its header lines, and its markup if it has any.
+"""One response as a source of statements: its header fields, and its markup if it has any.
 
 The ``Content-Type`` takes precedence over the guess of the caller: a PDF has no metas, whatever its
 octets look like. The guess counts if there is no type, or one that means nothing.
@@ -7,9 +7,8 @@ octets look like. The guess counts if there is no type, or one that means nothin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import cached_property
-from typing import Final, Literal
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, Protocol
 
 from scrapy_rep.pages.markup import Markup
 
@@ -29,33 +28,38 @@ _HTML_IN_XML: Final = re.compile(rb"<(?:[\w.-]{1,50}:)?html[\s>]")
 _START: Final = 4 * 1024
 
 
-class PageSource:
-    """The header lines and the markup of one response.
+class HeaderFields(Protocol):
+    """The header fields of a response, as Scrapy has them."""
 
-    ``lines`` returns the lines of a header field, as octets, by its name. ``guess`` is the kind of
-    the body if the header does not say.
+    def __iter__(self) -> Iterator[bytes]:
+        """Iterate over the names, in which each word has a capital: ``X-Robots-Tag``."""
+
+    def getlist(self, key: str, /) -> Iterable[bytes]:
+        """Return the lines of a field, whose name may be written in any case."""
+
+
+class PageSource:
+    """The header fields and the markup of one response.
+
+    ``markup`` is ``None`` if the response is not HTML. ``guess`` is the kind of the body if the
+    header does not say.
     """
 
-    def __init__(
-        self, lines: Callable[[str], Iterable[bytes]], body: bytes, guess: Kind = None
-    ) -> None:
-        self._lines = lines
-        self._body = body
-        self._guess = guess
+    def __init__(self, fields: HeaderFields, body: bytes, guess: Kind = None) -> None:
+        self.fields = fields
+        self.markup = self._markup(body, guess)
 
     def lines(self, name: str) -> list[str]:
         """Return the lines of a header field, which are read as Latin-1 (RFC 9110 section 5.5)."""
-        return [line.decode("latin-1") for line in self._lines(name)]
+        return [line.decode("latin-1") for line in self.fields.getlist(name)]
 
-    @cached_property
-    def markup(self) -> Markup | None:
-        """The markup of the page; ``None`` if the response is not HTML."""
+    def _markup(self, body: bytes, guess: Kind) -> Markup | None:
         content_type = (self.lines("Content-Type") or [""])[-1]
         found = _TYPE.match(content_type)
         name = found.group(1).lower() if found else ""
-        kind = self._guess if name in _UNKNOWN else _KINDS.get(name)
+        kind = guess if name in _UNKNOWN else _KINDS.get(name)
         if kind == "xml":
-            kind = "xhtml" if _HTML_IN_XML.search(self._body[:_START]) else None
-        if kind is None or not self._body:
+            kind = "xhtml" if _HTML_IN_XML.search(body[:_START]) else None
+        if kind is None or not body:
             return None
-        return Markup(self._body, content_type, xml=kind == "xhtml")
+        return Markup(body, content_type, xml=kind == "xhtml")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
@@ -11,7 +11,7 @@ from scrapy.http import Headers
 
 from scrapy_rep.page_responses import page_source
 from scrapy_rep.pages.markup import Markup
-from scrapy_rep.pages.profiles import page_profile
+from scrapy_rep.pages.profiles import DEFAULT
 from scrapy_rep.pages.reading import read
 from scrapy_rep.preferences.licenses import MEDIA_TYPE, RELATION
 from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, PagePreferences, of_response, together
@@ -26,6 +26,7 @@ from scrapy_rep.usage.noted import noted_for
 if TYPE_CHECKING:
     from scrapy.http import Response
 
+    from scrapy_rep.pages.profiles import PageProfile
     from scrapy_rep.pages.source import PageSource
     from scrapy_rep.protocol.robotstxt import RobotsTxt
 
@@ -56,7 +57,8 @@ def usage_preferences(
     tokens = () if noted is None else noted.agent
     if agent is not None:
         tokens = product_tokens(agent)
-    page = _read_page(response, tokens, RFC9309.name)
+    source = page_source(response)
+    page = _read_page(source, response.url, tokens, DEFAULT) if _speaks(source) else _SILENT
     rules = noted.robots if robots is None and noted is not None else robots
     said = None if rules is None else rules.preferences(url, tokens)
     if tdmrep is not None:
@@ -72,11 +74,17 @@ def usage_preferences(
 
 
 def preferences_in_a_crawl(
-    response: Response, agent: tuple[str, ...], profile: str
+    response: Response, agent_of: Callable[[Response], tuple[str, ...]], profile: PageProfile
 ) -> Preferences | None:
-    """Return what is said about a page, and keep it for callbacks; None if nothing is."""
+    """Return what is said about a page, and keep it for callbacks; None if nothing is.
+
+    The agent is only asked for if the page may say something: most pages say nothing to any.
+    """
     noted = noted_for(response.request)
-    page = _read_page(response, agent, profile)
+    source = page_source(response)
+    page = _SILENT
+    if _speaks(source):
+        page = _read_page(source, response.url, agent_of(response), profile)
     if noted is None and page is _SILENT:
         return None
     found = together(page) if noted is None else noted.with_page(page)
@@ -84,19 +92,23 @@ def preferences_in_a_crawl(
     return found
 
 
-def _read_page(response: Response, agent: tuple[str, ...], profile: str) -> PagePreferences:
-    """Return what a response itself says; most say nothing, and are not parsed."""
-    source = page_source(response)
+def _speaks(source: PageSource) -> bool:
+    """Return whether a response may say something; most do not, and are not parsed."""
+    if not _FIELDS.isdisjoint(source.fields):
+        return True
     markup = source.markup
-    speaks = markup is not None and (markup.may_name(*TERMS) or markup.holds(MEDIA_TYPE))
-    if not speaks and _FIELDS.isdisjoint(response.headers):
-        return _SILENT
-    metas = [] if markup is None else [(one.name, one.content) for one in markup.metas(NAMES)]
+    return markup is not None and (markup.may_name(*TERMS) or markup.holds(MEDIA_TYPE))
+
+
+def _read_page(
+    source: PageSource, url: str, agent: tuple[str, ...], profile: PageProfile
+) -> PagePreferences:
+    """Return what a response itself says."""
+    markup = source.markup
+    metas = [] if markup is None else list(_metas(markup))
     links = [] if markup is None else list(_links(markup))
-    base = _resolved(response.url, markup.base) if markup is not None and links else ""
-    page = of_response(
-        source.lines, metas, links, _terms(source, agent, profile), response.url, base
-    )
+    base = _resolved(url, markup.base) if markup is not None and links else ""
+    page = of_response(source.lines, metas, links, _terms(source, agent, profile), url, base)
     return page or _SILENT
 
 
@@ -108,15 +120,23 @@ def _resolved(url: str, reference: str) -> str:
         return url
 
 
+def _metas(markup: Markup) -> Iterator[tuple[str, str]]:
+    if markup.may_name(*TERMS):
+        for meta in markup.metas(NAMES):
+            yield meta.name, meta.content
+
+
 def _links(markup: Markup) -> Iterator[tuple[str, str, str]]:
     if markup.holds(MEDIA_TYPE):
         for link in markup.links(RELATION):
             yield " ".join(link.rel), link.type, link.href
 
 
-def _terms(source: PageSource, agent: tuple[str, ...], profile: str) -> Iterator[tuple[str, str]]:
+def _terms(
+    source: PageSource, agent: tuple[str, ...], profile: PageProfile
+) -> Iterator[tuple[str, str]]:
     """Yield the robots terms for an agent, except those in ``http-equiv``."""
     tokens = tokens_of(agent, RFC9309)
-    for statement in read(source, tokens, page_profile(profile), whole=False).statements:
+    for statement in read(source, tokens, profile, whole=False).statements:
         if statement.source != "http-equiv":
             yield statement.name, statement.source

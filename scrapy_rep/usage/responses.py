@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy.http import Response
 
+    from scrapy_rep.pages.profiles import PageProfile
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 
@@ -31,12 +32,13 @@ class UseOfResponses:
     def __init__(
         self,
         settings: RepSettings,
+        profile: PageProfile,
         stats: RepStats,
         agent_of: Callable[[Response], tuple[str, ...]],
     ):
         self._stats = stats
         self._agent_of = agent_of
-        self._profile = settings.profile
+        self._profile = profile
         self._mode = settings.preferences
         self._purposes = settings.purposes if settings.preferences == "drop" else ()
         self._seen: WeakSet[Response] = WeakSet()
@@ -49,7 +51,7 @@ class UseOfResponses:
         self._seen.add(response)
         self._pages += 1
         try:
-            found = preferences_in_a_crawl(response, self._agent_of(response), self._profile)
+            found = preferences_in_a_crawl(response, self._agent_of, self._profile)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
             self._stats.own_fault("The reading of usage preferences", error)
             self._without_items.add(response)

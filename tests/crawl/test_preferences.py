@@ -14,8 +14,14 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_rep import RobotsTxt, usage_preferences
+from scrapy_rep import (
+    RepDownloaderMiddleware,
+    RepSpiderMiddleware,
+    RobotsTxt,
+    usage_preferences,
+)
 from scrapy_rep.preferences.vocabulary import CATEGORIES
+from tests.crawl.builtins import BUILT_IN
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, by_hand, obey
 from tests.crawl.result import Result
@@ -314,6 +320,37 @@ async def test_items_of_an_errback_are_dropped_too(site: Site) -> None:
     shop = site.authority(None, pages)
     plans = [shop.url(path) for path in pages]
     result = await visit(plans, ErrbackSpider, REP_PREFERENCES="drop", REP_PURPOSES=["train-ai"])
+    assert items(result) == 1
+    assert result.stats["robotstxt/preferences/dropped"] == 1
+
+
+class NamelessGate(RepDownloaderMiddleware):
+    """A subclass of a project, which fails to tell by what name a page was requested."""
+
+    def agents(self, request: Request | None) -> tuple[str, ...]:
+        """Only the name of the whole crawl is known."""
+        if request is not None:
+            raise KeyError("name")
+        return super().agents(request)
+
+
+@ensureDeferred
+async def test_a_page_that_speaks_to_an_unknown_crawler_permits_no_use(site: Site) -> None:
+    """What cannot be read for a fault drops the items. A page that says nothing says it to all."""
+    pages = {"/said": page("Content-Usage: train-ai=y"), "/silent": page()}
+    shop = site.authority(None, pages)
+    settings = by_hand(
+        DOWNLOADER_MIDDLEWARES={BUILT_IN: None, NamelessGate: 100},
+        SPIDER_MIDDLEWARES={RepSpiderMiddleware: 100},
+        REP_PAGE_DIRECTIVES="off",
+        REP_PREFERENCES="drop",
+        REP_PURPOSES=["train-ai"],
+    )
+    plans = [shop.url(path) for path in pages]
+    result = await crawl(UseSpider, settings, plans=plans)
+    result.check(expected=["The reading of usage preferences failed"])
+    assert result.downloaded == plans
+    assert len(result.lines("The reading of usage preferences failed", "ERROR")) == 1
     assert items(result) == 1
     assert result.stats["robotstxt/preferences/dropped"] == 1
 

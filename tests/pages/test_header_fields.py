@@ -19,6 +19,7 @@ X_ROBOTS_TAG = {
     "for all": Case(GOOGLE, rules("noindex"), lines=x("noindex")),
     "none": Case(GOOGLE, rules("noindex", "nofollow"), lines=x("none")),
     "in upper case": Case(GOOGLE, rules("noindex"), lines=[("X-ROBOTS-TAG", "NOINDEX")]),
+    "a name as in HTTP/2": Case(GOOGLE, rules("noindex"), lines=[("x-robots-tag", "noindex")]),
     "several terms": Case(GOOGLE, rules("noarchive", "nofollow"), lines=x("noarchive, nofollow")),
     "several lines": Case(GOOGLE, rules("noarchive", "nofollow"), lines=x("noarchive", "nofollow")),
     "the last line is not the only one": Case(GOOGLE, rules("noindex"), lines=x("noindex", "all")),
@@ -137,6 +138,7 @@ X_ROBOTS_TAG = {
 }
 
 ROBOTS_TAG = {
+    "a name as in HTTP/2": Case(REPEXT, rules("noindex"), lines=[("robots-tag", "*;noindex")]),
     "for all": Case(REPEXT, rules("noindex"), lines=tag("*;noindex")),
     "for this crawler": Case(REPEXT, rules("nosnippet"), lines=tag("mybot;nosnippet")),
     "for another one": Case(REPEXT, {}, lines=tag("otherbot;noindex")),
