@@ -17,7 +17,7 @@ from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.nofollow import NOFOLLOW, reason_of
+from scrapy_rep.nofollow import NOFOLLOW_KEY, reason_of
 from scrapy_rep.page_url import PAGE, Asked, page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
@@ -155,7 +155,7 @@ class Gate:
             authority = authority_of(url)
         except ValueError as error:
             raise self.refuse(request, Cause.URL, str(error)) from None
-        if NOFOLLOW in meta:
+        if NOFOLLOW_KEY in meta:
             self._stop_nofollow(request, url, authority)
         return url, authority
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy import Request
 
-NOFOLLOW = "_scrapy_rep_nofollow"
+NOFOLLOW_KEY = "_scrapy_rep_nofollow"
 """The meta key. Scrapy 2.19 documents keys that begin with ``_`` as internal."""
 
 _REASON = "nofollow"
@@ -22,26 +22,26 @@ SOURCES = ("meta", "X-Robots-Tag", "Robots-Tag", "rel")
 
 def marked(request: Request, source: str) -> Request:
     """Return a copy of ``request`` that the gate refuses; ``source`` is where nofollow was read."""
-    return request.replace(meta={**request.meta, NOFOLLOW: source}, dont_filter=True)
+    return request.replace(meta={**request.meta, NOFOLLOW_KEY: source}, dont_filter=True)
 
 
 def marked_in_place(request: Request) -> Request:
     """Mark ``request`` itself, for want of a copy: a subclass may be one that cannot be copied."""
-    request.meta[NOFOLLOW] = ""
+    request.meta[NOFOLLOW_KEY] = ""
     request.dont_filter = True
     return request
 
 
 def unmarked(request: Request) -> Request:
     """Return ``request`` without the mark, which it may have from meta copied from another."""
-    if NOFOLLOW not in request.meta:
+    if NOFOLLOW_KEY not in request.meta:
         return request
-    return request.replace(meta={k: v for k, v in request.meta.items() if k != NOFOLLOW})
+    return request.replace(meta={k: v for k, v in request.meta.items() if k != NOFOLLOW_KEY})
 
 
 def reason_of(request: Request) -> str:
     """Return why a marked request is refused."""
-    source = request.meta[NOFOLLOW]
+    source = request.meta[NOFOLLOW_KEY]
     return f"{_REASON} ({source})" if source in SOURCES else _REASON
 
 

@@ -247,7 +247,7 @@ class RobotsCache:
         if current.decision is Decision.WAIT or self._signal.has_listeners:
             return Miss(entry, is_complete=is_complete)
         cached = self._cached(authority, entry, current, now)
-        cached.evicted = is_evicted
+        cached.was_evicted = is_evicted
         self._keep(authority, cached)
         if current.fetch is Fetch.BACKGROUND:
             self._flight(authority, page, Miss(entry, is_resident=True))
@@ -290,5 +290,5 @@ class RobotsCache:
         while self._octets > self._memory_limit and len(self._resident) > 1:
             authority, cached = self._resident.popitem(last=False)
             self._octets -= cached.size
-            self._store.demote(authority, cached.entry, again=cached.evicted)
+            self._store.demote(authority, cached.entry, again=cached.was_evicted)
             self._stats.inc(names.EVICTED)

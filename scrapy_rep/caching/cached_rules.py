@@ -41,7 +41,6 @@ class CachedRules:
         "basis",
         "decision",
         "entry",
-        "evicted",
         "failure",
         "interrupted",
         "pace",
@@ -53,6 +52,7 @@ class CachedRules:
         "unpaced_agent",
         "until",
         "verdicts",
+        "was_evicted",
     )
 
     def __init__(self, entry: Entry, standing: Standing, robots: RobotsTxt | None, now: float):
@@ -66,7 +66,7 @@ class CachedRules:
         """Whether the rules are a last good copy, followed while the authority is unreachable."""
         self.interrupted = self.failure is not None and self.failure.cause == Cause.CLOSING
         """Whether nothing was learnt because the crawl is closing."""
-        self.evicted = False
+        self.was_evicted = False
         """Whether the entry came from ``Evicted``, which still has it."""
         self._fixed_size = _size_of(entry, None if robots is None else self.answer)
         self.size = 0
