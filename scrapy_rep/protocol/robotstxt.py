@@ -24,7 +24,7 @@ from scrapy_rep.protocol import product_token as tokens
 from scrapy_rep.protocol.compiled import Compiled
 from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
 from scrapy_rep.protocol.profiles import RFC9309, Profile, named
-from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, Record
+from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from scrapy_rep.protocol.verdict import (
     BY_RULE,
     NO_GROUP,
@@ -313,18 +313,16 @@ class RobotsTxt:
     def _text(self) -> bytes:
         return syntax.text_of(self._body, self._profile)
 
-    def _records(self) -> list[Record]:
-        return list(syntax.records(self._text().decode("latin-1"), self._profile))
-
     def _values(self, key: str) -> tuple[str, ...]:
         """Return the values of all lines with a key, each once, decoded from UTF-8."""
         if self._file_values is None:
             self._file_values = {}
         found = self._file_values.get(key)
         if found is None:
-            values = []
-            if key[:4].encode() in self._text().lower():
-                values = [one.value for one in self._records() if one.key == key and one.value]
+            values, text = [], self._text()
+            if key[:4].encode() in text.lower():
+                records = syntax.records(text.decode("latin-1"), self._profile)
+                values = [one.value for one in records if one.key == key and one.value]
             texts = [value.encode("latin-1").decode("utf-8", "replace") for value in values]
             found = self._file_values[key] = tuple(dict.fromkeys(texts))
         return found
