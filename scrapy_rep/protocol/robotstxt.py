@@ -104,7 +104,9 @@ class RobotsTxt:
             body = syntax.octets_of(body)
         if len(body) > max_size:
             body = syntax.truncate(body, max_size)
-        return cls(body, named(profile))
+        if not isinstance(profile, Profile):
+            profile = named(profile)
+        return cls(body, profile)
 
     def under(self, profile: str | Profile) -> RobotsTxt:
         """Return the same octets, read by another profile. Raises ValueError if it is unknown."""
