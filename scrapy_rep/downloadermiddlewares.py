@@ -26,6 +26,7 @@ from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.outcome import Cause
+from scrapy_rep.protocol.profiles import named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.recording.archive import Archive
 from scrapy_rep.recording.recorder import DecisionRecorder, Run
@@ -245,7 +246,8 @@ class RepDownloaderMiddleware:
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)
         attempts = Attempts(settings.timeout, settings.retry_delays)
-        parse = partial(RobotsTxt.parse, profile=settings.profile, max_size=settings.max_size)
+        profile = named(settings.profile)
+        parse = partial(RobotsTxt.parse, profile=profile, max_size=settings.max_size)
         return RobotsCache(
             context,
             Refresher(context, self._fetcher.fetch, attempts),

@@ -18,7 +18,7 @@ from scrapy_rep.matching.budget import uncounted
 from scrapy_rep.matching.index import PatternIndex
 from scrapy_rep.matching.normal_form import NormalForm, origin_of, written_path
 from scrapy_rep.matching.prefilter import Prefilter
-from scrapy_rep.matching.tuning import INDEX_AFTER, LONG_URI
+from scrapy_rep.matching.tuning import FEW, INDEX_AFTER, LONG_URI
 
 
 class Matcher(Protocol):
@@ -69,7 +69,7 @@ def matcher_for(
     """
     if not prefilter.number:
         return allow_all
-    if prefilter.is_large:
+    if len(prefilter.prefixes) > FEW or len(prefilter.inner) > FEW:
         longest_path = min(LONG_URI, uncounted(prefilter.special))
         few = _of_few(prefilter, rules, form)
         return _until_indexed(few, longest_path, with_index, replace)

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from scrapy_rep.matching.normal_form import NormalForm
 from scrapy_rep.matching.patterns import Patterns
 from scrapy_rep.matching.required_literals import required_literals
-from scrapy_rep.matching.tuning import FEW
 
 _POINTER: Final = 8
 """Octets of a reference."""
@@ -55,11 +54,6 @@ class Prefilter(NamedTuple):
         """Octets of memory of the patterns and literals, without those of empty tuples."""
         texts = (*self.prefixes, *self.suffixes, *self.inner)
         return sum(map(getsizeof, texts)) + _POINTER * (len(texts) + len(self.special))
-
-    @property
-    def is_large(self) -> bool:
-        """Return True if an index would be faster in the long run."""
-        return len(self.prefixes) > FEW or len(self.inner) > FEW
 
 
 NO_PATTERNS: Final = Prefilter((), (), (), 0, (), True)

@@ -44,15 +44,15 @@ _RULE_LINES: Final = re.compile("\n([ \t]*(?:[aA][lL]|[dD][iI])[^\n]*)")
 _NAME: Final = re.compile(rb"[a-z0-9_-]+|\*(?![a-z0-9_-])")
 
 
-def group_texts(
+def patterns_for(
     text: bytes, wanted: Sequence[str], profile: Profile
-) -> tuple[str | None, list[bytes]] | None:
-    r"""Return the lines of the groups that apply to tokens in order of preference, as text.
+) -> tuple[str | None, list[tuple[list[str], list[str]]]] | None:
+    """Return the token found, or None, and the disallow and allow patterns of its groups.
 
-    ``text`` is that of :func:`scrapy_rep.protocol.syntax.text_of`. The answer is the token found
-    (or None) and texts whose lines each begin with ``\n``: one for all groups, or two if one of
-    them is large, which comes last. The answer is None if a user-agent line is, or may be, written
-    otherwise than ``User-agent:``.
+    ``text`` is that of :func:`scrapy_rep.protocol.syntax.text_of`, and ``wanted`` are tokens in
+    order of preference. The patterns of all groups are together; only those of a large group are
+    apart, and come last. The answer is None if a user-agent line is, or may be, written otherwise
+    than ``User-agent:``.
     """
     low = text.lower()
     agent_lines = _agent_lines(low)
@@ -63,7 +63,7 @@ def group_texts(
             return None
         agent_lines = [found.end() for found in _AGENT_LINES.finditer(low)]
     if len(agent_lines) == 1 and low.startswith(_ALL_CRAWLERS, agent_lines[0]):
-        return "*", [text[agent_lines[0] + 2 :]]
+        return "*", [_patterns(text[agent_lines[0] + 2 :], profile)]
     sought, starts = _names_sought(tuple(wanted))
     found = _texts_by_name(text, low, agent_lines, sought, starts, profile)
     for token in sought:
@@ -71,8 +71,8 @@ def group_texts(
             texts = found[token]
             if len(texts) != 1:
                 texts = _joined(texts)
-            return token.decode("latin-1"), texts
-    return None, [b""]
+            return token.decode("latin-1"), [_patterns(one, profile) for one in texts]
+    return None, [([], [])]
 
 
 def _joined(texts: list[bytes]) -> list[bytes]:
@@ -175,7 +175,7 @@ def _has_rule(low: bytes, profile: Profile) -> bool:
     )
 
 
-def patterns(text: bytes, profile: Profile) -> tuple[list[str], list[str]]:
+def _patterns(text: bytes, profile: Profile) -> tuple[list[str], list[str]]:
     r"""Return the disallow and the allow patterns in the text of groups.
 
     RFC 9309 section 2.2.2. White space around them and comments are not removed yet. Lines that

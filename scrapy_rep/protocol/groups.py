@@ -6,7 +6,7 @@ RFC 9309 sections 2.2 and 2.2.1.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from itertools import chain
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import fast_path, syntax
@@ -109,12 +109,9 @@ def patterns_for(
     If one of several groups that apply is large, its values come last and apart from the others.
     """
     if profile.lines_are_ordinary:
-        found = fast_path.group_texts(text, wanted, profile)
+        found = fast_path.patterns_for(text, wanted, profile)
         if found is not None:
-            token, texts = found
-            if len(texts) == 1:
-                return token, [fast_path.patterns(texts[0], profile)]
-            return token, [*map(fast_path.patterns, texts, repeat(profile))]
+            return found
     token, records = records_for(syntax.squeeze_blank_lines(text), wanted, profile)
     return token, [_by_kind(_rules_of(part, profile)) for part in _parts(records)]
 

@@ -24,7 +24,7 @@ from scrapy_rep.protocol import product_token as tokens
 from scrapy_rep.protocol.compiled import Compiled
 from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
 from scrapy_rep.protocol.profiles import RFC9309, Profile, named
-from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, Record
+from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from scrapy_rep.protocol.verdict import (
     BY_RULE,
     NO_GROUP,
@@ -45,6 +45,7 @@ _MOST_OCTETS: Final = 32_000_000
 """Octets of memory for the compiled rules of all crawlers; beyond that, all are dropped."""
 _MOST_GROWTH: Final = 32
 """The most octets of memory that the rules of one crawler take for each octet of the body."""
+_NO_PACE: Final = Pace()
 
 
 class RobotsTxt:
@@ -63,6 +64,7 @@ class RobotsTxt:
         "_paces",
         "_parts",
         "_profile",
+        "_speaks_of_pace",
         "_speaks_of_use",
         "_usage",
     )
@@ -76,6 +78,7 @@ class RobotsTxt:
         self._file_values: dict[str, tuple[str, ...]] | None = None
         self._measured: Measure | None = None
         self._parts: tuple[RobotsTxt, ...] = ()
+        self._speaks_of_pace: bool | None = None
         self._speaks_of_use: bool | None = None
         self._usage: dict[tuple[str, ...], UsageLines | None] = {}
         if profile.all_of:
@@ -101,7 +104,9 @@ class RobotsTxt:
             body = syntax.octets_of(body)
         if len(body) > max_size:
             body = syntax.truncate(body, max_size)
-        return cls(body, named(profile))
+        if not isinstance(profile, Profile):
+            profile = named(profile)
+        return cls(body, profile)
 
     def under(self, profile: str | Profile) -> RobotsTxt:
         """Return the same octets, read by another profile. Raises ValueError if it is unknown."""
@@ -205,8 +210,8 @@ class RobotsTxt:
     def speaks_of_use(self) -> bool:
         """Whether any line is about the use of pages; most files have none."""
         if self._speaks_of_use is None:
-            self._speaks_of_use = usage.speaks_of_use(self._text())
-        return self._speaks_of_use
+            self._find_subjects()
+        return bool(self._speaks_of_use)
 
     def usage(self, agent: str | Sequence[str]) -> Sequence[UsageLines]:
         """The lines about use that are for a crawler, once for each document that is followed."""
@@ -310,18 +315,16 @@ class RobotsTxt:
     def _text(self) -> bytes:
         return syntax.text_of(self._body, self._profile)
 
-    def _records(self) -> list[Record]:
-        return list(syntax.records(self._text().decode("latin-1"), self._profile))
-
     def _values(self, key: str) -> tuple[str, ...]:
         """Return the values of all lines with a key, each once, decoded from UTF-8."""
         if self._file_values is None:
             self._file_values = {}
         found = self._file_values.get(key)
         if found is None:
-            values = []
-            if key[:4].encode() in self._text().lower():
-                values = [one.value for one in self._records() if one.key == key and one.value]
+            values, text = [], self._text()
+            if key[:4].encode() in text.lower():
+                records = syntax.records(text.decode("latin-1"), self._profile)
+                values = [one.value for one in records if one.key == key and one.value]
             texts = [value.encode("latin-1").decode("utf-8", "replace") for value in values]
             found = self._file_values[key] = tuple(dict.fromkeys(texts))
         return found
@@ -350,27 +353,30 @@ class RobotsTxt:
     def pace(self, agent: str | Sequence[str]) -> Pace:
         """Return the Crawl-delay, Request-rates and Visit-time for a crawler, all in one."""
         if self._parts:
-            paces = (part.pace(agent) for part in self._parts)
-            return extensions.politest(paces)
+            return extensions.politest(part.pace(agent) for part in self._parts)
+        if self._speaks_of_pace is None:
+            self._find_subjects()
+        if not self._speaks_of_pace:
+            return _NO_PACE
         wanted = tokens.tokens_of(agent, self._profile)
         pace = self._paces.get(wanted)
         if pace is None:
             if len(self._paces) >= _MOST_AGENTS:
                 self._paces.clear()
-            pace = self._paces[wanted] = self._read_pace(wanted)
+            records = groups.pace_records_for(self._text(), wanted, self._profile)
+            pace = self._paces[wanted] = extensions.pace_of(records)
         return pace
 
-    def _read_pace(self, wanted: tuple[str, ...]) -> Pace:
-        text = self._text()
-        low = text.lower()
-        if b"delay" not in low and b"request-rate" not in low and b"visit-time" not in low:
-            return Pace()
-        return extensions.pace_of(groups.pace_records_for(text, wanted, self._profile))
+    def _find_subjects(self) -> None:
+        """Note whether the file speaks of pace, and whether of use: most speak of neither."""
+        low = self._text().lower()
+        self._speaks_of_pace = b"delay" in low or b"request-rate" in low or b"visit-time" in low
+        self._speaks_of_use = usage.speaks_of_use(low)
 
 
-def _skeleton(*, asked: bool) -> tuple[object, int]:
+def _skeleton(lines: bytes = b"", *, asked: bool = True) -> tuple[object, int]:
     """Return the state of a file that was not asked, or once, and its octets without patterns."""
-    robots = RobotsTxt(b"User-agent: *\nDisallow: /*a?b", RFC9309)
+    robots = RobotsTxt(b"User-agent: *\nDisallow: /*a?b\n" + lines, RFC9309)
     if asked:
         robots.allowed("http://a/", tokens.DEFAULT)
         robots.pace(tokens.DEFAULT)
@@ -389,4 +395,4 @@ def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: 
     return all(part.allowed(url, agent) for part in parts)
 
 
-_SKELETONS: Final = _skeleton(asked=False), _skeleton(asked=True)
+_SKELETONS: Final = _skeleton(asked=False), _skeleton(), _skeleton(b"Crawl-delay: 1")

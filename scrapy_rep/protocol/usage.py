@@ -22,18 +22,17 @@ from scrapy_rep.protocol.syntax import Record
 FORM: Final = form_of(RFC9309)
 """The normal form of paths, in every profile: the drafts refer to RFC 9309."""
 
-_WORDS: Final = (b"content-usage", b"content-signal", b"license")
 _LINE: Final = re.compile(rb"\n[^\S\n]*(?:content-usage|content-signal|license)[^\S\n]*[:\s]")
 
 
-def speaks_of_use(text: bytes) -> bool:
+def speaks_of_use(low: bytes) -> bool:
     """Return whether any line of a file speaks of use.
 
-    ``text`` is that of :func:`scrapy_rep.protocol.syntax.text_of`. It takes 1 ms for 500 KB, and
-    5 us for a usual file, once.
+    ``low`` is the text of :func:`scrapy_rep.protocol.syntax.text_of` in lower case. It takes 1 ms
+    for 500 KB, and 5 us for a usual file, once.
     """
-    low = text.lower()
-    return any(word in low for word in _WORDS) and _LINE.search(low) is not None
+    found = b"content-usage" in low or b"content-signal" in low or b"license" in low
+    return found and _LINE.search(low) is not None
 
 
 def usage_lines(text: bytes, wanted: Sequence[str], profile: Profile) -> UsageLines | None:

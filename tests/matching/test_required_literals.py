@@ -11,7 +11,7 @@ from scrapy_rep.matching.normal_form import match_path
 from scrapy_rep.matching.patterns import patterns_of
 from scrapy_rep.matching.prefilter import Prefilter
 from scrapy_rep.matching.required_literals import each_required_literal
-from scrapy_rep.matching.tuning import CROWD, FEW, LONGEST_INNER
+from scrapy_rep.matching.tuning import CROWD, LONGEST_INNER
 from scrapy_rep.matching.wildcard import parse_wildcard
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
@@ -129,14 +129,6 @@ def test_a_prefilter_holds_the_literals_of_each_kind() -> None:
     prefilter = Prefilter.of(patterns_of(["/a", "/b*", "/*c$", "/*d"], FORM), FORM)
     assert prefilter[:3] == (("/a", "/b*", "/*c$", "/*d", "/b"), ("c",), ("d",))
     assert prefilter.patterns == (("/a", "/b*", "/*c$", "/*d"), ["/b*", "/*c$", "/*d"], True)
-
-
-@pytest.mark.parametrize("pattern", ["/p{}", "/*p{}"])
-def test_more_than_a_few_patterns_are_worth_an_index(pattern: str) -> None:
-    """RFC 9309 section 3: fewer are searched one by one in less time."""
-    for number, is_large in ((FEW, False), (FEW + 1, True)):
-        patterns = patterns_of([pattern.format(at) for at in range(number)], FORM)
-        assert Prefilter.of(patterns, FORM).is_large is is_large
 
 
 @pytest.mark.parametrize(

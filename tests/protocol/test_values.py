@@ -16,7 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import scrapy_rep
-from scrapy_rep.protocol.profiles import PROFILES, RFC9309
+from scrapy_rep.matching.memory import octets_held
+from scrapy_rep.protocol.extensions import Pace
+from scrapy_rep.protocol.profiles import PROFILES, RFC9309, Profile
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
 from tests.benchmarks import inputs
 from tests.hostile.test_budgets import BODIES
@@ -295,6 +297,10 @@ def assert_size_is_the_truth(
     pytest.fail(f"it says {said}, and holds {held}")
 
 
+def asked_never(robots: RobotsTxt) -> None:
+    """No crawler, no page, as a file that was just fetched."""
+
+
 def asked_once(robots: RobotsTxt) -> None:
     """One crawler, one page, as most files are."""
     robots.allowed("https://e.org/0", "mybot")
@@ -328,7 +334,7 @@ RATES = [b"Request-rate: 1/%d %02d00-%02d59\n" % (hour + 1, hour, hour) for hour
 SIZED["a rate for each hour"] = b"User-agent: *\nDisallow: /a\n" + b"".join(RATES)
 
 
-@pytest.mark.parametrize("work", [lambda _: None, asked_once, asked_by_one, asked_by_many])
+@pytest.mark.parametrize("work", [asked_never, asked_once, asked_by_one, asked_by_many])
 @pytest.mark.parametrize("name", SIZED)
 def test_the_size_of_a_file_is_the_truth(name: str, work: Callable[[RobotsTxt], object]) -> None:
     """RFC 9309 section 3: within half as much again, on files of the sizes of the world."""
@@ -342,6 +348,26 @@ def test_the_size_of_a_hostile_file_is_the_truth(
 ) -> None:
     """RFC 9309 section 3: the limit on memory is only as good as this figure."""
     assert_size_is_the_truth(BODIES[name]()[:200_000], work)
+
+
+@pytest.mark.parametrize("lines", [b"", b"Crawl-delay: 1\n", b"Content-Usage: train-ai=n\n"])
+def test_the_size_of_a_file_that_was_asked_once_is_added_up(lines: bytes) -> None:
+    """RFC 9309 section 3: rules that have not grown need not be measured, which takes longer."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*b\n" + lines)
+    for ask in (asked_never, asked_once):
+        ask(robots)
+        assert octets_held(robots, (Profile,)) == pytest.approx(robots.size, rel=0.05)
+        assert robots._measured is None
+
+
+def test_a_file_without_a_pace_keeps_nothing_for_each_crawler_that_asks_for_it() -> None:
+    """RFC 9309 section 3: most files name no pace."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n")
+    asked_once(robots)
+    before = octets_held(robots, (Profile,))
+    for number in range(60):
+        assert robots.pace(f"bot{number}") == Pace()
+    assert octets_held(robots, (Profile,)) == before
 
 
 def test_the_size_is_not_measured_anew_without_need() -> None:
