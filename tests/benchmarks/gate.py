@@ -73,7 +73,7 @@ def _ours(crawler: Crawler, body: bytes) -> RepDownloaderMiddleware:
     cache = gate._cache
     entry = learn(None, Success(body), time.time(), cache._policy)
     now = time.time()
-    cache._admit(
+    cache._keep(
         authority, cache._cached(authority, entry, standing(entry, now, cache._policy), now)
     )
     return gate
