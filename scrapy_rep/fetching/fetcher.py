@@ -30,7 +30,7 @@ from scrapy_rep.fetching.redirects import (
     target_of,
 )
 from scrapy_rep.fetching.responses import body_of, cause_of, lifetime_of, validators_of
-from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.outcome import (
     Cause,
@@ -234,13 +234,12 @@ class RobotsFetcher:
     ) -> Request:
         """Return the request of one hop; ``first`` if it goes to the first authority."""
         meta = {**_META, DOWNLOAD: download, "download_maxsize": self._settings.max_size}
-        parts = urlsplit(uri)
-        negotiates = self._inside.exchanges.negotiates(parts.scheme)
+        negotiates = self._inside.exchanges.negotiates(urlsplit(uri).scheme)
         headers: dict[str, Any] = {} if negotiates else {**_HEADERS}
         if self._settings.download_slot == "own":
             # A new slot for each exchange, so that no delay holds up the next hop or attempt.
             number = next(self._reception.numbers)
-            meta["download_slot"] = f"robots.txt {number} {parts.hostname}"
+            meta["download_slot"] = f"robots.txt {number} {authority_of(uri)}"
         elif page is not None and "download_slot" in page.meta:
             meta["download_slot"] = page.meta["download_slot"]
         if page is not None and "proxy" in page.meta:  # which may be None, for no proxy

@@ -91,13 +91,18 @@ class Job:
 
 
 class _Worker:
-    """The jobs of one thread, and since when it has waited for the server."""
+    """The jobs of one thread, and since when it has waited for the server.
+
+    ``busy_since`` is when its present attempt began. ``silent_since`` is when it began to wait for
+    the next reply: an attempt that ends at the timeout of a socket is followed by another one.
+    """
 
     def __init__(self, lock: threading.Lock) -> None:
         self.jobs: deque[Job] = deque()
         self.wake = threading.Condition(lock)
         self.client: Client | None = None
         self.busy_since: float | None = None
+        self.silent_since: float | None = None
         self.cut_at = 0.0
 
 
@@ -206,9 +211,10 @@ class RedisPool:
     # The workers
 
     def _work(self, worker: _Worker) -> None:
-        worker.busy_since = time.monotonic()
+        worker.busy_since = worker.silent_since = time.monotonic()
         with suppress(Exception):  # an error shows when the server is asked something
             self._connected(worker).ping()
+            worker.silent_since = None
         while jobs := self._take(worker):
             try:
                 self._attempt(worker, jobs)
@@ -231,12 +237,14 @@ class RedisPool:
                 self._unanswered.difference_update(set(taken).difference(jobs))
                 if jobs:
                     worker.busy_since = time.monotonic()
+                    worker.silent_since = worker.silent_since or worker.busy_since
                     return jobs
 
     def _attempt(self, worker: _Worker, jobs: list[Job]) -> None:
         try:
             replies = self._connected(worker).run([job.command for job in jobs])
             if not all(map(_is_lost, replies)):
+                worker.silent_since = None
                 self._succeeded()
             self._answer(jobs, replies)
         # Not only redis-py's exceptions: after a garbled reply its parser may raise any.
@@ -336,8 +344,8 @@ class RedisPool:
 
     def _to_blame(self, now: float) -> bool:
         """Return True if the server is late, and False if the crawl lacks processor time."""
-        busy = [worker.busy_since for worker in self._workers]
-        return any(since is not None and now > since + SLOW_AFTER for since in busy)
+        silent = [worker.silent_since for worker in self._workers if worker.busy_since is not None]
+        return any(since is not None and now > since + SLOW_AFTER for since in silent)
 
 
 def _is_lost(reply: Any) -> bool:

@@ -13,8 +13,8 @@ import pytest
 
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
-from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.redis import PATIENCE, RedisStore
+from scrapy_rep.stores.error import LoggedError, StoreError
+from scrapy_rep.stores.redis import PATIENCE, STEP_PATIENCE, RedisStore
 from scrapy_rep.stores.redis_pool import THREADS
 from tests.stores.contract import now
 from tests.stores.faults import FAULTS, faulty, saying, silent, stored, wait
@@ -104,6 +104,24 @@ def test_a_lease_of_a_faulty_server_is_a_store_error(fault: str, late: Lateness)
             told(store.lease(authority(), 15.0))
         assert time.monotonic() - start <= LONGEST + late.slack
         store.close()
+
+
+def test_a_server_that_hangs_is_blamed_whenever_it_is_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The first attempt ends while look-ups wait, and the next one has only begun when they fail.
+
+    The store says that it is given up, so that a crawl does not say so, too.
+    """
+    with ScriptedServer(wait) as server:
+        store = RedisStore(server.uri, clock=now)
+        time.sleep(STEP_PATIENCE - PATIENCE + 0.2)
+        errors = [begin(store).exception(10) for _ in range(3)]
+        store.close()
+    assert {type(error) for error in errors} == {LoggedError}
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 1
+    assert "did not answer in time" in said[0]
 
 
 def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
