@@ -170,25 +170,24 @@ class Gate:
         waiting: Waiting | None = None
         while True:
             lacks = isinstance(found, Miss) or self._lacks_a_file(asked, found)
-            cached = None if isinstance(found, Miss) or lacks else found
             with self._room.hold(
                 request, authority.host, for_rules=lacks, late=late, before=waiting
             ) as waiting:
-                if cached is None:
+                if lacks or isinstance(found, Miss):
                     fetched = await self._fetch(asked, found)
                     if not isinstance(fetched, CachedRules):
                         return self._give_back(request, fetched)
-                    cached = fetched
+                    found = fetched
                     del fetched
                     # Most requests have to wait for nothing else, and are judged only once.
-                    judgement = self._admit(asked, cached)
-                    if cached.holds(self._clock()) and self._room.goes_at_once(waiting):
+                    judgement = self._admit(asked, found)
+                    if found.holds(self._clock()) and self._room.goes_at_once(waiting):
                         break
                     del judgement
                 # A thousand requests may wait to be let go. None of them keeps rules in memory,
                 # unless rules that come back would have to be announced once more.
-                kept = cached if self._cache.is_heard else None
-                del cached, found
+                kept = found if self._cache.is_heard else None
+                del found
                 self._shutdown.watch()
                 if not await self._room.until_let_go(waiting):
                     return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
@@ -198,11 +197,10 @@ class Gate:
                 kept = self._cache.resident(authority, now)
             found = kept or self._cache.consult(authority, request)
             if not (isinstance(found, Miss) or self._lacks_a_file(asked, found)):
-                cached = found
-                judgement = self._admit(asked, cached)
+                judgement = self._admit(asked, found)
                 break
         if not late:
-            await self._pass(asked, cached, judgement)
+            await self._pass(asked, found, judgement)
         return None
 
     async def _fetch(
