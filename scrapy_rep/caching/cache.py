@@ -8,9 +8,8 @@ A request asks in three steps, each dearer than the one before:
 - :meth:`RobotsCache.fetch` waits for a refresh: it asks the store and fetches.
 
 Each authority has one refresh at a time. It belongs to no request: a request that is cancelled does
-not end it, and each request that waits for it has its own Deferred. If what
-``consult`` found cannot be used as it is, it is handed on as a :class:`Miss`, so that a refresh
-reads nothing twice.
+not end it, and each request that waits for it has its own Deferred. If what ``consult`` found
+cannot be used as it is, it is handed on as a :class:`Miss`, so that a refresh reads nothing twice.
 """
 
 from __future__ import annotations
