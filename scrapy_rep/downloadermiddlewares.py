@@ -202,9 +202,11 @@ class RepDownloaderMiddleware:
         return (await self.look_up(url, agent)).verdict
 
     async def look_up(self, url: str, agent: str | Sequence[str] | None = None) -> LookUp:
-        """Return the verdict on ``url`` with the agent, the authority, and what is known of it.
+        """Return a named tuple: the ``verdict`` on ``url``, and what it rests on.
 
-        Fetches and raises as :meth:`explain` does.
+        That is the ``agent`` that was asked for, the ``authority`` of the URL (``None`` if none
+        governs it), what is ``known`` of that, and ``by`` which of ``"rules"``, ``"override"``,
+        ``"pace"`` and ``"use"`` it was decided. Fetches and raises as :meth:`explain` does.
         """
         return await self.explainer.look_up(url, agent)
 
