@@ -42,8 +42,10 @@ class Verdict:
     """Whether a request may be sent, and why; true if it may.
 
     A verdict is plain data: it can be kept, compared and pickled, and does not keep the file in
-    memory. ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself``,
-    ``too costly``, or a word of the access method such as ``unreachable``.
+    memory. ``reason`` is ``rule``, ``no rule matches``, ``no group``, ``robots.txt itself`` or
+    ``too costly``; ``(last good copy)`` is added while such a copy is followed. If something other
+    than rules decides, it says what: ``unavailable``, ``unreachable``, ``access denied (403)``,
+    ``override``, ``nofollow (meta)``, or a few words on the pace, the hours or the use of the page.
     """
 
     allowed: bool
