@@ -14,12 +14,11 @@ from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
 from scrapy_rep.commands.sources import authority_named
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Meaning, meaning_of
-from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE, truncate
+from scrapy_rep.protocol.syntax import truncate
 from scrapy_rep.recording.archive import NEEDS_WARCIO
 
 UNRESOLVED = 0
 """The status of a revisit record whose response the archive lacks: what it said is not known."""
-_MOST_HOPS = 5
 _TIME = re.compile(r"@(\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?)$")
 
 
@@ -52,10 +51,11 @@ def parse_locator(text: str) -> Locator:
     return Locator(file, authority_named(url), time.group(1) if time else "")
 
 
-def responses(file: str) -> Iterator[Archived]:
+def responses(file: str, max_size: int) -> Iterator[Archived]:
     """Yield the responses for robots.txt files in the order of an archive; raise ``EndingError``.
 
-    A body that was cut when it was archived loses its last, partial line.
+    Of a body one octet more than ``max_size`` is read, which shows that there is more. A body that
+    was cut when it was archived loses its last, partial line.
     """
     try:
         from warcio.archiveiterator import ArchiveIterator
@@ -64,7 +64,7 @@ def responses(file: str) -> Iterator[Archived]:
     try:
         with Path(file).open("rb") as stream:
             for record in ArchiveIterator(stream):
-                found = _response(record)
+                found = _response(record, max_size)
                 if found is not None:
                     yield found
     except OSError as error:
@@ -75,7 +75,7 @@ def responses(file: str) -> Iterator[Archived]:
         raise usage_error(f"{file} is not a WARC file: {type(error).__name__}") from None
 
 
-def _response(record: Any) -> Archived | None:
+def _response(record: Any, max_size: int) -> Archived | None:
     is_revisit = record.rec_type == "revisit"
     if not is_revisit and (record.rec_type != "response" or record.http_headers is None):
         return None
@@ -93,7 +93,7 @@ def _response(record: Any) -> Archived | None:
         date = record.rec_headers.get_header("WARC-Date") or ""
         return Archived(authority, date, UNRESOLVED, "", b"", digest)
     code = record.http_headers.get_statuscode()
-    body = record.content_stream().read(DEFAULT_MAX_SIZE + 1)
+    body = record.content_stream().read(max_size + 1)
     if record.rec_headers.get_header("WARC-Truncated"):
         body = truncate(body + b"~", len(body))
     return Archived(
@@ -114,11 +114,11 @@ def _repeats(found: Archived, before: Archived | _KeptResponse | None) -> bool:
     return found.status == UNRESOLVED and before is not None and found.digest in ("", before.digest)
 
 
-def body_at(locator: Locator) -> bytes:
+def body_at(locator: Locator, max_size: int) -> bytes:
     """Return the octets of the newest response that counts; raise ``EndingError`` without one."""
     file, authority, until = locator
     newest: Archived | None = None
-    for found in responses(file):
+    for found in responses(file, max_size):
         # A date without a time includes its whole day.
         in_time = not until or found.date[: len(until)] <= until
         if found.authority != authority or not in_time:
@@ -152,12 +152,16 @@ class _KeptResponse(NamedTuple):
 
 
 class NewestResponses:
-    """The newest response of each authority in an archive."""
+    """The newest response of each authority in an archive.
 
-    def __init__(self, file: str) -> None:
+    ``max_size`` is how many octets of a body count, ``max_redirects`` how many hops are followed.
+    """
+
+    def __init__(self, file: str, max_size: int, max_redirects: int) -> None:
+        self._max_redirects = max_redirects
         self._bodies = TemporaryFile()  # noqa: SIM115  # it is deleted when this object is
         self._kept: dict[Authority, _KeptResponse] = {}
-        for found in responses(file):
+        for found in responses(file, max_size):
             before = self._kept.get(found.authority)
             if before is not None and found.date < before.date:
                 continue
@@ -179,7 +183,7 @@ class NewestResponses:
 
         None if the archive lacks it, or the target of a redirect.
         """
-        for _ in range(_MOST_HOPS + 1):
+        for _ in range(self._max_redirects + 1):
             kept = self._kept.get(authority)
             if kept is None:
                 return None

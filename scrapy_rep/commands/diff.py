@@ -16,6 +16,7 @@ from scrapy_rep.commands.stored import stored_body
 from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.linting.difference import MOST_PATHS, Difference, difference
 from scrapy_rep.protocol.printable import escaped
+from scrapy_rep.protocol.syntax import truncate
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
@@ -42,9 +43,9 @@ def needs_crawl(options: Namespace) -> bool:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
-    old, new = _bodies(command, options)
-    profile = effective_settings(command.project, options).profile
-    found = difference(old, new, options.agent or (), profile)
+    settings = effective_settings(command.project, options)
+    old, new = _bodies(command, options, settings.max_size)
+    found = difference(old, new, options.agent or (), settings.profile)
     if options.format == "json":
         say(json.dumps({"differences": [one.as_dict() for one in found]}, indent=2))
     else:
@@ -56,20 +57,22 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     return Status.FOUND
 
 
-def _bodies(command: RobotsCommand, options: Namespace) -> tuple[bytes, bytes]:
+def _bodies(command: RobotsCommand, options: Namespace, max_size: int) -> tuple[bytes, bytes]:
+    """Return both versions, as far as a crawler reads them."""
     sources = (options.old, options.new)
     bodies = fetched(command, options, sources)
     old, new = [
-        bodies[source] if source in bodies else _read(command, source) for source in sources
+        bodies[source] if source in bodies else _read(command, source, max_size)
+        for source in sources
     ]
-    return old, new
+    return truncate(old, max_size), truncate(new, max_size)
 
 
-def _read(command: RobotsCommand, source: str) -> bytes:
+def _read(command: RobotsCommand, source: str, max_size: int) -> bytes:
     if source.startswith(_STORE):
         return stored_body(command.project, authority_named(source.removeprefix(_STORE)))
     if source.startswith(_WARC):
-        return body_at(parse_locator(source.removeprefix(_WARC)))
+        return body_at(parse_locator(source.removeprefix(_WARC)), max_size)
     return read(source, url_may_be_meant=True)
 
 

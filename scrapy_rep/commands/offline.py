@@ -29,6 +29,7 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.policy import learn, standing
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.protocol.syntax import truncate
 from scrapy_rep.stats import NoCollector, RepStats
 from scrapy_rep.usage.admission import UseOfPages
 
@@ -72,7 +73,7 @@ class Offline:
 
         ``robots`` are the rules in ``body``, if they are parsed already.
         """
-        outcome = _outcome(authority, body, status)
+        outcome = _outcome(authority, truncate(body, self.settings.max_size), status)
         entry = learn(None, outcome, self._now, self._policy)
         current = standing(entry, self._now, self._policy)
         if current.body is None:

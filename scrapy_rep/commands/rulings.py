@@ -202,7 +202,8 @@ class FromArchive:
     """A WARC file holds the responses for robots.txt files."""
 
     def __init__(self, file: str, offline: Offline, *, missing_is_allowed: bool) -> None:
-        self._archive = NewestResponses(file)
+        limits = offline.settings
+        self._archive = NewestResponses(file, limits.max_size, limits.max_redirects)
         self._offline = offline
         self._missing_is_allowed = missing_is_allowed
 

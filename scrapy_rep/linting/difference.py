@@ -52,7 +52,8 @@ def difference(
 ) -> list[Difference]:
     """Return what changes, for the crawlers asked for or else for all that a file names.
 
-    ``*`` stands for all other crawlers. Crawlers for which the same changes come together.
+    ``*`` stands for all other crawlers. Crawlers for which the same changes come together. All
+    octets of both files count.
     """
     found: dict[tuple[Any, ...], list[str]] = {}
     shown: dict[tuple[Any, ...], Difference] = {}

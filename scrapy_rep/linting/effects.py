@@ -35,14 +35,17 @@ class PaceAsText(NamedTuple):
 
 
 class Effect:
-    """A robots.txt as one crawler reads it. ``agent`` is as in :meth:`RobotsTxt.allowed`."""
+    """A robots.txt as one crawler reads it. ``agent`` is as in :meth:`RobotsTxt.allowed`.
+
+    All octets count: whoever asks has cut ``body`` at the limit of the crawler.
+    """
 
     def __init__(
         self, body: bytes, agent: str | Sequence[str], profile: str | Profile = "rfc9309"
     ) -> None:
         self.agent = agent
-        self.robots = RobotsTxt.parse(body, profile=profile)
-        self._body = syntax.truncate(body, syntax.DEFAULT_MAX_SIZE)
+        self.robots = RobotsTxt.parse(body, profile=profile, max_size=len(body))
+        self._body = body
         self._profiles = named(profile).all_of or (named(profile),)
 
     @property

@@ -17,7 +17,7 @@ import pytest
 from scrapy_rep.commands.urls import LONGEST
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
-from tests.commands.archive import write_archive
+from tests.commands.archive import Response, write_archive
 from tests.commands.running import SCRAPY, environment, robots
 from tests.replies import Reply
 from tests.site import Site
@@ -167,6 +167,31 @@ def test_cut_body_of_an_archive_loses_its_partial_line(tmp_path: Path) -> None:
     file = write_archive(tmp_path / "a.warc", response, cut=True)
     given = "https://a.org/private\nhttps://a.org/a\n"
     assert robots("filter", "--warc", file, given=given).out == "https://a.org/private\n"
+
+
+def test_an_archive_is_read_within_the_limits_of_the_crawl(tmp_path: Path) -> None:
+    """RFC 9309 sections 2.3.1.2 and 2.5: what lies behind the default limits may forbid."""
+    date = "2026-01-01T00:00:00Z"
+    hops: list[Response] = [
+        (f"http://h{n}.org/robots.txt", date, 301, f"http://h{n + 1}.org/robots.txt".encode())
+        for n in range(7)
+    ]
+    large = b"User-agent: *\n" + (b"#" * 99 + b"\n") * 6_000 + b"Disallow: /\n"
+    file = write_archive(
+        tmp_path / "a.warc",
+        *hops,
+        ("http://h7.org/robots.txt", date, 200, b"User-agent: *\nDisallow: /\n"),
+        ("http://large.org/robots.txt", date, 200, large),
+    )
+    far, near, last = "http://h0.org/a\n", "http://h2.org/a\n", "http://large.org/a\n"
+    words = ("filter", "--warc", file)
+    assert robots(*words, given=far + near + last).out == far + last
+    more = ("-s", "REP_MAX_REDIRECTS=7", "-s", "REP_MAX_SIZE=2000000")
+    assert robots(*words, *more, given=far + near + last).out == ""
+    (tmp_path / "open").write_bytes(b"")
+    archived = f"warc:{file}#http://large.org/"
+    assert robots("diff", archived, tmp_path / "open").status == 0
+    assert robots("diff", archived, tmp_path / "open", *more).status == 1
 
 
 @pytest.mark.parametrize("body", [b"", b"no archive\n" * 100, b"\x1f\x8b\x08nonsense"])
