@@ -20,7 +20,7 @@ class LineFile:
 
     A batch is one write in append mode: on a local file system the lines of several processes do
     not mix. Whatever fails, or is cut short by a full disk, is reported to ``lost(lines, error)``;
-    the next batch begins on a line of its own. If ``keeps`` is true, nothing is lost: what could
+    the next batch begins on a line of its own. If ``keeps`` is true, what could
     not be written is written with the next batch. ``encode`` makes octets of what was added, in the
     thread. Raises ``OSError`` if the file cannot be opened.
     """

@@ -12,6 +12,9 @@ _PAUSE = 0.2
 """Seconds for which values are collected before they are written together."""
 
 
+_TOO_SLOW = "the disk is too slow"
+
+
 class Written(NamedTuple):
     """How many values of a batch are on the disk, from its start, and what kept out the rest."""
 
@@ -22,9 +25,9 @@ class Written(NamedTuple):
 class BackgroundWriter:
     """A queue of values, and a thread that calls ``write`` with batches of them, in order.
 
-    Whatever fails is reported to ``lost(values, error)``. If ``keeps`` is true, nothing is lost:
-    what could not be written is handed over with the next batch. At most ``most`` values wait for
-    a slow disk; a value with a weight counts as that many. What comes after that is lost.
+    Whatever fails is reported to ``lost(values, error)``. If ``keeps`` is true, what could not be
+    written is handed over with the next batch. At most ``most`` values wait for a slow disk; a
+    value with a weight counts as that many. What comes after that is lost in any case.
     """
 
     def __init__(
@@ -48,14 +51,15 @@ class BackgroundWriter:
         self._lock = threading.Lock()
         self._awake = threading.Event()
         self._hurry = threading.Event()
-        self._is_closed = False
+        self._is_closed = self._is_full = False
         self._thread: threading.Thread | None = None
 
     def add(self, value: Any, weight: int = 1) -> None:
         """Have a value written, in the order of these calls."""
         # Each sum is changed by one thread alone, so that no lock is needed.
-        if self._weight_added - self._weight_taken >= self._most:
-            self._lost(1, BlockingIOError("the disk is too slow"))
+        self._is_full = self._weight_added - self._weight_taken >= self._most
+        if self._is_full:
+            self._lost(1, BlockingIOError(_TOO_SLOW))
             return
         self._weight_added += weight
         self._pending.append((value, weight))
@@ -69,10 +73,16 @@ class BackgroundWriter:
         return self._added == self._done
 
     def confirmed(self) -> Future[None]:
-        """Return a future that is done when all that was added is written, or has the error."""
+        """Return a future that is done when all that was added is written, or has the error.
+
+        If the last value was lost because too many wait, that is an error at once.
+        """
         future: Future[None] = Future()
         if self._is_closed:
             future.set_exception(ValueError("the file is closed"))
+            return future
+        if self._is_full:
+            future.set_exception(BlockingIOError(_TOO_SLOW))
             return future
         with self._lock:
             self._waiting.append(future)

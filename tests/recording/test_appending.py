@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,36 @@ def test_what_a_full_disk_has_cut_is_written_again(
     whole = [line for line in lines if line in ("one", "two", "six", "ten")]
     assert whole == ["one", "two", "six", "ten"]
     assert sum(reported) == 0
+
+
+def test_what_comes_after_the_last_line_that_may_wait_is_not_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even once the disk has room again: the line is lost. The next one is written."""
+    monkeypatch.setattr("scrapy_rep.recording.appending._MOST_PENDING", 3)
+    lost: list[int] = []
+    file = open_file(tmp_path / "log", lambda lines, _: lost.append(lines), keeps=True)
+    write, is_full = os.write, threading.Event()
+    is_full.set()
+
+    def disk(number: int, octets: bytes) -> int:
+        if is_full.is_set():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(number, octets)
+
+    monkeypatch.setattr(os, "write", disk)
+    for line in ("one", "two", "six", "lost"):
+        file.add(line)
+    is_full.clear()
+    with pytest.raises(BlockingIOError, match="too slow"):
+        file.confirmed().result(10)
+    while not file.is_written:
+        time.sleep(0.01)
+    file.add("ten")
+    file.confirmed().result(10)
+    file.close()
+    assert (tmp_path / "log").read_text().split() == ["one", "two", "six", "ten"]
+    assert sum(lost) == 1
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
