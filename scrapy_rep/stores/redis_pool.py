@@ -94,7 +94,8 @@ class _Worker:
     """The jobs of one thread, and since when it has waited for the server.
 
     ``busy_since`` is when its present attempt began. ``silent_since`` is when it began to wait for
-    the next reply: an attempt that ends at the timeout of a socket is followed by another one.
+    the next reply: an attempt that ends at the timeout of a socket is followed by another one. An
+    idle thread waits for nothing.
     """
 
     def __init__(self, lock: threading.Lock) -> None:
@@ -228,6 +229,8 @@ class RedisPool:
         with self._lock:
             while True:
                 worker.busy_since = None
+                if not worker.jobs:
+                    worker.silent_since = None
                 worker.wake.wait_for(lambda: worker.jobs or self._closed)
                 if self._closed:
                     return []

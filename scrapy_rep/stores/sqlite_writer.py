@@ -73,7 +73,7 @@ class Writer:
         self._trouble: StoreError | None = None  # what kept the last batch from being written
         self._breaker = CircuitBreaker(FAILURES, RETRY_DELAY)
         self._given_up_at: float | None = None
-        self._dropped = 0
+        self._dropped = self._lost_by_faults = 0
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="robots.txt writer", daemon=True)
         self._thread.start()
@@ -176,7 +176,8 @@ class Writer:
             self._queue.give_up_leases(StoreError("the store is closed"))
             self._wake.notify_all()
         self._thread.join(CLOSE_PATIENCE)
-        path, lost = str(self._database.path), len(self._queue.entries) + len(self._writing.entries)
+        path = str(self._database.path)
+        lost = self._lost_by_faults + len(self._queue.entries) + len(self._writing.entries)
         if lost:
             logger.warning("%a: entries that could not be written: %d", path, lost)
         if self._fault is not None:  # no put comes that could be told
@@ -249,6 +250,7 @@ class Writer:
         except StoreError as error:
             return error
         except Exception as error:  # noqa: BLE001  # the thread must neither end nor try for ever
+            self._lost_by_faults += len(batch.entries)
             batch.drop()
             return StoreError(f"what was put is lost: {type(error).__name__}: {error}")
 
