@@ -132,7 +132,7 @@ class RepDownloaderMiddleware:
         A request is returned only while the crawl closes, to be scheduled for its next run.
         """
         meta = request.meta
-        if DOWNLOAD in meta:  # a robots.txt, which none governs
+        if DOWNLOAD in meta and meta.get("dont_obey_robotstxt"):  # for a robots.txt itself
             nested.enter(request)
             return None
         if "is_start_request" in meta:

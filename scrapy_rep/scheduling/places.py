@@ -71,7 +71,6 @@ class Places:
         while self.unlent and idle and self._lent < self._limit:
             self.lend_to(next(iter(self.unlent)))
             self._stats.inc(names.PARKED)
-            self._stats.max(names.PARKED_MAX, self._lent)
         return bool(self.unlent) and self._lent < self._limit
 
     def lend_to(self, waiting: Waiting) -> None:
@@ -80,6 +79,7 @@ class Places:
         if not waiting.lent and self._lent < self._limit:
             waiting.lent = True
             self._lent += 1
+            self._stats.max(names.PARKED_MAX, self._lent)
             self._settle()
             self._inside.engine.wake()
 

@@ -264,11 +264,13 @@ class WaitingRoom:
         slot = self._slots.get(download_slot.key)
         if slot is None:
             slot = self._slots[download_slot.key] = Slot(download_slot)
+        waiting = Waiting(request, slot, host, is_nested=is_nested(request, self._inside))
         slot.enter(request)
+        # What could fail is done, so that hold() ends whatever begins here.
         slot.waiting += 1
         self._held.add(request)
         self.places.waiting += 1
-        return Waiting(request, slot, host, is_nested=is_nested(request, self._inside))
+        return waiting
 
     def _end(self, waiting: Waiting) -> None:
         """Note that a request no longer waits, for whatever reason."""

@@ -91,6 +91,15 @@ async def test_as_many_places_are_lent_as_the_limit_lets(bench: Callable[..., Be
 
 
 @ensureDeferred
+async def test_places_lent_for_a_pace_count_as_lent(bench: Callable[..., Bench]) -> None:
+    """Not as waiting for rules."""
+    at = bench(most=4, limit=2)
+    for number in range(3):
+        at.places.lend_to(at.arrive(number))
+    assert at.counts == {"robotstxt/parked/max": 2}
+
+
+@ensureDeferred
 async def test_one_request_has_one_place(bench: Callable[..., Bench]) -> None:
     """Whoever lends it, and however often it is taken back."""
     at = bench(most=4, limit=5)
