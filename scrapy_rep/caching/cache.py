@@ -271,7 +271,7 @@ class RobotsCache:
         now = self._clock()
         old = self._resident.get(authority)
         before = old.entry if old else self._store.evicted(authority)
-        entry = learn(before, Unreachable(cause), now, self._policy)
+        entry = learn(before, Unreachable(cause, ours=True), now, self._policy)
         failure = entry.failure
         until = retry_at(failure, self._policy) if failure is not None else now
         refused = Standing(Decision.DISALLOW_ALL, Fetch.NO, None, failure, until)

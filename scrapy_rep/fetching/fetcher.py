@@ -155,10 +155,11 @@ class RobotsFetcher:
     ) -> Outcome:
         """Return the outcome, without its record."""
         self._stats.inc(names.REQUESTS)
+        hops: list[Request] = []
         try:
             with self._reception:
                 async with self._semaphore.acquired():
-                    work = self._follow(authority, page, copy, kept)
+                    work = self._follow(authority, page, copy, kept, hops)
                     return await with_timeout(self._settings.timeout, work)
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
@@ -170,7 +171,9 @@ class RobotsFetcher:
             if not isinstance(error, IgnoreRequest):
                 self._stats.inc(names.EXCEPTIONS.format(type(error)))
             cause = cause_of(error)
-            ours = cause in (Cause.ERROR, Cause.DROPPED) or bool(page and page.meta.get("proxy"))
+            # Another middleware may have chosen a proxy for the robots.txt alone.
+            proxied = bool(hops and hops[-1].meta.get("proxy"))
+            ours = proxied or cause in (Cause.ERROR, Cause.DROPPED)
             detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
             return Unreachable(cause, detail=detail, ours=ours)
 
@@ -180,7 +183,9 @@ class RobotsFetcher:
         page: Request | None,
         copy: Answer | None,
         kept: FetchRecord | None,
+        hops: list[Request],
     ) -> Outcome:
+        """Follow redirects to an outcome; note the requests that are made in ``hops``."""
         uri = authority.robots_uri
         deadline = monotonic() + self._settings.timeout
         trail: list[str] = []
@@ -191,6 +196,7 @@ class RobotsFetcher:
             received = None if kept is None else kept.received
             download = CancellableDownload(self._settings.max_size, check, received)
             request = self._request(uri, page, copy, first, download)
+            hops.append(request)
             if check is not None and not self._inside.exchanges.can_be_run:
                 await check(request)  # the last chance; middlewares may still choose a proxy
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)

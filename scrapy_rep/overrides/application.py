@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from scrapy_rep import stats as names
 from scrapy_rep.overrides.override import UNREACHABLE, Override, Overrides, SiteOverrides
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
-from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.requested_pace import RequestedPace
 
 if TYPE_CHECKING:
@@ -18,13 +17,6 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
     from scrapy_rep.stats import RepStats
-
-_OURS = frozenset({Cause.ERROR, Cause.DROPPED, Cause.CLOSING})
-"""Why a robots.txt may be unreachable although nothing is wrong with its site.
-
-``recording.replay`` asks something else, and leaves out what was dropped: which failures have no
-record in an archive.
-"""
 
 ReadPace = Callable[["RobotsTxt", tuple[str, ...]], "RequestedPace | None"]
 
@@ -75,7 +67,8 @@ class AppliedOverrides:
         """
         _, url, authority, agent = asked
         without = cached.verdict(authority, url, agent)
-        if without.reason == UNREACHABLE and cached.cause in _OURS:
+        ours = cached.failure is not None and cached.failure.ours
+        if without.reason == UNREACHABLE and ours:
             without = replace(without, reason=f"{UNREACHABLE}, by a failure of the crawler")
         return self._site(authority).verdict(url, agent, cached.robots, without, self._clock())
 

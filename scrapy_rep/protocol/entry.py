@@ -54,7 +54,8 @@ class Failure:
 
     ``since`` is when it began, ``failed_at`` when the newest of its ``count`` attempts failed.
     ``retry_after`` is for how many seconds the server asked to be left alone after that. ``record``
-    is the ID of the record of the newest attempt in an archive, "" if none was made.
+    is the ID of the record of the newest attempt in an archive, "" if none was made. ``ours`` says
+    that the newest attempt failed on the crawler's own side, as a proxy may.
     """
 
     since: float
@@ -63,6 +64,7 @@ class Failure:
     retry_after: float | None = None
     cause: str = ""
     record: str = ""
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,8 @@ class Unreachable:
     """The robots.txt is undefined: complete disallow (RFC 9309 section 2.3.1.4).
 
     ``status`` is that of the response, if there was one; ``retry_after`` the seconds for which
-    the server asked to be left alone; ``detail`` a few words for the log.
+    the server asked to be left alone; ``detail`` a few words for the log. ``ours`` says that the
+    crawler's own side failed: a proxy, another component, or a fault.
     """
 
     cause: Cause

@@ -334,6 +334,7 @@ def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: P
         retry_after=outcome.retry_after,
         cause=f"{outcome.cause} {outcome.status}" if outcome.status else str(outcome.cause),
         record=outcome.record,
+        ours=outcome.ours,
     )
     return Entry(_dated_by(now, entry.answer), _dated_by(now, entry.refusal), failure)
 

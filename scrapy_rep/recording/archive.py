@@ -197,6 +197,7 @@ class FetchRecord:
             outcome.status,
             outcome.detail,
             last.record if last is not None else "",
+            outcome.ours,
         )
         self._archive.add(one, len(one.detail))
         return replace(outcome, record=one.record)

@@ -14,6 +14,7 @@ from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
 from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
 from scrapy_rep.protocol.policy import REFUSALS
 from scrapy_rep.recording.decisions import digest_of, utc
+from scrapy_rep.recording.warc import OWN_SIDE
 from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal_uri
 from scrapy_rep.settings import RepSettings
 
@@ -34,6 +35,9 @@ _LATE = 60.0
 
 The date is that of the event loop's next iteration, which may be long in coming.
 """
+
+_PROXY_ASKS = 407
+"""The status with which a proxy asks the crawler for credentials."""
 
 
 class UndecidableError(Exception):
@@ -172,7 +176,7 @@ class ArchivedAnswers:
         _check_not_before(kept, now, run)
         if line["outcome"] == "unreachable":  # else the age is that of the good copy
             _check_not_after(kept, now - (line["age"] or 0.0), run)
-        return Failure(since=now, failed_at=now, cause=_cause_of(kept))
+        return _failure_at(now, kept)
 
     def entry_at(self, uri: str, run: RecordedRun, *, with_copy: bool = False) -> Entry | None:
         """Return what a run knew of the file at a URI, by the newest fetch before its ``now``.
@@ -261,9 +265,16 @@ def _contradicted(kept: Kept, run: RecordedRun) -> Exception:
 def _failure_of(kept: Kept, now: float) -> Failure | None:
     """Return the failure of a record; None for a hop, after which the fetch went on."""
     try:
-        return Failure(since=now, failed_at=now, cause=_cause_of(kept))
+        return _failure_at(now, kept)
     except MismatchError:
         return None
+
+
+def _failure_at(now: float, kept: Kept) -> Failure:
+    """Return the failure of a record; raise if it is not of one. A 407 comes from a proxy."""
+    fields = dict(kept.fields) if kept.kind == "failure" else {}
+    ours = kept.status == _PROXY_ASKS or fields.get("side") == OWN_SIDE
+    return Failure(since=now, failed_at=now, cause=_cause_of(kept), ours=ours)
 
 
 def _cause_of(kept: Kept) -> str:
@@ -273,8 +284,7 @@ def _cause_of(kept: Kept) -> str:
         status = said.get("status")
         return f"{said.get('cause', '')} {status}" if status else said.get("cause", "")
     meaning = meaning_of(kept.status)
-    # A 407 comes from the crawler's proxy.
-    if meaning in (Meaning.UNREACHABLE, Meaning.NOT_MODIFIED) or kept.status == 407:
+    if meaning in (Meaning.UNREACHABLE, Meaning.NOT_MODIFIED) or kept.status == _PROXY_ASKS:
         return f"{Cause.STATUS} {kept.status}"
     raise MismatchError(f"the record {kept.id} is not of a failure")
 

@@ -35,6 +35,9 @@ HEAD_NOTE = (
     "Bodies are octet by octet as sent, after the transfer coding. Heads are as Scrapy has "
     "normalised them, without the credentials of requests: not what was on the wire."
 )
+OWN_SIDE = "crawler"
+"""The ``side`` of a failure on the crawler's own side."""
+
 _SECRET = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 _RENAMED = b"X-Archive-Orig-"
 
@@ -71,7 +74,10 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A fetch without a conclusive response; ``last`` is the record of its last response."""
+    """A fetch without a conclusive response; ``last`` is the record of its last response.
+
+    ``ours`` says that the crawler's own side failed.
+    """
 
     record: str
     time: float
@@ -80,6 +86,7 @@ class Failed:
     status: int | None = None
     detail: str = ""
     last: str = ""
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +253,8 @@ class RecordMaker:
         said = {"outcome": "unreachable", "cause": one.cause, "detail": one.detail}
         if one.status is not None:
             said["status"] = str(one.status)
+        if one.ours:
+            said["side"] = OWN_SIDE
         yield "metadata", fields, None, _lines(said)
 
 

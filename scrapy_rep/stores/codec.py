@@ -57,7 +57,7 @@ _LENGTH = Struct(">I")
 _HAS_BODY, _HAS_ETAG, _HAS_MODIFIED, _HAS_LIFETIME, _WAS_CUT = 1, 2, 4, 8, 16
 _HAS_RECORD = 32
 _FAILING_1, _OWN_URI_1 = 8, 16
-_HAS_RETRY_AFTER = 1
+_HAS_RETRY_AFTER, _IS_OURS = 1, 2
 
 _MAYBE_CUT_1 = 256_000
 """Octets above which a body of version 1 counts as cut, because version 1 did not say.
@@ -117,7 +117,7 @@ def encode_answer(key: str, answer: Answer) -> bytes:
 def encode_failure(key: str, failure: Failure) -> bytes:
     """Return a failure as octets that only ``key`` reads. Raises :class:`StoreError`."""
     flags = _HAS_RETRY_AFTER * (failure.retry_after is not None)
-    flags |= _HAS_RECORD * bool(failure.record)
+    flags |= _HAS_RECORD * bool(failure.record) | _IS_OURS * failure.ours
     numbers = (flags, failure.since, failure.failed_at, failure.count, failure.retry_after or 0.0)
     cause = failure.cause.encode("utf-8", "surrogatepass")
     return _encode(key, failure.failed_at, _FAILURE, numbers, [cause, *_record(failure)])
@@ -276,6 +276,7 @@ def _failure(date: float, plain: bytes) -> Failure:
         retry_after=retry_after if flags & _HAS_RETRY_AFTER else None,
         cause=strings[0].decode("utf-8", "surrogatepass"),
         record=record.decode("utf-8", "surrogatepass"),
+        ours=bool(flags & _IS_OURS),
     )
 
 

@@ -146,6 +146,39 @@ async def test_a_failure_of_ours_is_not_stored(site: Site, shared: SharedStore) 
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
 
 
+class LateProxyMiddleware:
+    """Chooses a proxy behind the gate, for a robots.txt as for a page."""
+
+    def __init__(self, url: str):
+        self.url = url
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> LateProxyMiddleware:
+        """As Scrapy makes it."""
+        return cls(crawler.settings["LATE_PROXY"])
+
+    def process_request(self, request: Any) -> None:
+        """Like Scrapy's own, which reads the environment at order 750."""
+        request.meta["proxy"] = self.url
+
+
+@pytest.mark.parametrize("order", [50, 500])
+@ensureDeferred
+async def test_a_failure_of_a_proxy_that_another_middleware_chose_is_not_stored(
+    site: Site, shared: SharedStore, order: int
+) -> None:
+    """Before the gate or behind it: the request for the robots.txt says which proxy it took."""
+    shop = site.authority(RULES)
+    settings = obey(
+        REP_STORE=shared.uri,
+        DOWNLOADER_MIDDLEWARES={LateProxyMiddleware: order},
+        LATE_PROXY=site.refusing().url(""),
+    )
+    result = (await crawl(settings=settings, plans=[shop.url("/open")])).check()
+    assert result.unreachable == [shop.url("/open")]
+    assert shared.kept(shop) is None
+
+
 @ensureDeferred
 async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
     site: Site, shared: SharedStore

@@ -21,16 +21,16 @@ SITE = Authority("http", "a.example", 80)
 NOW = 1_700_000_000.0
 
 
+@pytest.mark.parametrize("ours", [False, True])
 @pytest.mark.parametrize("cause", Cause)
-def test_a_failure_of_the_crawler_is_not_one_of_the_site(cause: Cause) -> None:
+def test_a_failure_of_the_crawler_is_not_one_of_the_site(cause: Cause, ours: bool) -> None:
     """`unreachable-is-allowed` allows nothing that might be asked of the site a moment later."""
     one = Override(1, SITE, UNREACHABLE_IS_ALLOWED, "ours", "ops", date(2999, 1, 1))
     known = Overrides([one], "rfc9309", 512_000)
     applied = AppliedOverrides(known, RepStats(NoCollector()), lambda *_: None, lambda: NOW)
-    entry = Entry(failure=Failure(NOW, NOW, cause=str(cause)))
+    entry = Entry(failure=Failure(NOW, NOW, cause=str(cause), ours=ours))
     cached = CachedRules(entry, standing(entry, NOW, Policy()), None, NOW)
     asked = Asked(Request("http://a.example/a"), "http://a.example/a", SITE, ("mybot",))
     verdict, by = applied.verdict(asked, cached)
-    is_of_the_site = cause not in (Cause.ERROR, Cause.DROPPED, Cause.CLOSING)
-    assert verdict.allowed is is_of_the_site
-    assert (by is one) is is_of_the_site
+    assert verdict.allowed is not ours
+    assert (by is None) is ours
