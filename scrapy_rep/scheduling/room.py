@@ -261,13 +261,12 @@ class WaitingRoom:
         if self._released.listening:
             self._released.take_back(request)
         download_slot = self._inside.download_slots.of(request)
-        slot = self._slots.get(download_slot.key)
-        if slot is None:
-            slot = self._slots[download_slot.key] = Slot(download_slot)
+        slot = self._slots.get(download_slot.key) or Slot(download_slot)
         waiting = Waiting(request, slot, host, is_nested=is_nested(request, self._inside))
         slot.enter(request)
         # What could fail is done, so that hold() ends whatever begins here.
         slot.waiting += 1
+        self._slots[slot.key] = slot
         self._held.add(request)
         self.places.waiting += 1
         return waiting

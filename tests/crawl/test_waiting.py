@@ -14,6 +14,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
+from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.harness import crawl, crawl_in_child
 from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
@@ -182,3 +183,27 @@ async def test_the_engine_is_told_when_there_is_a_place(
     problem = result.ending(plans[0]).problem
     assert problem is not None
     assert "clos" in problem.text  # the crawl was over before its robots.txt was
+
+
+@ensureDeferred
+async def test_a_fault_before_a_request_waits_leaves_nothing_behind(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends as unreachable, and does not count as one that waits; the next one is downloaded."""
+    faults = iter([True])
+
+    def is_nested(*_: Any) -> bool:
+        if next(faults, False):
+            raise ArithmeticError("injected")
+        return False
+
+    monkeypatch.setattr("scrapy_rep.scheduling.room.is_nested", is_nested)
+    shop, other = site.authorities(2, RULES)
+    urls = [shop.url("/a"), other.url("/a")]
+    result = await crawl(settings=obey(CONCURRENT_REQUESTS=1), plans=urls)
+    result.check(expected=["The check of a request"])
+    assert (result.unreachable, result.downloaded) == (urls[:1], urls[1:])
+    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+    assert gate is not None
+    assert gate.cache_info()["waiting"] == 0
+    assert not gate._room._slots

@@ -124,6 +124,17 @@ def test_a_server_that_hangs_is_blamed_whenever_it_is_asked(
     assert "did not answer in time" in said[0]
 
 
+def test_a_thread_that_is_asked_nothing_waits_for_nothing() -> None:
+    """Its first attempt has failed. A server that is there later is not blamed for that time."""
+    store = RedisStore(f"redis://127.0.0.1:{free_port()}/0")
+    workers = store._pool._workers
+    end = time.monotonic() + 10
+    while any(worker.busy_since is not None for worker in workers) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert [worker.silent_since for worker in workers] == [None] * THREADS
+    store.close()
+
+
 def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
     """Of 50 look-ups three wait; the others are refused at once, until the pause is over."""
     moment = [0.0]

@@ -14,6 +14,7 @@ from scrapy_rep.protocol.policy import Entry
 from scrapy_rep.stores.codec import MAX_INFLATED
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.sqlite_batch import Batch
 from tests.stores.contract import now
 from tests.stores.obstacles import no_file_beyond, read_only_directory
 from tests.stores.samples import authority, entry, full_entry, gone, listed, rules, told
@@ -297,6 +298,21 @@ def test_a_loss_in_the_last_batch_is_logged(
     store.close()
     assert [record.getMessage().partition(" is larger")[1] for record in caplog.records] == [
         " is larger"
+    ]
+
+
+def test_what_a_fault_drops_is_logged_at_the_close(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One fault after a success is not yet an outage, and no put follows it."""
+    store = SqliteStore(tmp_path / "robots.db", clock=now)
+    store.put(authority(1), entry(1))
+    store.flush()
+    monkeypatch.setattr(Batch, "write_some", lambda *_: 1 / 0)
+    store.put(authority(2), entry(2))
+    store.close()
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        "entries that could not be written: 1"
     ]
 
 
