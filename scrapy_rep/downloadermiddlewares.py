@@ -16,7 +16,7 @@ from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
 from scrapy_rep.caching.refresh import Attempts, Refresher
 from scrapy_rep.caching.store_adapter import open_store_adapter
-from scrapy_rep.explaining import Explainer
+from scrapy_rep.explaining import Explainer, asked_for
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
@@ -25,6 +25,7 @@ from scrapy_rep.judgement import Judge
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.page_url import page_of
+from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.profiles import named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -99,7 +100,7 @@ class RepDownloaderMiddleware:
         self._overrides = self._applied(overrides)
         self._recorder = self._make_recorder(settings, run, overrides)
         use = self._make_use(settings)
-        judge = self._make_judge(use)
+        judge = self._judge = self._make_judge(use)
         self.explainer = Explainer(self._identity, self._cache, judge, use)
         self._gate = Gate(
             identity=self._identity,
@@ -264,16 +265,26 @@ class RepDownloaderMiddleware:
         if not settings.fetches_tdmrep:
             return None
         stats = tdmrep_files.TdmrepStats(crawler.stats)
+        fetcher = self._fetcher.of_other_files(stats, self._may_follow)
         context = AccessContext(self._store, settings.policy, stats, time.time)
         attempts = Attempts(settings.timeout, settings.retry_delays)
         return RobotsCache(
             context,
-            Refresher(context, self._fetcher.counted_by(stats).fetch, attempts),
+            Refresher(context, fetcher.fetch, attempts),
             tdmrep_files.READER,
             tdmrep_files.Silence(),
             started=self._shutdown.watch,
             memory_limit=self._memory_for_tdmrep(settings),
         )
+
+    async def _may_follow(self, uri: str, page: Request | None) -> bool:
+        """Return whether the target of a redirect may be requested, by the rules of its site."""
+        authority = authority_of(uri)
+        if authority is None:
+            return False
+        cached = await self._cache.lookup(authority, page)
+        asked = asked_for(uri, authority, self.agents(page))
+        return self._judge.permits_a_fetch(asked, cached)
 
     def _memory_for_rules(self, settings: RepSettings) -> int:
         return settings.memory_limit - self._store.memory_limit
@@ -309,7 +320,7 @@ class RepDownloaderMiddleware:
             return None
         if settings.preferences != "report" and not settings.purposes:
             self._stats.without_purpose(settings.preferences)
-        return UseOfPages(settings, self._tdmrep)
+        return UseOfPages(settings, self._tdmrep, self._overrides)
 
     def _make_judge(self, use: UseOfPages | None) -> Judge:
         wanted = None if self._recorder is None else self._recorder.wants_verdict

@@ -71,7 +71,7 @@ class Explainer:
             return LookUp(Verdict(allowed=False, reason="unreachable"), tokens, authority, None)
         asked = asked_for(url, authority, tokens)
         use = self._use
-        if use is not None and use.refuses and self.judge.verdict(asked, cached).allowed:
+        if use is not None and use.refuses and self.judge.permits_a_fetch(asked, cached):
             await use.wait(asked, cached)
         verdict, by = self.judge.final_verdict(asked, cached)
         return LookUp(verdict, tokens, authority, cached, by)

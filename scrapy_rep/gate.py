@@ -219,7 +219,7 @@ class Gate:
             if found.interrupted:
                 return partial(self.refuse, request, Cause.CLOSING, "", authority, url)
         use = self._use
-        if use is None or not use.reads_files or not self._judge.verdict(asked, found).allowed:
+        if use is None or not use.reads_files or not self._judge.permits_a_fetch(asked, found):
             return found
         return found if await use.wait(asked, found) else partial(IgnoreRequest, TOO_LATE)
 

@@ -1,4 +1,4 @@
-"""Whether a request may pass: by the rules or an override, then the purposes, then the pace.
+"""Whether a request may pass: by the rules or an override, then the pace, then the purposes.
 
 The gate judges requests by this, and ``explain`` judges URLs by it, so both give the same answer.
 No decision is counted or logged here.
@@ -110,16 +110,16 @@ class Judge:
             return Judgement(self._refusal(asked, cached, verdict, override), override=override)
         if verdict is not None and (overrides is not None or cached.count_verdict()):
             self._cache.weigh(asked.authority, cached)
+        pace = self._pace(asked, cached) if overrides is None else overrides.pace(asked, cached)
+        error = self._refusal_of_pace(asked, pace)
+        if error is not None:
+            return Judgement(error)
         use = self._use_for(cached)
         if use is not None:
             noted = use.said(asked, cached)
             refusal = use.refusal(asked, noted)
             if refusal is not None:
                 return Judgement(refusal, refused_for_use=True)
-        pace = self._pace(asked, cached) if overrides is None else overrides.pace(asked, cached)
-        error = self._refusal_of_pace(asked, pace)
-        if error is not None:
-            return Judgement(error)
         if use is None and overrides is None and (pace is None or pace.pace is None):
             cached.settle(asked.agent)
         if verdict is None and pace is None and noted is None:
@@ -132,6 +132,14 @@ class Judge:
         if overrides is not None:
             return overrides.verdict(asked, cached)[0]
         return cached.verdict(asked.authority, asked.url, asked.agent)
+
+    def permits_a_fetch(self, asked: Asked, cached: CachedRules) -> bool:
+        """Return whether all but the use of the page permits a request."""
+        if not self.verdict(asked, cached).allowed:
+            return False
+        overrides = self._overrides_for(asked)
+        pace = self._pace(asked, cached) if overrides is None else overrides.pace(asked, cached)
+        return self._refusal_of_pace(asked, pace) is None
 
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.

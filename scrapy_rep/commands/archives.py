@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 
 from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
 from scrapy_rep.commands.sources import authority_named
+from scrapy_rep.fetching.content_codings import plain_octets
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.outcome import Meaning, meaning_of
 from scrapy_rep.protocol.syntax import truncate
@@ -19,6 +20,8 @@ from scrapy_rep.recording.archive import NEEDS_WARCIO
 
 UNRESOLVED = 0
 """The status of a revisit record whose response the archive lacks: what it said is not known."""
+_UNREADABLE = -1
+"""The status of a success whose body cannot be decoded; a crawl takes it for unreachable."""
 _TIME = re.compile(r"@(\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?)$")
 
 
@@ -84,26 +87,48 @@ def _response(record: Any, max_size: int) -> Archived | None:
         authority = authority_of(url)
     except ValueError:
         return None
-    if authority is None or not url.endswith("/robots.txt"):
-        return None
-    if url.lower() != authority.robots_uri.lower() and "?" in url:
+    if authority is None or not authority.has_its_rules_at(url):
         return None
     digest = record.rec_headers.get_header("WARC-Payload-Digest") or ""
     if is_revisit:
         date = record.rec_headers.get_header("WARC-Date") or ""
         return Archived(authority, date, UNRESOLVED, "", b"", digest)
-    code = record.http_headers.get_statuscode()
-    body = record.content_stream().read(max_size + 1)
-    if record.rec_headers.get_header("WARC-Truncated"):
-        body = truncate(body + b"~", len(body))
-    return Archived(
-        authority,
-        record.rec_headers.get_header("WARC-Date") or "",
-        int(code) if code and code.isdigit() else 0,
-        urljoin(url, record.http_headers.get_header("Location") or ""),
-        body,
-        digest,
-    )
+    code = record.http_headers.get_statuscode() or ""
+    status = int(code) if code.isdigit() else _UNREADABLE
+    try:
+        body = _body(record, max_size)
+    except ValueError:
+        body = b""
+        status = _UNREADABLE if meaning_of(status) is Meaning.SUCCESS else status
+    date = record.rec_headers.get_header("WARC-Date") or ""
+    return Archived(authority, date, status, _location(record, url), body, digest)
+
+
+def _body(record: Any, max_size: int) -> bytes:
+    """Return the body of a response as a crawl reads it; raise ``ValueError`` for a broken one."""
+    # warcio would pass on what it cannot decode, as if it were the text.
+    codings = [text.encode() for text in _removed(record.http_headers, "Content-Encoding")]
+    octets = record.content_stream().read(max_size + 1)
+    is_cut = len(octets) > max_size or bool(record.rec_headers.get_header("WARC-Truncated"))
+    body, is_cut = plain_octets(octets, codings, max_size + 1, is_cut)
+    return truncate(body + b"~", len(body)) if is_cut else body
+
+
+def _removed(headers: Any, name: str) -> list[str]:
+    """Remove the fields of a name; return their values."""
+    found = []
+    while (value := headers.get_header(name)) is not None:
+        found.append(value)
+        headers.remove_header(name)
+    return found
+
+
+def _location(record: Any, url: str) -> str:
+    """Return where a redirect leads to, "" if it does not say, or not in a URL."""
+    try:
+        return str(urljoin(url, record.http_headers.get_header("Location") or "about:blank"))
+    except ValueError:
+        return ""
 
 
 def _repeats(found: Archived, before: Archived | _KeptResponse | None) -> bool:
@@ -136,6 +161,8 @@ def body_at(locator: Locator, max_size: int) -> bytes:
     if newest.status == UNRESOLVED:
         said = f"the newest record of {authority} in {file} repeats one that it lacks"
         raise EndingError(Status.UNKNOWN, said)
+    if newest.status == _UNREADABLE:
+        raise EndingError(Status.UNKNOWN, f"the answer of {authority} in {file} is not readable")
     said = f"{authority} answered with status {newest.status} in {file}"
     raise EndingError(Status.UNKNOWN, said)
 
@@ -193,8 +220,10 @@ class NewestResponses:
             try:
                 target = authority_of(kept.location)
             except ValueError:
-                return None
-            if target is None or kept.location != target.robots_uri:
+                target = None
+            if target is None:  # a crawl follows no such redirect
+                return kept.status, b""
+            if kept.location != target.robots_uri:
                 return None
             authority = target
         return 404, b""  # RFC 9309 section 2.3.1.2: unavailable after that many hops

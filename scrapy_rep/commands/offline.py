@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.authority import Authority
 
+_PROXY_ASKS = 407
+"""The status with which a proxy asks the crawler for credentials: the site has not answered."""
+
 
 class Offline:
     """Decides by the settings of a project and the options; raises ``EndingError`` for bad ones."""
@@ -97,6 +100,6 @@ def _outcome(authority: Authority, body: bytes, status: int) -> Outcome:
     meaning = meaning_of(status)
     if meaning is Meaning.SUCCESS:
         return Success(body, status, authority.robots_uri)
-    if meaning is Meaning.UNAVAILABLE:
+    if meaning is Meaning.UNAVAILABLE and status != _PROXY_ASKS:
         return Unavailable(status, authority.robots_uri)
     return Unreachable(Cause.STATUS, status)

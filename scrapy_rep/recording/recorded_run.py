@@ -77,7 +77,8 @@ class RecordedRun:
     def judged(self, asked: Asked, cached: CachedRules, tdmrep: Any) -> Judged:
         """Judge a request at :attr:`now`; ``tdmrep`` holds the tdmrep.json files."""
         settings = self.settings
-        use = UseOfPages(settings, tdmrep if settings.fetches_tdmrep else None)
+        files = tdmrep if settings.fetches_tdmrep else None
+        use = UseOfPages(settings, files, self.overrides)
         # Where the use of a page refuses nothing, it need not be known.
         kept = use if use.refuses else None
         judge = Judge(self._paces, self._paces, kept, self.overrides)

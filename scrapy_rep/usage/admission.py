@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.robotstxt import RobotsTxt
     from scrapy_rep.settings import RepSettings
@@ -43,11 +44,18 @@ _UNKNOWN = "tdmrep.json could not be fetched, and may reserve the rights of tdm"
 class UseOfPages:
     """The part of the gate that asks what pages may be used for.
 
-    ``tdmrep`` holds the tdmrep.json files, or is None if they are not fetched.
+    ``tdmrep`` holds the tdmrep.json files, or is None if they are not fetched. ``overrides`` say
+    which of them may be fetched, as they do of pages.
     """
 
-    def __init__(self, settings: RepSettings, tdmrep: RobotsCache | None):
+    def __init__(
+        self,
+        settings: RepSettings,
+        tdmrep: RobotsCache | None,
+        overrides: AppliedOverrides | None = None,
+    ):
         self._tdmrep = tdmrep
+        self._overrides = overrides
         self.reads_files = tdmrep is not None
         """Whether tdmrep.json files are fetched."""
         self._purposes = settings.purposes if settings.preferences in ("skip", "drop") else ()
@@ -139,11 +147,14 @@ class UseOfPages:
     def _consult(
         self, tdmrep: RobotsCache, asked: Asked, cached: CachedRules
     ) -> CachedRules | Miss | None:
-        """Return what is known of a tdmrep.json; None if robots.txt disallows fetching it."""
+        """Return what is known of a tdmrep.json; None if it may not be fetched."""
         key = TdmrepKey.of(asked.authority)
-        if not cached.allows(asked.authority, key.robots_uri, asked.agent):
-            return None
-        return tdmrep.consult(key, asked.request)
+        overrides, uri = self._overrides, key.robots_uri
+        if overrides is not None and asked.authority in overrides:
+            allowed = overrides.verdict(asked._replace(url=uri), cached)[0].allowed
+        else:
+            allowed = cached.allows(asked.authority, uri, asked.agent)
+        return tdmrep.consult(key, asked.request) if allowed else None
 
 
 def _reason(statement: Statement, purpose: str) -> str:

@@ -40,11 +40,15 @@ class Noted(NamedTuple):
         return self.with_page(PagePreferences())
 
     def with_page(self, page: PagePreferences) -> Preferences:
-        """Return the preferences known before the page was fetched, with those of the page."""
-        said = self.robots and self.robots.preferences(self.url, self.agent)
-        statements = (*(said.statements if said else ()), *self.tokens)
+        """Return the preferences known before the page was fetched, with those of the page.
+
+        Those of a path count although the robots.txt disallows it: an override let the request
+        through, and changes nothing about the use of the page.
+        """
+        lines = () if self.robots is None else self.robots.usage(self.agent)
+        said = dict.fromkeys(one for some in lines for one in some.statements(self.url))
         licenses = self.robots.licenses(self.agent) if self.robots is not None else ()
-        return together(page, statements, licenses, self.file or SILENT)
+        return together(page, (*said, *self.tokens), licenses, self.file or SILENT)
 
 
 _NOTED: WeakKeyDictionary[Request, Noted] = WeakKeyDictionary()

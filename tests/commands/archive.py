@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 from base64 import b32encode
+from collections.abc import Sequence
 from hashlib import sha1
 from io import BytesIO
 from pathlib import Path
@@ -25,25 +26,39 @@ Response = tuple[str, str, int, bytes]
 Of status 304 it is a revisit record, and the body what it repeats."""
 
 
-def write_archive(path: Path, *responses: Response, cut: bool = False) -> Path:
-    """An archive with some responses; `cut`: they say that they were cut."""
+Fields = Sequence[tuple[str, str]]
+"""Header fields by name."""
+
+
+def write_archive(
+    path: Path, *responses: Response, cut: bool = False, fields: Fields | None = None
+) -> Path:
+    """An archive with some responses; `cut`: they say that they were cut.
+
+    `fields` are the header fields of the last one, instead of the usual ones.
+    """
     with warnings.catch_warnings(), path.open("wb") as file:
         warnings.simplefilter("ignore", ResourceWarning)  # warcio leaves temporary files to the gc
         writer = WARCWriter(file, gzip=path.suffix == ".gz")
         for response in responses:
-            writer.write_record(_record(writer, response, cut=cut))
+            given = fields if response is responses[-1] else None
+            writer.write_record(_record(writer, response, cut=cut, fields=given))
         gc.collect()
     return path
 
 
-def _record(writer: WARCWriter, response: Response, *, cut: bool) -> ArcWarcRecord:
+def _record(
+    writer: WARCWriter, response: Response, *, cut: bool, fields: Fields | None
+) -> ArcWarcRecord:
     url, date, status, body = response
     if status == 304:
         return writer.create_revisit_record(
             url, digest(body), url, "2026-01-01T00:00:00Z", warc_headers_dict={"WARC-Date": date}
         )
     headers = [("Content-Type", "text/plain")]
-    if 300 <= status < 400:
+    if fields is not None:
+        headers = [*fields]
+    elif 300 <= status < 400:
         headers.append(("Location", body.decode()))
     more = {"WARC-Date": date, **({"WARC-Truncated": "length"} if cut else {})}
     http = StatusAndHeaders(f"{status} X", headers, protocol="HTTP/1.1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import gzip
 import os
 import pty
 import random
@@ -192,6 +193,66 @@ def test_an_archive_is_read_within_the_limits_of_the_crawl(tmp_path: Path) -> No
     archived = f"warc:{file}#http://large.org/"
     assert robots("diff", archived, tmp_path / "open").status == 0
     assert robots("diff", archived, tmp_path / "open", *more).status == 1
+
+
+GZIPPED = gzip.compress(RULES, mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "body", "why"),
+    [
+        (302, [], b"", "unreachable: status 302"),
+        (302, [("Location", "http://[bad/")], b"", "unreachable: status 302"),
+        (302, [("Location", "ftp://e.org/robots.txt")], b"", "unreachable: status 302"),
+        (407, [], b"", "unreachable: status 407"),
+        (206, [], RULES, "unreachable: status 206"),
+        (200, [("Content-Encoding", "x-gzip")], GZIPPED, "Disallow: /private"),
+        (200, [("Content-Encoding", "gzip, gzip")], gzip.compress(GZIPPED, mtime=0), "Disallow"),
+        (200, [("Content-Encoding", "gzip")], RULES, "unreachable"),
+        (200, [("Content-Encoding", "gzip")], GZIPPED[:-4], "unreachable"),
+        (200, [("Content-Encoding", "compress")], RULES, "unreachable"),
+        (200, [("Content-Encoding", "br")], b"\xff\xff", "unreachable"),
+    ],
+    ids=[
+        "302 to nowhere",
+        "302 to no URL",
+        "302 to ftp",
+        "407",
+        "206",
+        "x-gzip",
+        "gzip twice",
+        "not gzip",
+        "half of gzip",
+        "compress",
+        "broken brotli",
+    ],
+)
+def test_an_archived_answer_means_what_it_means_in_a_crawl(
+    tmp_path: Path, status: int, fields: list[tuple[str, str]], body: bytes, why: str
+) -> None:
+    """RFC 9309 section 2.3.1, and no answer spoils the archive for other sites."""
+    file = write_archive(
+        tmp_path / "a.warc.gz",
+        ("https://other.org/robots.txt", "2026-01-01T00:00:00Z", 200, RULES),
+        ("https://e.org/robots.txt", "2026-01-01T00:00:00Z", status, body),
+        fields=fields,
+    )
+    rejected = tmp_path / "rejected"
+    words = ("filter", "--warc", file, "--missing", "allow", "--rejected", rejected)
+    given = "https://e.org/private\nhttps://other.org/a\n"
+    assert robots(*words, given=given).out == "https://other.org/a\n"
+    assert why in rejected.read_text()
+
+
+def test_a_file_elsewhere_in_an_archive_is_not_the_robots_txt(tmp_path: Path) -> None:
+    """RFC 9309 section 2.3: at the top of the site, and nowhere else."""
+    date = "2026-01-01T00:00:00Z"
+    file = write_archive(
+        tmp_path / "a.warc",
+        ("https://e.org/robots.txt", date, 200, RULES),
+        ("https://e.org/tenant/robots.txt", "2026-01-02T00:00:00Z", 200, b""),
+    )
+    assert robots("filter", "--warc", file, given="https://e.org/private\n").out == ""
 
 
 @pytest.mark.parametrize("body", [b"", b"no archive\n" * 100, b"\x1f\x8b\x08nonsense"])

@@ -103,7 +103,7 @@ async def test_explain_gives_the_reason_that_a_request_ends_with(site: Site) -> 
     assert problem is not None
     assert isinstance(problem.exception, RobotsForbidden)
     assert told == problem.exception.verdict
-    assert told.reason == "Content-Usage disallows train-ai"
+    assert told.reason == "asks for 900 s between requests, more than 60 s"
 
 
 @pytest.mark.parametrize(

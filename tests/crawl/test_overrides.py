@@ -139,6 +139,25 @@ async def test_unreachable_is_allowed_leaves_rules_in_force(site: Site) -> None:
     assert result.stats[UNUSED] == 2
 
 
+@pytest.mark.parametrize("action", ["allow", "agent", "file"])
+@pytest.mark.parametrize("path", ["/", "/elsewhere"])
+@ensureDeferred
+async def test_no_override_lifts_what_is_said_about_use(
+    site: Site, tmp_path: Path, action: str, path: str
+) -> None:
+    """A statement counts for a path that the robots.txt disallows and an override allows."""
+    lines = ["User-agent: *", "Content-Usage: train-ai=n", f"Disallow: {path}"]
+    shop = site.authority("\n".join([*lines, "", "User-agent: partnerbot", "Allow: /", ""]))
+    (tmp_path / "local").write_text("User-agent: *\nAllow: /\n")
+    more = {"agent": {"agent": "partnerbot"}, "file": {"file": str(tmp_path / "local")}}
+    entries = [entry(shop, action, **more.get(action, {}))]
+    url = shop.url("/a")
+    settings = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
+    result = (await crawl_with(entries, [url], **settings)).check()
+    assert result.forbidden == [url]
+    assert "Content-Usage disallows train-ai" in result.ending(url).problem.text
+
+
 class Breaking:
     """A middleware that drops each robots.txt."""
 
