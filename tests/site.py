@@ -251,7 +251,9 @@ class Site:
         await asyncio.sleep(0)
 
     def _on_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        self.errors.append(f"{context.get('message')}: {context.get('exception')!r}")
+        # Python 3.13 may report that a crawl has hung up, which is not an error of the server.
+        if not isinstance(context.get("exception"), ConnectionError):
+            self.errors.append(f"{context.get('message')}: {context.get('exception')!r}")
 
 
 async def _exchange(peer: Peer, tell: Teller) -> bool:
