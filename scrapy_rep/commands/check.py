@@ -21,6 +21,7 @@ from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.protocol.syntax import truncate
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -93,8 +94,9 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 
 def _by_file(command: RobotsCommand, options: Namespace, effective: list[Effective]) -> list[Row]:
-    body = read(options.robots_txt)
+    whole = read(options.robots_txt)
     offline = Offline(command.project, options)
+    body = truncate(whole, offline.settings.max_size)
     robots = offline.parse(body)
     profile, agent = offline.settings.profile, offline.agent
     rows = []
@@ -113,12 +115,13 @@ def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effect
     async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
         return await look_up_all(middleware, options.urls, options.agent)
 
-    profile = effective_settings(command.project, options).profile
+    settings = effective_settings(command.project, options)
+    profile = settings.profile
     found = run_in_crawl(command, options, work)
     rows = []
     for url, one in zip(options.urls, found, strict=True):
         if one.authority is not None and one.known is not None and not one.known.unreachable:
-            body = followed_body(url, one.known)
+            body = truncate(followed_body(url, one.known), settings.max_size)
             if one.known.robots is None and not one.verdict.allowed:
                 body = b"User-agent: *\nDisallow: /\n"  # access denied, and taken as disallow
             effective.append(Effective(str(one.authority), body, one.agent, profile))

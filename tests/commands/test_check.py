@@ -316,3 +316,13 @@ class TestApproval:
         shop = site.authority(robots=RULES)
         (tmp_path / "file").write_text("")
         assert self.approve(shop.url("/a"), tmp_path / "file" / "ok.json")[0] == 2
+
+
+def test_what_lies_beyond_the_limit_is_not_approved(tmp_path: Path) -> None:
+    """RFC 9309 section 2.5: a crawl does not read it, so a change there changes nothing."""
+    file, approved = tmp_path / "robots.txt", tmp_path / "approved.json"
+    words = ("check", "--robots-txt", file, "--approve", approved, "-s", "REP_MAX_SIZE=512000")
+    for beyond in ("Disallow: /a\n", "Disallow: /b\n"):
+        file.write_text("User-agent: *\n" + 6_000 * ("#" * 99 + "\n") + beyond)
+        ended = robots(*words, "https://e.org/a")
+        assert (ended.status, ended.err) == (0, "")
