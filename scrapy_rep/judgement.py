@@ -110,7 +110,7 @@ class Judge:
             return Judgement(self._refusal(asked, cached, verdict, override), override=override)
         if verdict is not None and (overrides is not None or cached.count_verdict()):
             self._cache.weigh(asked.authority, cached)
-        pace = self._pace(asked, cached) if overrides is None else overrides.pace(asked, cached)
+        pace = self._pace(asked, cached, overrides)
         error = self._refusal_of_pace(asked, pace)
         if error is not None:
             return Judgement(error)
@@ -137,8 +137,7 @@ class Judge:
         """Return whether all but the use of the page permits a request."""
         if not self.verdict(asked, cached).allowed:
             return False
-        overrides = self._overrides_for(asked)
-        pace = self._pace(asked, cached) if overrides is None else overrides.pace(asked, cached)
+        pace = self._pace(asked, cached, self._overrides_for(asked))
         return self._refusal_of_pace(asked, pace) is None
 
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
@@ -175,8 +174,12 @@ class Judge:
         use = self._use
         return use if use is not None and use.concerns(cached) else None
 
-    def _pace(self, asked: Asked, cached: CachedRules) -> PaceToKeep | None:
-        """Return what the rules ask for, ``None`` if it is known that they ask for nothing."""
+    def _pace(
+        self, asked: Asked, cached: CachedRules, overrides: AppliedOverrides | None
+    ) -> PaceToKeep | None:
+        """Return what is asked for, ``None`` if it is known that the rules ask for nothing."""
+        if overrides is not None:
+            return overrides.pace(asked, cached)
         agent = asked.agent
         if cached.unpaced_agent == agent:
             return None

@@ -125,8 +125,9 @@ def _removed(headers: Any, name: str) -> list[str]:
 
 def _location(record: Any, url: str) -> str:
     """Return where a redirect leads to, "" if it does not say, or not in a URL."""
+    location = record.http_headers.get_header("Location")
     try:
-        return str(urljoin(url, record.http_headers.get_header("Location") or "about:blank"))
+        return urljoin(url, str(location)) if location else ""
     except ValueError:
         return ""
 

@@ -19,6 +19,7 @@ from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import (
+    PROXY_AUTHENTICATION_REQUIRED,
     Cause,
     Meaning,
     Outcome,
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.protocol.authority import Authority
-
-_PROXY_ASKS = 407
-"""The status with which a proxy asks the crawler for credentials: the site has not answered."""
 
 
 class Offline:
@@ -100,6 +98,6 @@ def _outcome(authority: Authority, body: bytes, status: int) -> Outcome:
     meaning = meaning_of(status)
     if meaning is Meaning.SUCCESS:
         return Success(body, status, authority.robots_uri)
-    if meaning is Meaning.UNAVAILABLE and status != _PROXY_ASKS:
+    if meaning is Meaning.UNAVAILABLE and status != PROXY_AUTHENTICATION_REQUIRED:
         return Unavailable(status, authority.robots_uri)
     return Unreachable(Cause.STATUS, status)

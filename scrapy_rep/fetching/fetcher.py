@@ -33,6 +33,7 @@ from scrapy_rep.fetching.responses import body_of, cause_of, lifetime_of, valida
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.outcome import (
+    PROXY_AUTHENTICATION_REQUIRED,
     Cause,
     Meaning,
     NotModified,
@@ -296,8 +297,7 @@ class RobotsFetcher:
             return Success(body, status, uri, trail, life, etag, modified, cut_at)
         if meaning is Meaning.NOT_MODIFIED and copy is not None and copy.uri == uri:
             return NotModified(lifetime_of(response, now))
-        # 407 comes from our proxy, not from the site: a failure of ours.
-        ours = status == 407 and request.meta.get("proxy")
+        ours = status == PROXY_AUTHENTICATION_REQUIRED and request.meta.get("proxy")
         if meaning is Meaning.UNAVAILABLE and not ours:
             return Unavailable(status, uri, trail, lifetime_of(response, now))
         wait = retry_after(response.headers.get("Retry-After"), now)

@@ -24,6 +24,9 @@ class Meaning(Enum):
     UNREACHABLE = "unreachable"
 
 
+PROXY_AUTHENTICATION_REQUIRED = 407
+"""RFC 9110 section 15.5.8: the answer of the crawler's proxy, and not of the site."""
+
 # First match counts. (first status, last status, meaning, authority)
 STATUS_MEANINGS: tuple[tuple[int, int, Meaning, str], ...] = (
     (206, 206, Meaning.UNREACHABLE, "RFC 9110 section 15.3.7: a part, which was not asked for"),

@@ -104,9 +104,7 @@ class RobotsTxt:
             body = syntax.octets_of(body)
         if len(body) > max_size:
             body = syntax.truncate(body, max_size)
-        if not isinstance(profile, Profile):
-            profile = named(profile)
-        return cls(body, profile)
+        return cls(body, named(profile))
 
     def under(self, profile: str | Profile) -> RobotsTxt:
         """Return the same octets, read by another profile. Raises ValueError if it is unknown."""
@@ -182,8 +180,10 @@ class RobotsTxt:
 
         draft-ietf-aipref-attach-05 section 3: no preference goes with a path that is disallowed.
         """
-        if not self.allowed(url, agent):
-            return None
+        return self.stated_preferences(url, agent) if self.allowed(url, agent) else None
+
+    def stated_preferences(self, url: str, agent: str | Sequence[str]) -> Preferences:
+        """What the file says about the use of a page, whether the page may be fetched or not."""
         found = self.usage(agent)
         statements = dict.fromkeys(one for lines in found for one in lines.statements(url))
         return Preferences(tuple(statements), self.licenses(agent))

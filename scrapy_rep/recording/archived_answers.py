@@ -11,7 +11,12 @@ from scrapy.http import Response
 from scrapy_rep.fetching.responses import decoded, lifetime_of, octets_of
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
-from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
+from scrapy_rep.protocol.outcome import (
+    PROXY_AUTHENTICATION_REQUIRED,
+    Cause,
+    Meaning,
+    meaning_of,
+)
 from scrapy_rep.protocol.policy import REFUSALS
 from scrapy_rep.recording.decisions import digest_of, utc
 from scrapy_rep.recording.warc import OWN_SIDE
@@ -35,9 +40,6 @@ _LATE = 60.0
 
 The date is that of the event loop's next iteration, which may be long in coming.
 """
-
-_PROXY_ASKS = 407
-"""The status with which a proxy asks the crawler for credentials."""
 
 
 class UndecidableError(Exception):
@@ -273,7 +275,7 @@ def _failure_of(kept: Kept, now: float) -> Failure | None:
 def _failure_at(now: float, kept: Kept) -> Failure:
     """Return the failure of a record; raise if it is not of one. A 407 comes from a proxy."""
     fields = dict(kept.fields) if kept.kind == "failure" else {}
-    ours = kept.status == _PROXY_ASKS or fields.get("side") == OWN_SIDE
+    ours = kept.status == PROXY_AUTHENTICATION_REQUIRED or fields.get("side") == OWN_SIDE
     return Failure(since=now, failed_at=now, cause=_cause_of(kept), ours=ours)
 
 
@@ -284,7 +286,8 @@ def _cause_of(kept: Kept) -> str:
         status = said.get("status")
         return f"{said.get('cause', '')} {status}" if status else said.get("cause", "")
     meaning = meaning_of(kept.status)
-    if meaning in (Meaning.UNREACHABLE, Meaning.NOT_MODIFIED) or kept.status == _PROXY_ASKS:
+    failed = meaning in (Meaning.UNREACHABLE, Meaning.NOT_MODIFIED)
+    if failed or kept.status == PROXY_AUTHENTICATION_REQUIRED:
         return f"{Cause.STATUS} {kept.status}"
     raise MismatchError(f"the record {kept.id} is not of a failure")
 

@@ -45,10 +45,11 @@ class Noted(NamedTuple):
         Those of a path count although the robots.txt disallows it: an override let the request
         through, and changes nothing about the use of the page.
         """
-        lines = () if self.robots is None else self.robots.usage(self.agent)
-        said = dict.fromkeys(one for some in lines for one in some.statements(self.url))
-        licenses = self.robots.licenses(self.agent) if self.robots is not None else ()
-        return together(page, (*said, *self.tokens), licenses, self.file or SILENT)
+        robots, file = self.robots, self.file or SILENT
+        if robots is None:
+            return together(page, self.tokens, (), file)
+        said = robots.stated_preferences(self.url, self.agent)
+        return together(page, (*said.statements, *self.tokens), said.licenses, file)
 
 
 _NOTED: WeakKeyDictionary[Request, Noted] = WeakKeyDictionary()
