@@ -126,17 +126,18 @@ class RobotsTxt:
             return self.allowed(url, tuple(agent))
         return allows(url)
 
-    def forbidden(self, urls: Sequence[str], agent: str | tuple[str, ...]) -> list[str]:
+    def forbidden(self, urls: Sequence[str], agent: str | Sequence[str]) -> list[str]:
         """Return those of many URLs that a crawler may not fetch, in order.
 
         The answers are those of :meth:`allowed`. For sites with few rules this takes a tenth less
         time (0.26 instead of 0.29 microseconds a URL), and for sites with hundreds as much.
         """
+        asked = agent if isinstance(agent, (str, bytes)) else tuple(agent)
         # A matcher may replace itself, but after so many questions it has done so.
         return [
             url
             for some in (urls[:INDEX_AFTER], urls[INDEX_AFTER:])
-            for url in filterfalse(self._matchers.get(agent) or self._matcher(agent), some)
+            for url in filterfalse(self._matchers.get(asked) or self._matcher(asked), some)
         ]
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:

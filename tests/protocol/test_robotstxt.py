@@ -5,6 +5,7 @@ import pickle
 import random
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -344,6 +345,16 @@ def test_agents_may_be_anything() -> None:
     for wrong in (None, 3, ([],), [[]]):
         with pytest.raises(TypeError):
             robots.allowed("https://e.org/", wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            robots.forbidden(["https://e.org/"], wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("agent", ["mybot/1.0", b"mybot", ["other", "mybot"], ("mybot",), [], "*"])
+def test_forbidden_takes_an_agent_as_allowed_does(agent: Any) -> None:
+    """A name, product tokens in a list or a tuple, octets: the answers are the same."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n\nUser-agent: mybot\nAllow: /\n")
+    url = "https://e.org/"
+    assert robots.forbidden([url], agent) == ([] if robots.allowed(url, agent) else [url])
 
 
 @pytest.mark.parametrize("profile", PROFILES)
