@@ -194,7 +194,7 @@ class RepDownloaderMiddleware:
         raise refusal from error
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
-        """Return the verdict on ``url`` for ``agent`` (the crawler's own, if ``None``).
+        """Return the verdict on a request for ``url`` by ``agent`` (``None``: the crawler's own).
 
         Fetches the robots.txt if it is not known. Raises ``ValueError`` for text that is not an
         absolute URL, for an http or https URL without a usable host, and for an agent without a

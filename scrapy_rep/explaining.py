@@ -9,7 +9,7 @@ from scrapy import Request
 
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.judgement import RULES
-from scrapy_rep.page_url import Asked
+from scrapy_rep.page_url import Asked, requested_url
 from scrapy_rep.protocol.authority import authority_of, has_scheme
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import product_tokens
@@ -51,13 +51,14 @@ class Explainer:
         self._use = use
 
     async def look_up(self, url: str, agent: str | Sequence[str] | None = None) -> LookUp:
-        """Return the verdict on a URL, and what it rests on.
+        """Return the verdict on a URL, as a request would have it, and what it rests on.
 
         ``agent`` is the crawler's own, if ``None``. A robots.txt that is not known is fetched.
         Raises ``ValueError`` for text that is not an absolute URL, for an http or https URL without
         a usable host, and for an agent without a name.
         """
         tokens = None if agent is None else product_tokens(agent)
+        url = requested_url(url)
         authority = authority_of(url)
         tokens = tokens or self._identity.default
         if authority is None:

@@ -51,6 +51,23 @@ class Asked(NamedTuple):
     agent: tuple[str, ...]
 
 
+def requested_url(url: str) -> str:
+    """Return a URL as a request of Scrapy has it: what is sent, and what rules are matched with.
+
+    Scrapy drops tabs, line ends, spaces around the URL and a ``?`` before an empty query, takes a
+    backslash for a slash, and quotes what may not stand in a URL. Octets that are not UTF-8 are
+    quoted, too, if they were decoded to surrogates, as those of a command line are.
+    Raises ``ValueError`` for an http or https URL without a usable host and port, and for text that
+    cannot be encoded.
+    """
+    octets = url.encode("utf-8", "surrogateescape")
+    try:
+        return safe_url_string(octets)
+    except ValueError:
+        # What is wrong is not quoted: it may be part of a password.
+        raise ValueError("no usable host and port in the URL") from None
+
+
 def page_of(request: Request) -> str:
     """Return the URL whose robots.txt and path govern ``request``.
 
@@ -63,8 +80,7 @@ def page_of(request: Request) -> str:
 
 def _named_page(request: Request, named: object) -> str:
     try:
-        # Quoted as Scrapy quotes the URL of a request for that page.
-        page = safe_url_string(named) if isinstance(named, str) else ""
+        page = requested_url(named) if isinstance(named, str) else ""
         usable = authority_of(page) is not None
     except ValueError:
         usable = False

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,8 @@ class RepSettings:
     log_urls: str = "full"
     decision_log_required: bool = False
     warc: str | None = None
+    by_profile: tuple[str, ...] = ("max_ttl", "access_denied", "max_redirects")
+    """The fields whose values are defaults of the profile, because their settings are not set."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> RepSettings:
@@ -86,13 +88,23 @@ class RepSettings:
             except (ValueError, TypeError) as error:
                 said = (shown(value) or "''") if name == "REP_STORE" else _in_a_line(value)
                 raise ValueError(f"{name} = {said}: {error}") from None
-        profile = PROFILES[chosen.get("profile", cls().profile)]
-        if chosen.get("max_ttl", 0.0) > profile.default_life:
+        found = cls(**chosen)
+        not_set = tuple(name for name in found.by_profile if name not in chosen)
+        return replace(found, by_profile=not_set).under(found.profile)
+
+    def under(self, profile: str) -> RepSettings:
+        """Return the settings of a crawl by another profile that has the same settings set.
+
+        Raises ``ValueError``, in one line, if a setting is not allowed in that profile.
+        """
+        found = PROFILES[profile]
+        if "max_ttl" not in self.by_profile and self.max_ttl > found.default_life:
             raise ValueError(
-                f"REP_MAX_TTL = {chosen['max_ttl']:g}: must be at most {profile.default_life:g} "
-                f"seconds in the profile {profile.name}"
+                f"REP_MAX_TTL = {self.max_ttl:g}: must be at most {found.default_life:g} "
+                f"seconds in the profile {profile}"
             )
-        return cls(**{**_access_defaults(profile), **chosen})
+        defaults = _access_defaults(found)
+        return replace(self, profile=profile, **{name: defaults[name] for name in self.by_profile})
 
     @property
     def fetches_tdmrep(self) -> bool:

@@ -10,6 +10,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
+from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.settings import _CHECKS, RepSettings, unknown_settings
 from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.plugin import obey
@@ -171,8 +172,37 @@ def read(**settings: Any) -> RepSettings:
 
 
 def test_each_field_has_one_setting() -> None:
-    """None can be set in two ways, or in none."""
-    assert sorted(FIELDS.values()) == sorted(field.name for field in fields(RepSettings))
+    """None can be set in two ways, or in none. One says which settings are not set."""
+    names = {field.name for field in fields(RepSettings)} - {"by_profile"}
+    assert sorted(FIELDS.values()) == sorted(names)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("first", PROFILES)
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {},
+        {"REP_MAX_TTL": 3_600, "REP_TIMEOUT": 3},
+        {"REP_ACCESS_DENIED": "allow"},
+        {"REP_ACCESS_DENIED": "disallow", "REP_MAX_REDIRECTS": 7},
+        {"REP_MAX_REDIRECTS": 5, "REP_MAX_TTL": 86_400},
+    ],
+    ids=str,
+)
+def test_settings_under_another_profile_are_those_of_a_crawl_by_it(
+    chosen: dict[str, Any], first: str, profile: str
+) -> None:
+    """What is set stays, even if it equals a default. The rest is as the profile has it."""
+    found = read(REP_PROFILE=first, **chosen)
+    assert found.under(profile) == read(REP_PROFILE=profile, **chosen)
+
+
+def test_settings_that_another_profile_does_not_allow_are_an_error() -> None:
+    """A crawl by it would not start."""
+    found = read(REP_PROFILE="1996", REP_MAX_TTL=604_800)
+    with pytest.raises(ValueError, match=r"^REP_MAX_TTL = 604800: must be at most 86400 seconds"):
+        found.under("google")
 
 
 @pytest.mark.parametrize("table", [DEFAULTS, FROM_TEXT, BAD], ids=["defaults", "text", "bad"])

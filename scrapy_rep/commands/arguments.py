@@ -261,6 +261,9 @@ def _cache(parser: Parser) -> None:
         action = several.add_parser(
             name, help=what, description=what[0].upper() + what[1:], allow_abbrev=False
         )
+        action.add_argument(
+            "--spider", metavar="NAME", help="the store that this spider of the project uses"
+        )
         if name in ("show", "forget", "expire"):
             action.add_argument("urls", nargs="*", metavar="URL")
         if name in ("forget", "expire"):

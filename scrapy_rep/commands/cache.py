@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.configuration import settings_of
+from scrapy_rep.commands.configuration import settings_of, settings_with_spider
 from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.stored import configured_store
@@ -32,10 +32,11 @@ def needs_crawl(options: Namespace) -> bool:
 
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Do to the store what the action says."""
-    policy = settings_of(command.project).policy
+    settings, _ = settings_with_spider(command.project, options)
+    policy = settings_of(settings).policy
     if options.action in ("forget", "expire"):
         _check_selection(options)
-    with configured_store(command.project, create=options.action == "import") as store:
+    with configured_store(settings, create=options.action == "import") as store:
         act = {
             "count": _count,
             "list": _list,

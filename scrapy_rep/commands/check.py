@@ -17,6 +17,7 @@ from scrapy_rep.commands.lookups import followed_body, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import aligned, duration, fits, note, painted, say, table
+from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.requested_pace import RequestedPace
@@ -70,7 +71,8 @@ def needs_crawl(options: Namespace) -> bool:
 def _check_urls(urls: Sequence[str]) -> None:
     for url in urls:
         try:
-            governed = authority_of(url) is not None or has_scheme(url)
+            asked = requested_url(url)
+            governed = authority_of(asked) is not None or has_scheme(asked)
         except ValueError as error:
             raise usage_error(f"{url}: {error}") from None
         if not governed:
@@ -179,7 +181,7 @@ def _row(
         agent=[*agent],
         profile=profile,
         delay=delay,
-        preferences=_preferences(robots, url, agent),
+        preferences=_preferences(robots, requested_url(url), agent),
         source=source,
         status=status,
         redirects=[*redirects],

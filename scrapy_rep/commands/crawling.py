@@ -17,7 +17,7 @@ from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.commands.configuration import settings_of
+from scrapy_rep.commands.configuration import settings_of, settings_with_spider
 from scrapy_rep.commands.endings import EndingError, Status, described, usage_error
 from scrapy_rep.commands.terminal import note
 from scrapy_rep.settings import obeys
@@ -52,16 +52,20 @@ _MIDDLEWARE = "scrapy_rep.RepDownloaderMiddleware"
 
 
 def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> None:
-    """Change the settings for a crawl that only asks for robots.txt. Raises ``EndingError``."""
+    """Change the settings for a crawl that only asks for robots.txt. Raises ``EndingError``.
+
+    What is changed takes precedence over the settings of the spider, so it is derived from those.
+    """
+    final, _ = settings_with_spider(settings, options)
     try:
-        if not _will_obey(settings) and _is_project(settings):
+        if not _will_obey(final) and _is_project(settings):
             note(options.subcommand, "ROBOTSTXT_OBEY is off in the settings: as if it were on")
     except ValueError as error:
         raise usage_error(str(error)) from None
     if quiet:
         settings.set("LOG_ENABLED", False, priority="cmdline")
-    job = job_dir(settings)
-    if job and not settings.get("REP_STORE"):
+    job = job_dir(final)
+    if job and not final.get("REP_STORE"):
         file = (Path(job) / "robots.db").resolve()
         settings.set("REP_STORE", f"sqlite://{_quoted(file)}", priority="cmdline")
     settings.set("JOBDIR", None, priority="cmdline")
@@ -71,8 +75,8 @@ def configure(settings: BaseSettings, options: Namespace, *, quiet: bool) -> Non
         settings.set("REP_PROFILE", options.rep_profile, priority="cmdline")
     for name, value in _OFF.items():
         settings.set(name, value, priority="cmdline")
-    _install(settings)
-    store = settings_of(settings).store
+    _install(settings, final)
+    store = settings_of(settings_with_spider(settings, options)[0]).store
     try:
         if store is not None:
             check_store(store)
@@ -97,12 +101,12 @@ def _quoted(path: Path) -> str:
     return str(path).replace("%", "%25").replace("?", "%3F").replace("#", "%23")
 
 
-def _install(settings: BaseSettings) -> None:
-    """Put the add-on into the settings, unless the project has it or the middleware already."""
-    named = {_name(key) for key in settings.getdict("ADDONS")}
-    named |= {_name(key) for key in settings.getdict("DOWNLOADER_MIDDLEWARES")}
+def _install(settings: BaseSettings, final: BaseSettings) -> None:
+    """Put the add-on into the settings, unless the final ones have it or the middleware already."""
+    named = {_name(key) for key in final.getdict("ADDONS")}
+    named |= {_name(key) for key in final.getdict("DOWNLOADER_MIDDLEWARES")}
     if not named & {"Addon", "RepDownloaderMiddleware"}:
-        addons = {**settings.getdict("ADDONS"), _ADDON: 100}
+        addons = {**final.getdict("ADDONS"), _ADDON: 100}
         settings.set("ADDONS", addons, priority="cmdline")
 
 

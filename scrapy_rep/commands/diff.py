@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.archives import body_at, parse_locator
-from scrapy_rep.commands.configuration import effective_settings
+from scrapy_rep.commands.configuration import effective_settings, settings_with_spider
 from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.lookups import fetched
 from scrapy_rep.commands.sources import authority_named, is_url, read
@@ -62,15 +62,16 @@ def _bodies(command: RobotsCommand, options: Namespace, max_size: int) -> tuple[
     sources = (options.old, options.new)
     bodies = fetched(command, options, sources)
     old, new = [
-        bodies[source] if source in bodies else _read(command, source, max_size)
+        bodies[source] if source in bodies else _read(command, options, source, max_size)
         for source in sources
     ]
     return truncate(old, max_size), truncate(new, max_size)
 
 
-def _read(command: RobotsCommand, source: str, max_size: int) -> bytes:
+def _read(command: RobotsCommand, options: Namespace, source: str, max_size: int) -> bytes:
     if source.startswith(_STORE):
-        return stored_body(command.project, authority_named(source.removeprefix(_STORE)))
+        settings, _ = settings_with_spider(command.project, options)
+        return stored_body(settings, authority_named(source.removeprefix(_STORE)))
     if source.startswith(_WARC):
         return body_at(parse_locator(source.removeprefix(_WARC)), max_size)
     return read(source, url_may_be_meant=True)

@@ -16,6 +16,7 @@ from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.judgement import OVERRIDE, PACE, RULES, USE
+from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.verdict import as_plain
 
@@ -41,9 +42,8 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     one, body, origin = _found(command, options)
     found = None
     if body is not None:
-        found = explanation(
-            body, options.url, one.agent, settings.profile, origin, settings.max_size
-        )
+        url = requested_url(options.url)
+        found = explanation(body, url, one.agent, settings.profile, origin, settings.max_size)
     if options.format == "json":
         say(json.dumps(_as_dict(options.url, one, found), indent=2))
     else:

@@ -17,6 +17,7 @@ from scrapy_rep.explaining import LookUp, asked_for
 from scrapy_rep.judgement import Judge, PaceBySettings
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
+from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import (
     PROXY_AUTHENTICATION_REQUIRED,
@@ -85,6 +86,7 @@ class Offline:
 
     def look_up(self, url: str, body: bytes, robots: RobotsTxt) -> LookUp:
         """Return the verdict on a URL of a site with this file; ``robots`` are its rules."""
+        url = requested_url(url)
         authority = authority_of(url)
         if authority is None:
             verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")

@@ -30,6 +30,9 @@ _NAMES = {
     Result.UNKNOWN: "cannot be decided",
     Result.ELSEWHERE: "do not follow from a robots.txt",
 }
+_CHANGES = "would change"
+_MAY_CHANGE = "may change"
+"""What the options make of a decision; the latter if the archive does not tell."""
 
 
 class _Runs(NamedTuple):
@@ -64,31 +67,53 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 
 def _run(options: Namespace, archives: ArchiveIndex) -> Status:
-    compares = not (options.agent or options.rep_profile)
     found: Counter[Result] = Counter()
-    changed = decisions = steps = 0
+    otherwise: Counter[str] = Counter()
+    steps = 0
     for line, replayed, other, goes_back in _replayed(options, archives):
-        decisions += 1
         found[replayed.result] += 1
         if goes_back:
             steps += 1
             _show(options, line, "time goes back", goes_back)
         if replayed.result in (Result.DIFFERS, Result.UNKNOWN):
             _show(options, line, replayed.result.value, replayed.why)
-        elif other is not None and _is_other(line, other):
-            changed += 1
-            _show(options, line, "would change", _change(line, other))
-    if not decisions:
+        elif other is not None:
+            finding, why = _otherwise(line, other)
+            otherwise[finding] += 1
+            if finding:
+                _show(options, line, finding, why)
+    if not found:
         raise usage_error(f"{options.decisions} has no decisions")
+    _note_counts(options, found, otherwise, steps)
+    if found[Result.DIFFERS] or otherwise[_CHANGES] or steps:
+        return Status.FOUND
+    return Status.UNKNOWN if found[Result.UNKNOWN] or otherwise[_MAY_CHANGE] else Status.CLEAN
+
+
+def _note_counts(
+    options: Namespace, found: Counter[Result], otherwise: Counter[str], steps: int
+) -> None:
+    """Say how many decisions have which result."""
     told = ", ".join(f"{found[one]:,} {name}" for one, name in _NAMES.items() if found[one])
-    if not compares:
-        told += f", {changed:,} would change"
+    if options.agent or options.rep_profile:
+        told += f", {otherwise[_CHANGES]:,} {_CHANGES}"
+    if otherwise[_MAY_CHANGE]:
+        told += f", {otherwise[_MAY_CHANGE]:,} {_MAY_CHANGE}"
     if steps:
         told += "; the time goes back" + (f" {steps:,} times" if steps > 1 else " once")
+    decisions = found.total()
     note("replay", f"{decisions:,} decision{'s' * (decisions > 1)}: {told}")
-    if found[Result.DIFFERS] or changed or steps:
-        return Status.FOUND
-    return Status.UNKNOWN if found[Result.UNKNOWN] else Status.CLEAN
+
+
+def _otherwise(line: LogLine, other: Replayed) -> tuple[str, str]:
+    """Return what the options make of a decision, and why; "" if they make no difference."""
+    verdict = other.verdict
+    if verdict is None:
+        return _MAY_CHANGE, other.why
+    if verdict.allowed == line.fields["allowed"]:
+        return "", ""
+    before = "allowed" if line.fields["allowed"] else "disallowed"
+    return _CHANGES, f"{before}, then {_told(verdict)}"
 
 
 def _files(name: str) -> list[str]:
@@ -175,16 +200,6 @@ def _lines(file: str) -> Iterator[LogLine | int]:
         raise usage_error(f"{file}: {error}") from None
     except OSError as error:
         raise usage_error(f"cannot read {file}: {why(error)}") from None
-
-
-def _is_other(line: LogLine, other: Replayed) -> bool:
-    verdict = other.verdict
-    return verdict is not None and verdict.allowed != line.fields["allowed"]
-
-
-def _change(line: LogLine, other: Replayed) -> str:
-    before = "allowed" if line.fields["allowed"] else "disallowed"
-    return f"{before}, then {_told(other.verdict)}" if other.verdict is not None else ""
 
 
 def _told(verdict: Verdict) -> str:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from scrapy_rep.commands.endings import usage_error, why
+from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import Authority, authority_of
 
 STDIN = "-"
@@ -35,7 +36,7 @@ def read(source: str, *, url_may_be_meant: bool = False) -> bytes:
 def authority_named(url: str) -> Authority:
     """Return the authority of an http or https URL; raise ``EndingError`` for other text."""
     try:
-        authority = authority_of(url)
+        authority = authority_of(requested_url(url))
     except ValueError as error:
         raise usage_error(f"{url}: {error}") from None
     if authority is None:

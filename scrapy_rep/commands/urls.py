@@ -1,7 +1,9 @@
 """Many URLs, chunk by chunk: read as octets, sorted by what their sites allow, order kept.
 
 This is the part of ``scrapy robots filter`` that runs once for each URL: one search for the end of
-its origin, one look-up, and one call of the matcher of its site.
+its origin, one look-up, and one call of the matcher of its site. A URL is judged as a request would
+have it, and written as it was given. Quoting a URL takes twice as long as all the rest, so it is
+done only where it may change the verdict.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from scrapy_rep.commands.rulings import Ruling, RulingOf, all_allowed, none_allowed
+from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 
 _CHUNK: Final = 1 << 21
@@ -23,6 +26,8 @@ _MOST_SITES: Final = 20_000
 """Sites whose rules are kept, by the spelling of their origin; then all are asked for again."""
 _MOST_OCTETS: Final = 32 << 20
 """Octets of robots.txt whose rules are kept: with their indexes they take a few times as much."""
+_KEPT_OCTETS: Final = bytes({*range(0x21, 0x7F)} - {*b"\"#'<>[\\]^`{|}"}) + b"\n"
+"""Octets that a request leaves as they are, and the end of a line. What precedes ``#`` may not."""
 
 NOT_A_URL: Final = Ruling(none_allowed, "not a URL")
 _EMPTY: Final = Ruling(none_allowed, "empty line")
@@ -98,23 +103,27 @@ class UrlSorter:
         """Return the lines of a chunk, allowed and rejected, each in order."""
         if too_long:
             return Sorted([], [("", _TOO_LONG)] if self._reasons else [], 1, 0)
-        lines = _lines_of(chunk)
-        sites = _by_origin(lines)
+        lines, urls = _lines_of(chunk)
+        sites = _by_origin(urls)
         rulings = {origin: self._rulings.get(origin) or self._ruling_of(origin) for origin in sites}
         rejected: dict[str, str] = {}
-        for origin, urls in sites.items():
+        for origin, several in sites.items():
             ruling = rulings[origin]
-            for url in ruling.rejects(urls):
+            for url in ruling.rejects(several):
                 rejected[url] = ruling.why(url) if self._reasons else ""
         if not rejected:
             return Sorted(lines, [], len(lines), len(chunk))
-        allowed = [line for line in lines if line not in rejected]
-        told = [(line, rejected[line]) for line in lines if line in rejected]
-        return Sorted(allowed, told if self._reasons else [], len(lines), len(chunk))
+        pairs = [*zip(lines, urls, strict=True)]
+        allowed = [line for line, url in pairs if url not in rejected]
+        told = []
+        if self._reasons:
+            told = [(line, rejected[url]) for line, url in pairs if url in rejected]
+        return Sorted(allowed, told, len(lines), len(chunk))
 
     def unknown(self, chunk: bytes) -> list[Authority]:
         """Return the authorities of a chunk whose rulings have to be learnt."""
-        origins = (origin for origin in _by_origin(_lines_of(chunk)) if origin not in self._rulings)
+        sites = _by_origin(_lines_of(chunk).urls)
+        origins = (origin for origin in sites if origin not in self._rulings)
         found = map(_authority, origins)
         return [*dict.fromkeys(one for one in found if isinstance(one, Authority))]
 
@@ -144,21 +153,45 @@ class UrlSorter:
         return ruling
 
 
-def _by_origin(lines: list[str]) -> dict[str, list[str]]:
+def _by_origin(urls: list[str]) -> dict[str, list[str]]:
     """Return URLs by what stands before their path; a URL without a path by the whole URL."""
     found: dict[str, list[str]] = defaultdict(list)
-    for line in lines:
-        end = line.find("/", 8)
-        found[line[:end] if end > 0 else line].append(line)
+    for url in urls:
+        end = url.find("/", 8)
+        found[url[:end] if end > 0 else url].append(url)
     return found
 
 
-def _lines_of(chunk: bytes) -> list[str]:
-    """Return the lines of a chunk without their ends; octets that are not UTF-8 survive."""
+class _Chunk(NamedTuple):
+    """The lines of a chunk without their ends, and their URLs as requests would have them."""
+
+    given: list[str]
+    urls: list[str]
+    """What is not a URL stays as it is."""
+
+
+def _lines_of(chunk: bytes) -> _Chunk:
+    """Return the lines of a chunk; octets that are not UTF-8 survive."""
     if b"\r" in chunk:
         chunk = chunk.replace(b"\r\n", b"\n").removesuffix(b"\r")
     text = chunk.decode("ascii") if chunk.isascii() else chunk.decode("utf-8", "surrogateescape")
-    return text.split("\n")
+    given = text.split("\n")
+    if _is_kept(chunk) and b"?\n" not in chunk:
+        return _Chunk(given, given)
+    lines = zip(given, chunk.split(b"\n"), strict=True)
+    return _Chunk(given, [line if _is_kept(octets) else _asked(line) for line, octets in lines])
+
+
+def _is_kept(line: bytes) -> bool:
+    """Return True if a request for a URL has the same origin, path and query."""
+    return not line.translate(None, _KEPT_OCTETS) and line[-1:] != b"?"
+
+
+def _asked(line: str) -> str:
+    try:
+        return requested_url(line)
+    except ValueError:
+        return line  # its origin is not that of a URL either
 
 
 def _authority(origin: str) -> Authority | Ruling:

@@ -76,10 +76,27 @@ class ArchivedAnswers:
         else:
             kept = self._find_answer(line, run, authority, since)
         self._check_site(kept, authority)
-        answer = self._answer_of(kept, run.settings, since)
+        answer = self._answer_of(self._ended(kept, run), run.settings, since)
         _check_not_before(kept, since, run)
         _check_not_after(kept, since, run)
         return answer
+
+    def _ended(self, kept: Kept, run: RecordedRun) -> Kept:
+        """Return the record at which a fetch ends by the limit of redirects of another profile.
+
+        Raise if it would follow a redirect that the recorded run did not.
+        """
+        limit = run.settings.max_redirects
+        if limit == run.redirects_followed:
+            return kept  # whatever the limit of the run was that fetched it
+        hops = self._archives.hops(kept)
+        followed = len(hops) - 1
+        if followed > limit and meaning_of(hops[limit].status) is Meaning.REDIRECT:
+            return hops[limit]
+        is_redirect = kept.kind != "failure" and meaning_of(kept.status) is Meaning.REDIRECT
+        if is_redirect and run.redirects_followed <= followed < limit:
+            raise UndecidableError(f"the redirect in the record {kept.id} would be followed")
+        return kept
 
     def _check_site(self, kept: Kept, authority: Authority) -> None:
         """Raise if a record is of another site, or if a response that led to it is not sound."""
@@ -175,6 +192,8 @@ class ArchivedAnswers:
         if kept is None:
             raise UndecidableError(f"the failure of {authority} is in no archive")
         self._check_site(kept, authority)
+        if self._ended(kept, run) is not kept:
+            raise UndecidableError("the fetch that failed took more redirects than are followed")
         _check_not_before(kept, now, run)
         if line["outcome"] == "unreachable":  # else the age is that of the good copy
             _check_not_after(kept, now - (line["age"] or 0.0), run)
@@ -190,7 +209,8 @@ class ArchivedAnswers:
         for kept in reversed(self._known(uri, run)):
             _check_sound(kept)
             try:
-                answer = self._answer_of(kept, run.settings, min(kept.time, run.now))
+                ended = self._ended(kept, run)
+                answer = self._answer_of(ended, run.settings, min(kept.time, run.now))
             except MismatchError:
                 if refusal is None and failure is None:
                     failure = _failure_of(kept, run.now)

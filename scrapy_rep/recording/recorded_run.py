@@ -54,10 +54,11 @@ class Judged(NamedTuple):
 
 
 class RecordedRun:
-    """What the decisions of a run depend on besides the sites; ``profile`` replaces its own.
+    """What the decisions of a run depend on besides the sites.
 
+    ``profile`` replaces that of the run. What the run did not set is then as this profile has it.
     ``times`` has the times of its lines so far. Raises ``ValueError``, in one line, if the line of
-    the run cannot be used.
+    the run cannot be used, or not in that profile.
     """
 
     def __init__(self, line: Mapping[str, Any], profile: str | None = None):
@@ -65,9 +66,9 @@ class RecordedRun:
         self.times = Chronology()
         self.times.goes_back(line)
         settings = _settings_of(line)
-        self.settings: RepSettings = (
-            settings if profile is None else replace(settings, profile=profile)
-        )
+        self.settings = settings if profile is None else settings.under(profile)
+        self.redirects_followed: int = settings.max_redirects
+        """How many hops the recorded run followed, whatever ``profile`` says."""
         self.now = 0.0
         """When :meth:`judged` decides, in seconds since the epoch."""
         overrides, stats = _overrides_of(line, self.settings), RepStats(NoCollector())
@@ -112,7 +113,7 @@ def _settings_of(line: Mapping[str, Any]) -> RepSettings:
         raise ValueError(f"its policy has a field that this version does not know: {name!a}")
     values = {name: _setting(name, policy.get(name), "its policy has") for name in _OF_POLICY}
     values.update({name: _setting(name, line[name], "it has") for name in _OF_LINE})
-    return replace(RepSettings(), **values)
+    return replace(RepSettings(), **values, by_profile=tuple(line["by_profile"]))
 
 
 def _setting(name: str, said: Any, where: str) -> Any:

@@ -99,6 +99,7 @@ class DecisionRecorder:
                 "profile": settings.profile,
                 "agent": agent,
                 "policy": asdict(settings.policy),
+                "by_profile": settings.by_profile,
                 "timeout": settings.timeout,
                 "crawl_delay": settings.crawl_delay,
                 "max_crawl_delay": settings.max_crawl_delay,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ from scrapy_rep.recording.log_reader import read_log
 from tests.commands.running import Ended, robots
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import by_hand
-from tests.replies import Reply
+from tests.replies import Reply, redirect
 from tests.site import Site
 
 TEXT = "User-agent: *\nDisallow: /private\n\nUser-agent: other\nDisallow: /\n"
@@ -177,6 +178,61 @@ def test_what_would_change_is_listed(records: Records) -> None:
     assert (done.status, done.out) == (0, "")
 
 
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> Records:
+    """What a crawl recorded of a site that refuses, and of one that is six redirects away."""
+    folder = tmp_path_factory.mktemp("refused")
+    log = folder / "decisions.jsonl"
+    settings = by_hand(
+        REP_DECISION_LOG=str(log), REP_DECISIONS="all", REP_WARC=str(folder / "robots.warc.gz")
+    )
+    with Site() as site:
+        hops = {f"/r{number}": redirect(f"/r{number + 1}") for number in range(1, 6)}
+        far = site.authority(redirect("/r1"), pages={**hops, "/r6": Reply.text(TEXT)})
+        plans = [site.authority(Reply(403)).url("/a"), far.url("/private")]
+        result = crawl_in_child(settings=settings, plans=plans).check()
+    assert result.downloaded == plans
+    return Records(log, folder / "robots.warc.gz")
+
+
+def test_a_profile_brings_its_other_defaults(refused: Records) -> None:
+    """A 403 closes a site, and a redirect is followed that the crawl did not follow: status 1."""
+    done = refused.replay("--rep-profile", "kollar", "--format", "jsonl")
+    lines = map(json.loads, done.out.splitlines())
+    found = {line["url"][-2:]: (line["finding"], line["why"]) for line in lines}
+    assert found["/a"] == ("would change", "allowed, then disallowed (access denied (403))")
+    finding, why = found["te"]
+    assert finding == "may change"
+    assert re.fullmatch("the redirect in the record urn:uuid:[0-9a-f-]+ would be followed", why)
+    said = "2 decisions: 2 agree, 1 would change, 1 may change"
+    assert (done.status, done.err) == (1, f"scrapy robots replay: {said}\n")
+
+
+def test_what_may_change_is_status_3(refused: Records, tmp_path: Path) -> None:
+    """If nothing is known to change."""
+    run, *decisions = refused.lines
+    records = refused._replace(log=tmp_path / "decisions.jsonl")
+    records.write([run, *(line for line in decisions if line["status"] != 403)])
+    done = records.replay("--rep-profile", "kollar")
+    assert done.status == 3
+    assert done.out.count("may change: http") == 1
+    assert done.err == "scrapy robots replay: 1 decision: 1 agree, 0 would change, 1 may change\n"
+    assert records.replay("--rep-profile", "google").status == 0
+
+
+def test_a_profile_that_the_settings_of_a_run_do_not_allow_is_status_2(
+    refused: Records, tmp_path: Path
+) -> None:
+    """A crawl by it would not have started."""
+    run, *decisions = refused.lines
+    policy = {**run["policy"], "max_ttl": 604_800.0}
+    records = refused._replace(log=tmp_path / "decisions.jsonl")
+    records.write([{**run, "profile": "1996", "policy": policy, "by_profile": []}, *decisions])
+    done = records.replay("--rep-profile", "google")
+    assert (done.status, done.out) == (2, "")
+    assert "line 1: REP_MAX_TTL = 604800: must be at most 86400 seconds in the profile" in done.err
+
+
 def test_the_archive_of_a_crawl_that_was_killed_is_read(records: Records, tmp_path: Path) -> None:
     """Up to its last whole record; the log, without its last, half line."""
     with records.log.open("a") as log:
@@ -239,6 +295,8 @@ BAD_RUNS: list[tuple[dict[str, Any], str]] = [
     ({"timeout": 10**400}, "timeout is not number"),
     ({"profile": "rfc1"}, "it has no usable profile: must be one of"),
     ({"policy": {}}, "its policy has no usable max_ttl"),
+    ({"by_profile": ["timeout"]}, "an item of by_profile is not one of access_denied"),
+    ({"by_profile": [["max_ttl"]]}, "an item of by_profile is not one of access_denied"),
     ({"purposes": ["fun"]}, "it has no usable purposes: must be a list of"),
     ({"preferences": "maybe"}, "preferences is not one of"),
 ]

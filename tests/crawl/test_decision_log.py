@@ -228,6 +228,7 @@ async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) 
     first, _, second, _ = lines(log)
     assert (first["type"], first["profile"], first["agent"]) == ("run", "google", ["mybot"])
     assert first["policy"]["max_ttl"] == 3_600
+    assert sorted(first["by_profile"]) == ["access_denied", "max_redirects"]
     assert first["versions"]["scrapy"] == scrapy.__version__
     assert second["type"] == "run"
     assert first["crawl"] != second["crawl"]

@@ -149,7 +149,6 @@ async def test_explain_of_other_schemes_needs_no_fetch(site: Site) -> None:
         "//e.org/",
         "/private",
         "e.org/private",
-        " https://e.org/",
         "3x:y",
     ],
 )
@@ -158,6 +157,19 @@ async def test_explain_of_a_broken_url_is_an_error(url: str) -> None:
     """There is no authority to ask."""
     result = await ask([(url, None)])
     assert [type(answer) for answer in answers(result)] == [ValueError]
+
+
+@pytest.mark.parametrize(
+    "path", ["/private ", "/pri\tvate", "\\private", "/bad?", "/bad?#part", "/free?", "/\\private"]
+)
+@ensureDeferred
+async def test_explain_judges_the_url_that_a_request_has(site: Site, path: str) -> None:
+    """Scrapy changes how some URLs are written, before a request is made."""
+    shop = site.authority("User-agent: *\nDisallow: /private\nDisallow: /*bad$\nDisallow: /*?$\n")
+    url = shop.url("") + path
+    (verdict,) = answers(await ask([(url, None)]))
+    crawled = (await crawl(settings=obey(), plans=[url])).check()
+    assert verdict.allowed is (crawled.kind(url) == "downloaded")
 
 
 @pytest.mark.parametrize("agent", ["", [], [""]])

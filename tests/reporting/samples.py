@@ -37,6 +37,7 @@ def run(seconds: float = 0, **more: Any) -> dict[str, Any]:
             "max_size": 512000,
             "max_redirects": 5,
         },
+        "by_profile": ["access_denied", "max_redirects", "max_ttl"],
         "timeout": 15.0,
         "crawl_delay": True,
         "max_crawl_delay": 60.0,
