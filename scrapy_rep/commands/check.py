@@ -13,7 +13,7 @@ from scrapy_rep.commands.approval import Approval, Effective
 from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage_error
-from scrapy_rep.commands.lookups import followed_body, look_up_all
+from scrapy_rep.commands.lookups import followed, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import aligned, duration, fits, note, painted, say, table
@@ -22,6 +22,7 @@ from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 from scrapy_rep.protocol.syntax import truncate
+from scrapy_rep.protocol.verdict import UNREACHABLE, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("delay", "", "", "status", "redirects", "age")
 """The labels of the cells from DELAY on, where they do not stand in a table."""
-_COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
+_COLOURS = {"allowed": "green", "disallowed": "red", UNREACHABLE: "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +122,7 @@ def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effect
     rows = []
     for url, one in zip(options.urls, found, strict=True):
         if one.authority is not None and one.known is not None and not one.known.unreachable:
-            body = truncate(followed_body(url, one.known), settings.max_size)
-            if one.known.robots is None and not one.verdict.allowed:
-                body = b"User-agent: *\nDisallow: /\n"  # access denied, and taken as disallow
+            body = truncate(followed(one.known), settings.max_size)
             effective.append(Effective(str(one.authority), body, one.agent, profile))
         rows.append(_row_of(url, one, profile, started))
     return rows
@@ -133,9 +132,8 @@ def _row_of(url: str, one: LookUp, profile: str, started: float) -> Row:
     known = one.known
     robots = known.robots if known is not None else None
     verdict = one.verdict
-    overridden = verdict.override is not None
-    if known is not None and known.unreachable and not overridden:
-        verdict = replace(verdict, reason=f"unreachable: {known.cause}")
+    if known is not None and known.unreachable and is_undefined(verdict):
+        verdict = replace(verdict, reason=f"{UNREACHABLE}: {known.cause}")
     return _row(url, verdict, one.agent, profile, robots, *_origin(one.authority, known, started))
 
 
@@ -190,8 +188,8 @@ def _row(
 
 
 def _word(verdict: Verdict) -> str:
-    if verdict.reason.startswith("unreachable"):
-        return "unreachable"
+    if is_undefined(verdict):
+        return UNREACHABLE
     return "allowed" if verdict.allowed else "disallowed"
 
 
@@ -257,7 +255,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _status(rows: Sequence[Row]) -> Status:
     """Return the status, and say on stderr how many URLs are not allowed."""
     disallowed = sum(row.verdict == "disallowed" for row in rows)
-    causes = [row.reason for row in rows if row.verdict == "unreachable"]
+    causes = [row.reason for row in rows if row.verdict == UNREACHABLE]
     whole = f" of {len(rows)} URL{'s' * (len(rows) > 1)}"
     said: list[str] = []
     for count, what in ((disallowed, "disallowed"), (len(causes), ", ".join(sorted({*causes})))):
