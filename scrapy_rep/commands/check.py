@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.approval import Approval, Effective
+from scrapy_rep.commands.approval import Approval, Found
 from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage_error
@@ -81,20 +81,20 @@ def _check_urls(urls: Sequence[str]) -> None:
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print a row for each URL."""
     approval = Approval(options.approve) if options.approve is not None else None
-    effective: list[Effective] = []
+    found: list[Found] = []
     if options.robots_txt is not None:
-        rows = _by_file(command, options, effective)
+        rows = _by_file(command, options, found)
     else:
-        rows = _by_crawl(command, options, effective)
+        rows = _by_crawl(command, options, found)
     {"text": _as_text, "json": _as_json, "jsonl": _as_jsonl}[options.format](rows)
     if approval is not None:
-        changed = approval.compare(effective)
+        changed = approval.compare(found, Offline(command.project, options))
         if changed:
             raise EndingError(Status.CHANGED, changed)
     return _status(rows)
 
 
-def _by_file(command: RobotsCommand, options: Namespace, effective: list[Effective]) -> list[Row]:
+def _by_file(command: RobotsCommand, options: Namespace, found: list[Found]) -> list[Row]:
     whole = read(options.robots_txt)
     offline = Offline(command.project, options)
     body = truncate(whole, offline.settings.max_size)
@@ -104,13 +104,13 @@ def _by_file(command: RobotsCommand, options: Namespace, effective: list[Effecti
     for url in options.urls:
         one = offline.look_up(url, body, robots)
         if one.authority is not None:
-            effective.append(Effective(str(one.authority), body, agent, profile))
+            found.append(Found(one.authority, agent, body))
         governs = robots if one.authority is not None else None
         rows.append(_row(url, one.verdict, agent, profile, governs, "file"))
     return rows
 
 
-def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effective]) -> list[Row]:
+def _by_crawl(command: RobotsCommand, options: Namespace, found: list[Found]) -> list[Row]:
     started = time.time()
 
     async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
@@ -118,12 +118,14 @@ def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effect
 
     settings = effective_settings(command.project, options)
     profile = settings.profile
-    found = run_in_crawl(command, options, work)
+    looked_up = run_in_crawl(command, options, work)
     rows = []
-    for url, one in zip(options.urls, found, strict=True):
-        if one.authority is not None and one.known is not None and not one.known.unreachable:
-            body = truncate(followed(one.known), settings.max_size)
-            effective.append(Effective(str(one.authority), body, one.agent, profile))
+    for url, one in zip(options.urls, looked_up, strict=True):
+        if one.authority is not None and one.known is not None:
+            body = None
+            if not one.known.unreachable:
+                body = truncate(followed(one.known), settings.max_size)
+            found.append(Found(one.authority, one.agent, body))
         rows.append(_row_of(url, one, profile, started))
     return rows
 
