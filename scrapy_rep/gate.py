@@ -261,7 +261,7 @@ class Gate:
         if judgement.refused_for_use:
             self._stats.inc(names.PREFERENCES_SKIPPED)
         if self._overrides is not None:
-            self._overrides.count_used(judgement.override)
+            self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
         self._stats.forbidden(request.method, url, refusal.verdict)
 
     async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:

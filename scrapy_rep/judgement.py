@@ -56,8 +56,8 @@ class Judgement(NamedTuple):
     ``refusal`` is what the request ends in, ``None`` if it may pass. It is ``refused_for_use`` if
     the rules allow the request, and the purposes of the crawl do not. ``verdict`` is given where
     overrides have a say or every verdict is wanted, and ``override`` is the one that changed it.
-    ``pace`` is what the host has to keep from now on, and ``noted`` what the site says about the
-    use of the page.
+    ``pace`` is what the host has to keep once a request may pass, and ``noted`` what the site says
+    about the use of the page.
     """
 
     refusal: RobotsForbidden | RobotsUnreachable | None = None
@@ -113,13 +113,13 @@ class Judge:
         pace = self._pace(asked, cached, overrides)
         error = self._refusal_of_pace(asked, pace)
         if error is not None:
-            return Judgement(error)
+            return Judgement(error, override=override, pace=pace)
         use = self._use_for(cached)
         if use is not None:
             noted = use.said(asked, cached)
             refusal = use.refusal(asked, noted)
             if refusal is not None:
-                return Judgement(refusal, refused_for_use=True)
+                return Judgement(refusal, refused_for_use=True, override=override, pace=pace)
         if use is None and overrides is None and (pace is None or pace.pace is None):
             cached.settle(asked.agent)
         if verdict is None and pace is None and noted is None:

@@ -30,7 +30,7 @@ from scrapy_rep.fetching.redirects import (
     target_of,
 )
 from scrapy_rep.fetching.responses import body_of, cause_of, lifetime_of, validators_of
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.outcome import (
     PROXY_AUTHENTICATION_REQUIRED,
@@ -258,7 +258,7 @@ class RobotsFetcher:
         if self._settings.download_slot == "own":
             # A new slot for each exchange, so that no delay holds up the next hop or attempt.
             number = next(self._reception.numbers)
-            meta["download_slot"] = f"robots.txt {number} {authority_of(uri)}"
+            meta["download_slot"] = f"robots.txt {number} {uri}"
         elif page is not None and "download_slot" in page.meta:
             meta["download_slot"] = page.meta["download_slot"]
         if page is not None and "proxy" in page.meta:  # which may be None, for no proxy

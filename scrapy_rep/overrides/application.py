@@ -103,19 +103,24 @@ class AppliedOverrides:
         """
         if by is not None:
             self._stats.allowed_by_override(asked.request.method, asked.url, verdict)
-        paced_by = None if pace is None else pace.by
-        if pace is not None and paced_by is not None and paced_by is not by:
-            own = None if cached.robots is None else self._read_pace(cached.robots, asked.agent)
-            if _is_same(pace.pace, own):
-                paced_by = None
-        self.count_used(by, paced_by)
+        self.count_used(asked, cached, by, pace)
 
-    def count_used(self, *overrides: Override | None) -> None:
-        """Count a request if overrides made a difference for it, and note which they are."""
-        used = {override.entry for override in overrides if override is not None}
+    def count_used(
+        self, asked: Asked, cached: CachedRules, by: Override | None, pace: PaceToKeep | None
+    ) -> None:
+        """Count a request if overrides changed its verdict or pace, and note which they are."""
+        paced_by = None if pace is None else self._changed_pace(asked, cached, pace)
+        used = {override.entry for override in (by, paced_by) if override is not None}
         if used:
             self._used |= used
             self._stats.inc(names.OVERRIDES_USED)
+
+    def _changed_pace(self, asked: Asked, cached: CachedRules, pace: PaceToKeep) -> Override | None:
+        """Return the override that a pace comes from, unless the rules ask for the same pace."""
+        if pace.by is None:
+            return None
+        own = None if cached.robots is None else self._read_pace(cached.robots, asked.agent)
+        return None if _is_same(pace.pace, own) else pace.by
 
     def _site(self, authority: Authority) -> SiteOverrides:
         site = self._overrides.get(authority)

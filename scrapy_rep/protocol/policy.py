@@ -42,6 +42,13 @@ MIN_LIFETIME = 60.0
 RETRY_AFTER_BOUNDS = (1.0, 86_400.0)
 """Seconds within which a server's ``Retry-After`` is honoured."""
 
+OWN_BACK_OFF = 1.0
+"""Seconds without an attempt after a first failure on the crawler's own side, as of a proxy.
+
+A longer pause would spare no server, and for one dead proxy of many a site would be lost for a
+minute.
+"""
+
 EXPIRED_NOW = -1.0
 """The lifetime of an answer, and the ``Retry-After`` of a failure, that an operator has ended.
 
@@ -254,11 +261,14 @@ def refresh_at(answer: Answer, policy: Policy) -> float:
 def retry_at(failure: Failure, policy: Policy) -> float:
     """Return when an authority is asked again after a failure, in seconds since the epoch.
 
-    The back-off doubles with each failed attempt, and ``Retry-After`` lengthens it.
+    The back-off doubles with each failed attempt, and ``Retry-After`` lengthens it. It is short at
+    first if the failure is not the server's.
     """
     if failure.retry_after is not None and failure.retry_after < 0:
         return failure.failed_at
     first, longest = policy.unreachable_ttl
+    if failure.ours:
+        first = min(first, OWN_BACK_OFF)
     # The exponent is bounded so that a long outage does not overflow the float.
     delay = min(longest, first * 2.0 ** min(failure.count - 1, 30))
     if failure.retry_after is not None:

@@ -314,6 +314,25 @@ async def test_agent_has_the_pace_of_its_group(site: Site) -> None:
 
 
 @ensureDeferred
+@pytest.mark.parametrize("action", ["agent", "file", "profile"])
+async def test_an_override_whose_pace_refuses_a_request_is_of_use(
+    site: Site, tmp_path: Path, action: str
+) -> None:
+    """It is not reported as one that changed nothing, unless the rules ask for the same pace."""
+    slow, local = "User-agent: slow\nCrawl-delay: 1000\n", tmp_path / "robots.txt"
+    local.write_text(slow.replace("slow", "*"))
+    shop = site.authority(f"{slow}\nUser-agent: *\nCrawl-delay: 0.01\n")
+    values = {"agent": "slow", "file": str(local), "profile": "kollar"}
+    override = entry(shop, action, **{action: values[action]})
+    result = await crawl_with([override], [shop.url("/")], REP_OVER_MAX_CRAWL_DELAY="forbid")
+    if action == "profile":
+        assert (result.stats.get(USED), result.stats[UNUSED]) == (None, 1)
+    else:
+        assert verdict_of(result, shop.url("/")).reason.startswith("asks for 1,000 s")
+        assert (result.stats[USED], result.stats.get(UNUSED)) == (1, None)
+
+
+@ensureDeferred
 async def test_expired_overrides_are_named_and_not_applied(site: Site) -> None:
     """Once, at the start; an unused one at the close."""
     shop = site.authority(NOTHING)

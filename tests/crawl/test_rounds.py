@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Timer
@@ -14,6 +14,8 @@ from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from scrapy_rep import RobotsUnreachable
+from scrapy_rep.awaiting import sleep
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.stores import Store, StoreError
 from scrapy_rep.stores.redis import RedisStore
@@ -21,6 +23,7 @@ from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.sharing import OURS, SharedStore, key_of, shared_store_of
+from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, Reset
 from tests.site import Authority, Hit, Site
 from tests.stores.samples import told
@@ -265,3 +268,30 @@ async def test_a_fault_of_ours_is_told_to_no_other_crawl(site: Site, tmp_path: P
     (await crawl(settings=settings, plans=[gone.url("/a")])).check()
     (await crawl(settings=settings, plans=[gone.url("/a")])).check()
     assert len(gone.robots_hits) == 1
+
+
+class ReturningSpider(RequestsSpider):
+    """Makes its second request at the time that the end of the first one names."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The first, and the second one when the robots.txt may be asked for again."""
+        yield self.request(**self.plans[0])
+        while not self.endings:
+            await sleep(0.01)
+        problem = self.endings[0].problem
+        assert problem is not None
+        assert isinstance(problem.exception, RobotsUnreachable)
+        assert problem.exception.retry_at is not None
+        await sleep(problem.exception.retry_at - time.time())
+        yield self.request(**self.plans[1])
+
+
+@ensureDeferred
+async def test_a_dead_proxy_does_not_cost_a_site_its_back_off(site: Site) -> None:
+    """The site has not failed: it is asked a second later, by the way of the next request."""
+    shop = site.authority(RULES)
+    plans = [{"url": shop.url("/a"), "meta": {"proxy": site.refusing().url("")}}]
+    plans.append({"url": shop.url("/b"), "meta": {}})
+    result = (await crawl(settings=obey(), spider=ReturningSpider, plans=plans)).check()
+    assert (result.unreachable, result.downloaded) == ([shop.url("/a")], [shop.url("/b")])
+    assert result.lines("next attempt in 1 s", "WARNING")

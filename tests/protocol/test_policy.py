@@ -247,6 +247,23 @@ def test_the_limits_of_the_reader_apply_to_what_another_crawler_stored() -> None
     assert retry_at(failure_of(failing), POLICY) == NOW + 60
 
 
+def test_a_failure_of_the_crawler_is_tried_again_soon() -> None:
+    """No server is spared by a pause after a dead proxy; but one that stays dead is left alone."""
+    entry, waits = None, []
+    for _ in range(14):
+        entry = learn(entry, replace(DOWN, ours=True), NOW, POLICY)
+        waits.append(due(entry) - NOW)
+    assert waits[:4] == [1, 2, 4, 8]
+    assert waits[-1] == 3600
+    assert due(learn(entry, DOWN, NOW, POLICY)) - NOW == 3600
+    asked = learn(None, replace(DOWN, ours=True, retry_after=90.0), NOW, POLICY)
+    assert due(asked) - NOW == 90
+    quick = replace(POLICY, unreachable_ttl=(0.5, 0.5))
+    assert (
+        retry_at(failure_of(learn(None, replace(DOWN, ours=True), NOW, POLICY)), quick) == NOW + 0.5
+    )
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refusal_counts_until_it_expires_and_replaces_no_copy(status: int) -> None:
     """RFC 9309 section 2.3.1.3: what one crawler is refused may be served to another one."""
