@@ -11,7 +11,7 @@ from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.judgement import RULES
 from scrapy_rep.page_url import Asked, requested_url
 from scrapy_rep.protocol.authority import authority_of, has_scheme
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Explainer:
         try:
             cached = await self._cache.lookup(authority, None)
         except DeadlineError:
-            return LookUp(Verdict(allowed=False, reason="unreachable"), tokens, authority, None)
+            return LookUp(Verdict(allowed=False, reason=UNREACHABLE), tokens, authority, None)
         asked = asked_for(url, authority, tokens)
         use = self._use
         if use is not None and use.refuses and self.judge.permits_a_fetch(asked, cached):

@@ -21,7 +21,7 @@ from scrapy_rep.nofollow import NOFOLLOW_KEY, reason_of
 from scrapy_rep.page_url import PAGE, Asked, page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.robotstxt import Verdict
+from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict
 from scrapy_rep.scheduling.shutdown import TOO_LATE
 from scrapy_rep.usage.noted import note
 
@@ -324,7 +324,7 @@ class Gate:
         """
         said = f"{cause}: {detail}" if detail else str(cause)
         self._stats.unreachable(request.method, url or request.url, said)
-        return RobotsUnreachable(Verdict(allowed=False, reason="unreachable"), authority, cause)
+        return RobotsUnreachable(Verdict(allowed=False, reason=UNREACHABLE), authority, cause)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Raise that a page asks not to follow its links; no rules are needed for that."""

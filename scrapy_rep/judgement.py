@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -107,7 +107,7 @@ class Judge:
         else:
             allowed = cached.allows(asked.authority, asked.url, asked.agent)
         if not allowed:
-            return Judgement(self._refusal(asked, cached, verdict, override), override=override)
+            return Judgement(self._refusal(asked, cached, verdict), override=override)
         if verdict is not None and (overrides is not None or cached.count_verdict()):
             self._cache.weigh(asked.authority, cached)
         pace = self._pace(asked, cached, overrides)
@@ -143,14 +143,16 @@ class Judge:
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.
 
-        That is :data:`RULES`, :data:`OVERRIDE`, :data:`PACE` or :data:`USE`.
+        That is :data:`RULES`, :data:`OVERRIDE`, :data:`PACE` or :data:`USE`. An override also
+        decides where other rules than those of the site, which it sets, disallow what these do.
         """
         verdict = self.verdict(asked, cached)
         if verdict.allowed:
             judgement = self.judge(asked, cached)
             if judgement.refusal is not None:
                 return judgement.refusal.verdict, USE if judgement.refused_for_use else PACE
-        return verdict, RULES if verdict.override is None else OVERRIDE
+        own = cached.verdict(asked.authority, asked.url, asked.agent)
+        return verdict, RULES if verdict == own or is_undefined(verdict) else OVERRIDE
 
     def is_by_rules_alone(self, asked: Asked, cached: CachedRules) -> bool:
         """Return True if nothing but the rules ever decides about any URL of an authority."""
@@ -195,16 +197,12 @@ class Judge:
         return RobotsForbidden(found.verdict, asked.authority, found.retry_at)
 
     def _refusal(
-        self,
-        asked: Asked,
-        cached: CachedRules,
-        verdict: Verdict | None,
-        override: Override | None,
+        self, asked: Asked, cached: CachedRules, verdict: Verdict | None
     ) -> RobotsForbidden | RobotsUnreachable:
         """Return the exception for a request that the rules or an override disallow."""
         _, url, authority, agent = asked
-        if cached.unreachable and override is None and (verdict is None or verdict.rule is None):
-            undefined = Verdict(allowed=False, reason="unreachable")
+        if cached.unreachable and (verdict is None or is_undefined(verdict)):
+            undefined = Verdict(allowed=False, reason=UNREACHABLE)
             return RobotsUnreachable(undefined, authority, cached.cause, cached.until)
         if verdict is None:
             verdict = cached.verdict(authority, url, agent)

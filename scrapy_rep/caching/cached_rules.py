@@ -10,6 +10,7 @@ from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.policy import Decision, Standing
 from scrapy_rep.protocol.robotstxt import Verdict
+from scrapy_rep.protocol.verdict import UNREACHABLE
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority
@@ -135,7 +136,7 @@ class CachedRules:
         if self.decision is Decision.ALLOW_ALL:
             return Verdict(allowed=True, reason="unavailable")
         if self.unreachable or self.answer is None:
-            return Verdict(allowed=False, reason="unreachable")
+            return Verdict(allowed=False, reason=UNREACHABLE)
         return Verdict(allowed=False, reason=f"access denied ({self.answer.status})")
 
 

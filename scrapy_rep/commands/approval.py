@@ -1,7 +1,8 @@
 """``check --approve``: rules that someone has read and approved, and whether they still hold.
 
 The file holds the rules as they took effect, so that a change can be told by its effect: new
-comments, another order, or a rule that changes no verdict need no new approval.
+comments, another order, or a rule that changes no verdict need no new approval. It also holds the
+overrides, which are the operator's own: any change of theirs needs one.
 """
 
 from __future__ import annotations
@@ -9,26 +10,25 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_rep.commands.comparison import Comparison
 from scrapy_rep.commands.endings import usage_error, why
-from scrapy_rep.linting.effects import Change, Effect, changes
+
+if TYPE_CHECKING:
+    from scrapy_rep.commands.offline import Offline
+    from scrapy_rep.overrides.override import Override
+    from scrapy_rep.protocol.authority import Authority
 
 _VERSION = 1
 
 
-class Effective(NamedTuple):
-    """The robots.txt of an authority, and the crawler and the profile that it is read by."""
+class Found(NamedTuple):
+    """What is followed at an authority, and for whom; ``body`` is None while it is unreachable."""
 
-    authority: str
-    body: bytes
-    agent: Sequence[str]
-    profile: str
-
-    @property
-    def effect(self) -> Effect:
-        """What it means for the crawler."""
-        return Effect(self.body, tuple(self.agent), self.profile)
+    authority: Authority
+    agent: tuple[str, ...]
+    body: bytes | None
 
 
 class Approval:
@@ -42,34 +42,26 @@ class Approval:
         self._path = Path(name)
         self._approved = self._read()
 
-    def compare(self, found: Sequence[Effective]) -> str:
+    def compare(self, found: Sequence[Found], offline: Offline) -> str:
         """Return what has changed, in one line, or "". What is new is approved and written."""
-        approved = self._approved
-        changed = []
-        known = len(approved)
-        for one in found:
-            key = f"{one.authority} {','.join(one.agent).lower()} {one.profile}"
-            if key not in approved:
-                approved[key] = _entry(one)
-            else:
-                change = self._change(approved[key], one)
-                if change:
-                    changed.append(change)
-        if len(approved) > known:
+        approved, comparison = self._approved, Comparison(offline)
+        changed, is_new = [], False
+        for one in dict.fromkeys(found):
+            key = f"{one.authority} {','.join(one.agent).lower()} {offline.settings.profile}"
+            overrides = [_plain(override) for override in comparison.overrides(one.authority)]
+            is_new = is_new or key not in approved
+            entry = approved.setdefault(key, {"rules": None, "overrides": overrides})
+            if entry["overrides"] != overrides:
+                changed.append(f"the overrides for {one.authority} have changed")
+            elif one.body is not None and entry["rules"] is None:
+                entry["rules"] = one.body.decode("latin-1")
+                is_new = True
+            elif one.body is not None:
+                old = entry["rules"].encode("latin-1")
+                changed.append(comparison.change(one.authority, one.agent, old, one.body))
+        if is_new:
             self._write(approved)
-        return "; ".join(dict.fromkeys(changed))
-
-    def _change(self, entry: dict[str, Any], one: Effective) -> str:
-        new = one.effect
-        if entry["fingerprint"] == new.fingerprint:
-            return ""
-        old = Effect(entry["rules"].encode("latin-1"), tuple(one.agent), one.profile)
-        change = next(changes(old, new), None)
-        if change is not None:
-            return f"the rules of {one.authority} have changed: {_told(change)}"
-        if old.pace != new.pace:
-            return f"the pace that {one.authority} asks for has changed"
-        return ""
+        return "; ".join(dict.fromkeys(filter(None, changed)))
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -84,7 +76,7 @@ class Approval:
                 raise usage_error(f"{self._name} was made by another version of scrapy_rep")
             approved: dict[str, Any] = dict(held["approved"])
             for entry in approved.values():
-                entry["fingerprint"], entry["rules"].encode("latin-1")
+                entry["overrides"], (entry["rules"] or "").encode("latin-1")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise usage_error(f"{self._name} is not a file of approved rules") from None
         return approved
@@ -97,13 +89,11 @@ class Approval:
             raise usage_error(f"cannot write {self._name}: {why(error)}") from None
 
 
-def _entry(one: Effective) -> dict[str, Any]:
-    return {"fingerprint": one.effect.fingerprint, "rules": one.body.decode("latin-1")}
-
-
-def _told(change: Change) -> str:
-    old, new = (
-        f"{'allowed' if verdict.allowed else 'disallowed'} ({verdict.rule or verdict.reason})"
-        for verdict in (change.old, change.new)
-    )
-    return f"{change.path} was {old}, is {new}"
+def _plain(override: Override) -> dict[str, Any]:
+    """Return what an override does, as JSON has it; not why, by whom and until when."""
+    value: Any = override.value
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
+    elif isinstance(value, tuple):
+        value = [*value]
+    return {"action": override.action, "paths": [*override.paths], "value": value}

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
-from scrapy_rep.commands.sources import authority_named
+from scrapy_rep.commands.sources import authority_named, instead_of_rules
 from scrapy_rep.fetching.content_codings import plain_octets
 from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.outcome import Meaning, meaning_of
+from scrapy_rep.protocol.outcome import PROXY_AUTHENTICATION_REQUIRED, Meaning, meaning_of
+from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.syntax import truncate
 from scrapy_rep.recording.archive import NEEDS_WARCIO
 
@@ -140,11 +141,14 @@ def _repeats(found: Archived, before: Archived | _KeptResponse | None) -> bool:
     return found.status == UNRESOLVED and before is not None and found.digest in ("", before.digest)
 
 
-def body_at(locator: Locator, max_size: int) -> bytes:
-    """Return the octets of the newest response that counts; raise ``EndingError`` without one."""
+def body_at(locator: Locator, policy: Policy) -> bytes:
+    """Return what a crawl follows after the newest response that counts.
+
+    Raises ``EndingError`` without one, and for a response that leaves the rules undefined.
+    """
     file, authority, until = locator
     newest: Archived | None = None
-    for found in responses(file, max_size):
+    for found in responses(file, policy.max_size):
         # A date without a time includes its whole day.
         in_time = not until or found.date[: len(until)] <= until
         if found.authority != authority or not in_time:
@@ -157,8 +161,8 @@ def body_at(locator: Locator, max_size: int) -> bytes:
     meaning = meaning_of(newest.status)
     if meaning is Meaning.SUCCESS:
         return newest.body
-    if meaning is Meaning.UNAVAILABLE:
-        return b""
+    if meaning is Meaning.UNAVAILABLE and newest.status != PROXY_AUTHENTICATION_REQUIRED:
+        return instead_of_rules(newest.status, policy)
     if newest.status == UNRESOLVED:
         said = f"the newest record of {authority} in {file} repeats one that it lacks"
         raise EndingError(Status.UNKNOWN, said)

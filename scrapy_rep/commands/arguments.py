@@ -159,8 +159,8 @@ def _check(parser: Parser) -> None:
     parser.add_argument(
         "--approve",
         metavar="FILE",
-        help="keep a fingerprint of the rules for the crawler in FILE, or compare them with it: "
-        "status 4 if their effect has changed",
+        help="keep the rules and overrides in force for the crawler in FILE, or compare them with "
+        "it: status 4 if their effect has changed",
     )
     _format(parser, "text", "json", "jsonl")
 

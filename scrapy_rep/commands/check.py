@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.approval import Approval, Effective
+from scrapy_rep.commands.approval import Approval, Found
 from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage_error
-from scrapy_rep.commands.lookups import followed_body, look_up_all
+from scrapy_rep.commands.lookups import followed, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import aligned, duration, fits, note, painted, say, table
@@ -23,6 +23,7 @@ from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 from scrapy_rep.protocol.syntax import truncate
+from scrapy_rep.protocol.verdict import UNREACHABLE, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _NAMES = ("delay", "", "", "status", "redirects", "age")
 """The labels of the cells from DELAY on, where they do not stand in a table."""
-_COLOURS = {"allowed": "green", "disallowed": "red", "unreachable": "yellow"}
+_COLOURS = {"allowed": "green", "disallowed": "red", UNREACHABLE: "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +83,20 @@ def _check_urls(urls: Sequence[str]) -> None:
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print a row for each URL."""
     approval = Approval(options.approve) if options.approve is not None else None
-    effective: list[Effective] = []
+    found: list[Found] = []
     if options.robots_txt is not None:
-        rows = _by_file(command, options, effective)
+        rows = _by_file(command, options, found)
     else:
-        rows = _by_crawl(command, options, effective)
+        rows = _by_crawl(command, options, found)
     {"text": _as_text, "json": _as_json, "jsonl": _as_jsonl}[options.format](rows)
     if approval is not None:
-        changed = approval.compare(effective)
+        changed = approval.compare(found, Offline(command.project, options))
         if changed:
             raise EndingError(Status.CHANGED, changed)
     return _status(rows)
 
 
-def _by_file(command: RobotsCommand, options: Namespace, effective: list[Effective]) -> list[Row]:
+def _by_file(command: RobotsCommand, options: Namespace, found: list[Found]) -> list[Row]:
     whole = read(options.robots_txt)
     offline = Offline(command.project, options)
     body = truncate(whole, offline.settings.max_size)
@@ -105,13 +106,13 @@ def _by_file(command: RobotsCommand, options: Namespace, effective: list[Effecti
     for url in options.urls:
         one = offline.look_up(url, body, robots)
         if one.authority is not None:
-            effective.append(Effective(str(one.authority), body, agent, profile))
+            found.append(Found(one.authority, agent, body))
         governs = robots if one.authority is not None else None
         rows.append(_row(url, one.verdict, agent, profile, governs, "file"))
     return rows
 
 
-def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effective]) -> list[Row]:
+def _by_crawl(command: RobotsCommand, options: Namespace, found: list[Found]) -> list[Row]:
     started = time.time()
 
     async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
@@ -119,14 +120,14 @@ def _by_crawl(command: RobotsCommand, options: Namespace, effective: list[Effect
 
     settings = effective_settings(command.project, options)
     profile = settings.profile
-    found = run_in_crawl(command, options, work)
+    looked_up = run_in_crawl(command, options, work)
     rows = []
-    for url, one in zip(options.urls, found, strict=True):
-        if one.authority is not None and one.known is not None and not one.known.unreachable:
-            body = truncate(followed_body(url, one.known), settings.max_size)
-            if one.known.robots is None and not one.verdict.allowed:
-                body = b"User-agent: *\nDisallow: /\n"  # access denied, and taken as disallow
-            effective.append(Effective(str(one.authority), body, one.agent, profile))
+    for url, one in zip(options.urls, looked_up, strict=True):
+        if one.authority is not None and one.known is not None:
+            body = None
+            if not one.known.unreachable:
+                body = truncate(followed(one.known), settings.max_size)
+            found.append(Found(one.authority, one.agent, body))
         rows.append(_row_of(url, one, profile, started))
     return rows
 
@@ -135,9 +136,8 @@ def _row_of(url: str, one: LookUp, profile: str, started: float) -> Row:
     known = one.known
     robots = known.robots if known is not None else None
     verdict = one.verdict
-    overridden = verdict.override is not None
-    if known is not None and known.unreachable and not overridden:
-        verdict = replace(verdict, reason=f"unreachable: {known.cause}")
+    if known is not None and known.unreachable and is_undefined(verdict):
+        verdict = replace(verdict, reason=f"{UNREACHABLE}: {known.cause}")
     return _row(url, verdict, one.agent, profile, robots, *_origin(one.authority, known, started))
 
 
@@ -192,8 +192,8 @@ def _row(
 
 
 def _word(verdict: Verdict) -> str:
-    if verdict.reason.startswith("unreachable"):
-        return "unreachable"
+    if is_undefined(verdict):
+        return UNREACHABLE
     return "allowed" if verdict.allowed else "disallowed"
 
 
@@ -259,7 +259,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _status(rows: Sequence[Row]) -> Status:
     """Return the status, and say on stderr how many URLs are not allowed."""
     disallowed = sum(row.verdict == "disallowed" for row in rows)
-    causes = [row.reason for row in rows if row.verdict == "unreachable"]
+    causes = [row.reason for row in rows if row.verdict == UNREACHABLE]
     whole = f" of {len(rows)} URL{'s' * (len(rows) > 1)}"
     said: list[str] = []
     for count, what in ((disallowed, "disallowed"), (len(causes), ", ".join(sorted({*causes})))):

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.archives import body_at, parse_locator
-from scrapy_rep.commands.configuration import effective_settings, settings_with_spider
+from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.endings import Status, usage_error
-from scrapy_rep.commands.lookups import fetched
+from scrapy_rep.commands.lookups import fetched, followed
 from scrapy_rep.commands.sources import authority_named, is_url, read
 from scrapy_rep.commands.stored import stored_body
 from scrapy_rep.commands.terminal import note, painted, say
@@ -20,6 +20,7 @@ from scrapy_rep.protocol.syntax import truncate
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
+    from scrapy_rep.protocol.policy import Policy
     from scrapy_rep.protocol.verdict import Verdict
 
 _STORE, _WARC = "store:", "warc:"
@@ -44,7 +45,7 @@ def needs_crawl(options: Namespace) -> bool:
 def run(command: RobotsCommand, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
     settings = effective_settings(command.project, options)
-    old, new = _bodies(command, options, settings.max_size)
+    old, new = _bodies(command, options, settings.policy)
     found = difference(old, new, options.agent or (), settings.profile)
     if options.format == "json":
         say(json.dumps({"differences": [one.as_dict() for one in found]}, indent=2))
@@ -57,23 +58,23 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
     return Status.FOUND
 
 
-def _bodies(command: RobotsCommand, options: Namespace, max_size: int) -> tuple[bytes, bytes]:
+def _bodies(command: RobotsCommand, options: Namespace, policy: Policy) -> tuple[bytes, bytes]:
     """Return both versions, as far as a crawler reads them."""
     sources = (options.old, options.new)
-    bodies = fetched(command, options, sources)
+    known = fetched(command, options, sources)
     old, new = [
-        bodies[source] if source in bodies else _read(command, options, source, max_size)
+        followed(known[source]) if source in known else _read(command, options, source, policy)
         for source in sources
     ]
-    return truncate(old, max_size), truncate(new, max_size)
+    return truncate(old, policy.max_size), truncate(new, policy.max_size)
 
 
-def _read(command: RobotsCommand, options: Namespace, source: str, max_size: int) -> bytes:
+def _read(command: RobotsCommand, options: Namespace, source: str, policy: Policy) -> bytes:
     if source.startswith(_STORE):
-        settings, _ = settings_with_spider(command.project, options)
-        return stored_body(settings, authority_named(source.removeprefix(_STORE)))
+        authority = authority_named(source.removeprefix(_STORE))
+        return stored_body(command.project, options, authority, policy)
     if source.startswith(_WARC):
-        return body_at(parse_locator(source.removeprefix(_WARC)), max_size)
+        return body_at(parse_locator(source.removeprefix(_WARC)), policy)
     return read(source, url_may_be_meant=True)
 
 

@@ -11,21 +11,21 @@ from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import Status
 from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, explanation
-from scrapy_rep.commands.lookups import followed_body
+from scrapy_rep.commands.lookups import unreachable
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.judgement import OVERRIDE, PACE, RULES, USE
 from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.printable import escaped
-from scrapy_rep.protocol.verdict import as_plain
+from scrapy_rep.protocol.verdict import as_plain, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.explaining import LookUp
 
-_DECIDERS = {OVERRIDE: "override", PACE: "the pace", USE: "the use of the page"}
+_DECIDERS = {OVERRIDE: "the rules of an override", PACE: "the pace", USE: "the use of the page"}
 _AROUND = 3
 """Lines that are shown before and after the deciding one, and after a user-agent line."""
 
@@ -68,8 +68,8 @@ def _found(command: RobotsCommand, options: Namespace) -> tuple[LookUp, bytes | 
 
     one = run_in_crawl(command, options, work)
     known = one.known
-    if one.by != OVERRIDE:
-        followed_body(options.url, known)  # ends the command if the site is unreachable
+    if is_undefined(one.verdict):
+        raise unreachable(options.url, known)
     if known is None or known.body is None or known.answer is None:
         return one, None, ""
     return one, known.body, known.answer.uri or str(one.authority)
@@ -89,9 +89,7 @@ def _say_verdict(url: str, one: LookUp, found: Explanation | None) -> None:
     """Print the verdict and what decided; the rules come after that, or there are none."""
     say(f"{_word(one.verdict.allowed)}: {escaped(url)}")
     if one.by != RULES:
-        line = f" (line {one.verdict.line})" if one.verdict.line is not None else ""
-        why = one.verdict.override if one.by == OVERRIDE else f"{one.verdict.reason}{line}"
-        say(f"  by {_DECIDERS[one.by]}: {escaped(str(why))}")
+        say(f"  by {_decider(one)}")
         if found is not None:
             _heading("By the rules alone")
             say(f"{_word(found.verdict.allowed)}: {escaped(url)}")
@@ -102,6 +100,15 @@ def _say_verdict(url: str, one: LookUp, found: Explanation | None) -> None:
         say(f"  {one.authority} has no rules: its robots.txt is unreachable")
     else:
         say(f"  {one.authority} has no rules: its robots.txt answered with status {answer.status}")
+
+
+def _decider(one: LookUp) -> str:
+    """Return what decided, if it was not the rules of the site, and what it says."""
+    verdict = one.verdict
+    if verdict.override is not None:
+        return f"override: {escaped(verdict.override)}"
+    line = f" (line {verdict.line})" if verdict.line is not None else ""
+    return f"{_DECIDERS[one.by]}: {escaped(f'{verdict.rule or verdict.reason}{line}')}"
 
 
 def _word(allowed: bool) -> str:

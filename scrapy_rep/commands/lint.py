@@ -72,10 +72,11 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
 
 def _bodies(command: RobotsCommand, options: Namespace) -> Iterator[tuple[str, bytes]]:
     """Yield each source with its octets; raise ``EndingError`` if one cannot be read."""
-    bodies = fetched(command, options, options.sources)
+    found = fetched(command, options, options.sources)
     for source in options.sources:
-        body = bodies.get(source)
-        yield source, read(source, url_may_be_meant=True) if body is None else body
+        known = found.get(source)
+        body = read(source, url_may_be_meant=True) if known is None else known.body or b""
+        yield source, body
 
 
 def _as_text(found: Sequence[Located]) -> None:

@@ -11,7 +11,8 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status
-from scrapy_rep.commands.sources import is_url
+from scrapy_rep.commands.sources import NOTHING_ALLOWED, is_url
+from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -30,10 +31,12 @@ async def look_up_all(
     return [await maybe_deferred_to_future(one) for one in asked]
 
 
-def fetched(command: RobotsCommand, options: Namespace, sources: Sequence[str]) -> dict[str, bytes]:
-    """Return the octets of the robots.txt of each source that is a URL.
+def fetched(
+    command: RobotsCommand, options: Namespace, sources: Sequence[str]
+) -> dict[str, CachedRules]:
+    """Return what is known of the site of each source that is a URL, after it is fetched.
 
-    A site without a robots.txt has an empty one. Raises ``EndingError`` if one is unreachable.
+    Raises ``EndingError`` if one is unreachable.
     """
     urls = [source for source in sources if is_url(source)]
     if not urls:
@@ -42,13 +45,22 @@ def fetched(command: RobotsCommand, options: Namespace, sources: Sequence[str]) 
     async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
         return await look_up_all(middleware, urls, None)
 
-    found = run_in_crawl(command, options, work)
-    return {url: followed_body(url, one.known) for url, one in zip(urls, found, strict=True)}
+    found = {}
+    for url, one in zip(urls, run_in_crawl(command, options, work), strict=True):
+        if one.known is None or one.known.unreachable:
+            raise unreachable(url, one.known)
+        found[url] = one.known
+    return found
 
 
-def followed_body(url: str, known: CachedRules | None) -> bytes:
-    """Return the octets that are followed; raise ``EndingError`` if the site is unreachable."""
-    if known is None or known.unreachable:
-        cause = "error" if known is None else known.cause
-        raise EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")
-    return known.body or b""
+def followed(known: CachedRules) -> bytes:
+    """Return the octets that are followed, or what stands for them."""
+    if known.body is not None:
+        return known.body
+    return b"" if known.decision is Decision.ALLOW_ALL else NOTHING_ALLOWED
+
+
+def unreachable(url: str, known: CachedRules | None) -> EndingError:
+    """Return what ends the command for want of rules."""
+    cause = "error" if known is None else known.cause
+    return EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")

@@ -58,7 +58,9 @@ class Offline:
         if overrides is not None:
             applied = AppliedOverrides(overrides, stats, paces.read, time.time)
         use = UseOfPages(self.settings, None)
-        self.judge = Judge(paces, paces, use if use.refuses else None, applied)
+        self.overrides = overrides
+        self.use = use if use.refuses else None
+        self.judge = Judge(paces, paces, self.use, applied)
 
     def parse(self, body: bytes) -> RobotsTxt:
         """Return the rules of a file."""

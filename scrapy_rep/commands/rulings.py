@@ -15,6 +15,7 @@ from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.explaining import asked_for
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
 from scrapy_rep.protocol.printable import escaped
+from scrapy_rep.protocol.verdict import is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -42,6 +43,11 @@ def all_allowed(urls: Sequence[str]) -> Sequence[str]:
 def none_allowed(urls: Sequence[str]) -> Sequence[str]:
     """Reject everything."""
     return urls
+
+
+def only_robots_txt(authority: Authority, urls: Sequence[str]) -> Sequence[str]:
+    """Reject everything but the robots.txt itself, which is always allowed (RFC 9309 2.2.2)."""
+    return [url for url in urls if not authority.has_its_rules_at(url)]
 
 
 class Ruling:
@@ -112,7 +118,7 @@ class JudgedRuling(Ruling):
         verdict = self._verdict(url)
         if verdict.override is not None:
             return escaped(f"override: {verdict.override}")
-        if verdict.rule is None and self._known.unreachable:
+        if self._known.unreachable and is_undefined(verdict):
             return _unreachable(self._known)
         return _told(verdict)
 
@@ -126,10 +132,11 @@ def ruling_of(
         return JudgedRuling(judge, asked, known, octets)
     if known.robots is not None:
         return by_rules(known.robots, agent, octets)
-    if known.unreachable:
-        return Ruling(none_allowed, _unreachable(known))
     verdict = known.verdict(authority, f"{authority}/", agent)
-    return Ruling(all_allowed) if verdict.allowed else Ruling(none_allowed, verdict.reason)
+    if verdict.allowed:
+        return Ruling(all_allowed)
+    why = _unreachable(known) if known.unreachable else verdict.reason
+    return Ruling(partial(only_robots_txt, authority), why)
 
 
 def _unreachable(known: CachedRules) -> str:

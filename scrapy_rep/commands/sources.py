@@ -8,8 +8,11 @@ from pathlib import Path
 from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.policy import REFUSALS, Policy
 
 STDIN = "-"
+NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
+"""What stands for an answer that a crawl takes to disallow everything."""
 _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of a file that are read; only the first 500 KiB can hold rules."""
 
@@ -31,6 +34,12 @@ def read(source: str, *, url_may_be_meant: bool = False) -> bytes:
         raise usage_error(f"cannot read {source}: {why(error)}{hint}") from None
     except (OSError, ValueError) as error:
         raise usage_error(f"cannot read {source}: {why(error)}") from None
+
+
+def instead_of_rules(status: int, policy: Policy) -> bytes:
+    """Return what a crawl follows after an answer without rules (RFC 9309 section 2.3.1.3)."""
+    is_denied = status in REFUSALS and policy.access_denied == "disallow"
+    return NOTHING_ALLOWED if is_denied else b""
 
 
 def authority_named(url: str) -> Authority:

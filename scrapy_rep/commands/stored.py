@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,15 +12,18 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler
 
-from scrapy_rep.caching.store_adapter import open_configured
-from scrapy_rep.commands.configuration import settings_of
+from scrapy_rep.caching.store_adapter import crawler_digest, open_configured
+from scrapy_rep.commands.configuration import settings_of, settings_with_spider
 from scrapy_rep.commands.endings import EndingError, Status, usage_error
+from scrapy_rep.commands.sources import instead_of_rules
+from scrapy_rep.protocol.policy import in_force
 from scrapy_rep.stores import Store, StoreError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.protocol.policy import Policy
 
 
 @contextmanager
@@ -47,11 +52,26 @@ def configured_store(settings: BaseSettings, *, create: bool = False) -> Iterato
         store.close()
 
 
-def stored_body(settings: BaseSettings, authority: Authority) -> bytes:
-    """Return the octets of a robots.txt that the store holds; raise ``EndingError`` if none."""
-    with configured_store(settings) as store:
+def stored_body(
+    settings: BaseSettings, options: Namespace, authority: Authority, policy: Policy
+) -> bytes:
+    """Return what a crawl follows after the answer that the store holds, whatever its age.
+
+    A refusal counts if it is one of this crawler. Raises ``EndingError`` if the store has no
+    answer, or if the rules are undefined.
+    """
+    chosen, spider = settings_with_spider(settings, options)
+    with configured_store(chosen) as store:
         found = store.find(authority)
-    answer = found.entry.answer if found is not None else None
+    crawler = Crawler(spider or Spider, settings.copy())  # type: ignore[arg-type]
+    crawler.spider = spider  # type: ignore[assignment]  # its class has the User-Agent
+    entry = None if found is None else found.seen_by(crawler_digest(crawler))
+    answer, failure = in_force(entry, time.time(), policy)
+    if answer is not None and answer.body is not None:
+        return answer.body
+    if failure is not None:
+        said = f"the robots.txt of {authority} is unreachable: {failure.cause}"
+        raise EndingError(Status.UNKNOWN, said)
     if answer is None:
         raise EndingError(Status.UNKNOWN, f"the store has no answer of {authority}")
-    return answer.body or b""
+    return instead_of_rules(answer.status, policy)

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
-from scrapy_rep.overrides.override import UNREACHABLE, Override, Overrides, SiteOverrides
+from scrapy_rep.overrides.override import Override, Overrides, SiteOverrides
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
 from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.protocol.verdict import UNREACHABLE
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules

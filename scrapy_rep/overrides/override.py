@@ -39,7 +39,7 @@ from typing import Final
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
-from scrapy_rep.protocol.verdict import TOO_COSTLY
+from scrapy_rep.protocol.verdict import TOO_COSTLY, UNREACHABLE
 
 ALLOW: Final = "allow"
 FORBID: Final = "forbid"
@@ -50,9 +50,6 @@ DELAY: Final = "delay"
 FILE: Final = "file"
 
 ACTIONS: Final = (ALLOW, FORBID, UNREACHABLE_IS_ALLOWED, PROFILE, AGENT, DELAY, FILE)
-UNREACHABLE: Final = "unreachable"
-"""The reason of a verdict while the rules are undefined (RFC 9309 section 2.3.1.4)."""
-
 REASON: Final = "override"
 """The reason of a verdict that an override has changed."""
 

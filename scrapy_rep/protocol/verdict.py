@@ -16,6 +16,8 @@ NO_GROUP: Final = "no group"
 ROBOTS_TXT_ITSELF: Final = "robots.txt itself"
 TOO_COSTLY: Final = "too costly"
 """The rules could not be compared with the URL within the budget, so it is disallowed."""
+UNREACHABLE: Final = "unreachable"
+"""The rules are undefined, so all is disallowed (RFC 9309 section 2.3.1.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,11 @@ class Verdict:
     def __bool__(self) -> bool:
         """Return ``allowed``."""
         return self.allowed
+
+
+def is_undefined(verdict: Verdict) -> bool:
+    """Return True if nothing but the lack of rules has decided: no override, pace or use did."""
+    return verdict.reason.startswith(UNREACHABLE)
 
 
 def as_plain(verdict: Verdict) -> dict[str, Any]:

@@ -204,3 +204,49 @@ class TestDiff:
         assert ended.status == 1
         assert "  /a\n    - disallowed" in ended.out
         assert robots("diff", f"warc:{file}#https://x.org", "/dev/null").status == 3
+
+    @pytest.mark.parametrize("denied", ["allow", "disallow"])
+    @pytest.mark.parametrize("status", [401, 403, 404, 410, 503])
+    def test_an_answer_without_rules_means_what_it_means_in_a_crawl(
+        self, site: Site, tmp_path: Path, status: int, denied: str
+    ) -> None:
+        """Live, from a store and from an archive: as a file that is open or closed, or status 3."""
+        shop = site.authority(robots=Reply(status))
+        (tmp_path / "allowed").write_text("User-agent: *\nAllow: /\n")
+        (tmp_path / "disallowed").write_text("User-agent: *\nDisallow: /\n")
+        answer = (shop.url("/robots.txt"), "2026-01-01T00:00:00Z", status, b"")
+        archive = write_archive(tmp_path / "a.warc.gz", answer)
+        words = (*FAST, "-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
+        words = (*words, "-s", f"REP_ACCESS_DENIED={denied}")
+        [row] = json.loads(robots("check", "--format", "json", *words, shop.url("/")).out)
+        for source in (shop.url("/"), f"store:{shop.url('/')}", f"warc:{archive}#{shop.url('/')}"):
+            for name in ("allowed", "disallowed"):
+                ended = robots("diff", source, name, *words, cwd=tmp_path)
+                expected = 3 if row["verdict"] == "unreachable" else row["verdict"] != name
+                assert ended.status == expected, (source, name, ended)
+
+    @pytest.mark.parametrize("denied", ["allow", "disallow"])
+    def test_refusal_that_a_store_holds_counts_for_its_crawler(
+        self, site: Site, project: Path, denied: str
+    ) -> None:
+        """For the others, the rules from before it are what the store holds."""
+        shop = site.authority(robots="User-agent: *\nDisallow: /a\n")
+        (project / "rules").write_text("User-agent: *\nDisallow: /a\n")
+        (project / "allow").write_text("")
+        (project / "disallow").write_text("User-agent: *\nDisallow: /\n")
+        words = ("-s", f"REP_ACCESS_DENIED={denied}")
+        robots("check", shop.url("/"), *words, cwd=project)
+        robots("cache", "expire", "--all", cwd=project)
+        shop.robots = Reply(403)
+        robots("check", shop.url("/"), *words, cwd=project)
+        stored = f"store:{shop.url('/')}"
+        assert robots("diff", stored, denied, *words, cwd=project).status == 0
+        other = (*words, "-s", "USER_AGENT=otherbot/1.0")
+        assert robots("diff", stored, "rules", *other, cwd=project).status == 0
+
+    def test_an_archived_407_leaves_the_rules_undefined(self, tmp_path: Path) -> None:
+        """It may have come from a proxy, which an archive does not say; `filter` agrees."""
+        answer = ("https://e.org/robots.txt", "2026-01-01T00:00:00Z", 407, b"")
+        archive = write_archive(tmp_path / "a.warc.gz", answer)
+        assert robots("diff", f"warc:{archive}#https://e.org", "/dev/null").status == 3
+        assert robots("filter", "--warc", archive, given="https://e.org/a").out == ""

@@ -1,0 +1,143 @@
+"""Sites without rules: every subcommand gives the verdict of a crawl, and the reason."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.commands.running import robots
+from tests.crawl.harness import crawl_in_child
+from tests.crawl.plugin import obey
+from tests.crawl.result import Ending
+from tests.replies import Reply
+from tests.site import Site
+
+PATHS = ("/a", "/b")
+LATER = f"{(time.gmtime().tm_hour + 6) % 24:02}"
+TDMREP = json.dumps([{"location": "/a", "tdm-reservation": 1}]).encode()
+OVERRIDES = {
+    "none": "",
+    "allow": 'action = "allow"',
+    "forbid": 'action = "forbid"',
+    "unreachable is allowed": 'action = "unreachable-is-allowed"',
+    "other file": 'action = "file"\nfile = "other.txt"',
+    "other file at other times": 'action = "file"\nfile = "later.txt"',
+    "other agent": 'action = "agent"\nagent = "otherbot"',
+}
+SETTINGS = {
+    "REP_ACCESS_DENIED": "disallow",
+    "REP_VISIT_TIME": "forbid",
+    "REP_TDMREP": True,
+    "REP_PREFERENCES": "skip",
+    "REP_PURPOSES": "tdm",
+}
+
+
+class Told(NamedTuple):
+    """A verdict and its reason, in the words of a crawl."""
+
+    verdict: str
+    reason: str
+
+
+def by_crawl(ending: Ending) -> Told:
+    """How a request ended."""
+    if ending.problem is None:
+        return Told("allowed", "")
+    verdict = ending.problem.data["verdict"]
+    kind = {"forbidden": "disallowed"}.get(ending.kind, ending.kind)
+    return Told(kind, verdict["reason"])
+
+
+def by_check(row: dict[str, Any]) -> Told:
+    """What `check` says of a URL."""
+    reason = "" if row["verdict"] == "allowed" else row["reason"]
+    return Told(row["verdict"], reason.replace(": status 503", ""))
+
+
+def by_explain(words: tuple[object, ...], url: str) -> Told:
+    """What `explain` says of a URL; it ends with status 3 where the rules are undefined."""
+    ended = robots("explain", "--format", "json", *words, url)
+    if ended.status == 3:
+        return Told("unreachable", "unreachable")
+    said = json.loads(ended.out)
+    assert ended.status == (not said["allowed"])
+    return Told("allowed", "") if said["allowed"] else Told("disallowed", said["reason"])
+
+
+@pytest.mark.parametrize("status", [503, 403])
+@pytest.mark.parametrize("case", OVERRIDES)
+def test_what_decides_in_a_crawl_decides_here(
+    site: Site, tmp_path: Path, case: str, status: int
+) -> None:
+    """Whether that is the lack of rules, an override, its file, a pace, or a tdmrep.json."""
+    shop = site.authority(
+        robots=Reply(status),
+        pages=lambda hit: Reply(body=TDMREP if "tdmrep" in hit.path else b"page"),
+    )
+    (tmp_path / "other.txt").write_text("User-agent: *\nDisallow: /a\n")
+    (tmp_path / "later.txt").write_text(f"User-agent: *\nVisit-time: {LATER}00-{LATER}30\n")
+    tomorrow = datetime.now(timezone.utc).date() + timedelta(days=1)
+    head = f'[[override]]\nauthority = "{shop.url("")}"\nreason = "ours"\nby = "ops"\n'
+    text = f"{head}until = {tomorrow}\n{OVERRIDES[case]}\n" if OVERRIDES[case] else ""
+    (tmp_path / "overrides.toml").write_text(text)
+    settings = {**SETTINGS, "REP_OVERRIDES": str(tmp_path / "overrides.toml")}
+    urls = [shop.url(path) for path in PATHS]
+    result = crawl_in_child(
+        settings=obey(**settings),
+        plans=urls,
+    )
+    crawled = [by_crawl(result.ending(url)) for url in urls]
+    chosen = {**settings, "REP_RETRY_DELAYS": "[]"}
+    words = tuple(word for name, value in chosen.items() for word in ("-s", f"{name}={value}"))
+    rows = json.loads(robots("check", "--format", "json", *words, *urls).out)
+    assert [by_check(row) for row in rows] == crawled
+    assert [by_explain(words, url) for url in urls] == crawled
+    ended = robots("filter", *words, "--rejected", tmp_path / "rejected", given="\n".join(urls))
+    assert ended.out.split() == [
+        url for url, told in zip(urls, crawled, strict=True) if told.verdict == "allowed"
+    ]
+    rejected = dict(line.split("\t") for line in (tmp_path / "rejected").read_text().splitlines())
+    for url, told in zip(urls, crawled, strict=True):
+        if told.verdict != "allowed":
+            told_rule = told.reason == "rule"
+            assert rejected[url].startswith("Disallow: " if told_rule else told.reason)
+
+
+@pytest.mark.parametrize("status", [503, 403])
+def test_robots_txt_itself_is_allowed(site: Site, tmp_path: Path, status: int) -> None:
+    """RFC 9309 section 2.2.2."""
+    shop = site.authority(robots=Reply(status))
+    words = ("-s", "REP_RETRY_DELAYS=[]", "-s", "REP_ACCESS_DENIED=disallow")
+    urls = [shop.url("/robots.txt"), shop.url("/a")]
+    rows = json.loads(robots("check", "--format", "json", *words, *urls).out)
+    assert [row["verdict"] == "allowed" for row in rows] == [True, False]
+    assert rows[0]["reason"] == "robots.txt itself"
+    assert robots("check", *words, urls[0]).status == 0
+    assert robots("explain", *words, urls[0]).status == 0
+    assert robots("filter", *words, given="\n".join(urls)).out.split() == urls[:1]
+
+
+def test_explain_names_the_rule_of_an_override_that_agrees_with_the_site(
+    site: Site, tmp_path: Path
+) -> None:
+    """No verdict has changed, but the rules of the site have not decided."""
+    (tmp_path / "other.txt").write_text("User-agent: *\nDisallow: /a\n")
+    tomorrow = datetime.now(timezone.utc).date() + timedelta(days=1)
+    for reply in (Reply(503), "User-agent: *\nDisallow: /\n"):
+        shop = site.authority(robots=reply)
+        (tmp_path / "overrides.toml").write_text(
+            f'[[override]]\nauthority = "{shop.url("")}"\naction = "file"\nfile = "other.txt"\n'
+            f'reason = "ours"\nby = "ops"\nuntil = {tomorrow}\n'
+        )
+        words = ("-s", f"REP_OVERRIDES={tmp_path / 'overrides.toml'}", "-s", "REP_RETRY_DELAYS=[]")
+        ended = robots("explain", *words, shop.url("/a"))
+        assert ended.status == 1
+        assert "  by the rules of an override: Disallow: /a (line 2)\n" in ended.out
+        said = json.loads(robots("explain", "--format", "json", *words, shop.url("/a")).out)
+        assert (said["decided_by"], said["override"]) == ("override", None)
