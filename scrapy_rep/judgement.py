@@ -118,7 +118,7 @@ class Judge:
         if use is not None:
             noted = use.said(asked, cached)
             refusal = use.refusal(asked, noted)
-            if refusal is not None:
+            if refusal is not None and not asked.authority.has_its_rules_at(asked.url):
                 return Judgement(refusal, refused_for_use=True, override=override, pace=pace)
         if use is None and overrides is None and (pace is None or pace.pace is None):
             cached.settle(asked.agent)
@@ -188,11 +188,14 @@ class Judge:
         return PaceToKeep(self._cache.pace(asked.authority, cached, agent), agent)
 
     def _refusal_of_pace(self, asked: Asked, pace: PaceToKeep | None) -> RobotsForbidden | None:
-        """Return the exception for an allowed request that a pace refuses."""
+        """Return the exception for an allowed request that a pace refuses.
+
+        None refuses the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
+        """
         if pace is None or pace.pace is None:
             return None
         found = self._politeness.refusal(pace.pace)
-        if found is None:
+        if found is None or asked.authority.has_its_rules_at(asked.url):
             return None
         return RobotsForbidden(found.verdict, asked.authority, found.retry_at)
 

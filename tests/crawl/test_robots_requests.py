@@ -63,3 +63,34 @@ async def test_what_only_looks_like_the_url_of_the_rules_waits_for_them(
     result.check(["is unreachable"])
     assert len(result.unreachable) == 1
     assert not shop.page_hits
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Crawl-delay: 1000\nAllow: /",
+        "Content-Usage: train-ai=n\nAllow: /",
+        "Disallow: /",
+        "Allow: /\n\nUser-agent: buyer\nDisallow: /",
+    ],
+    ids=["pace", "use", "rules", "token"],
+)
+@ensureDeferred
+async def test_a_request_for_the_rules_is_allowed_once_they_are_known(
+    site: Site, lines: str
+) -> None:
+    """RFC 9309 section 2.2.2: neither rules, nor a pace, nor the purposes of a crawl refuse it."""
+    shop = site.authority(f"User-agent: *\n{lines}\n")
+    settings = obey(
+        CONCURRENT_REQUESTS=1,
+        REP_PARK_LIMIT=0,
+        ROBOTSTXT_USER_AGENT="seller",
+        REP_OVER_MAX_CRAWL_DELAY="forbid",
+        REP_PREFERENCES="skip",
+        REP_PURPOSES=["train-ai"],
+        REP_PURPOSE_TOKENS={"train-ai": ["buyer"]},
+    )
+    urls = [shop.url("/a"), shop.url("/robots.txt")]
+    result = (await crawl(settings=settings, plans=urls)).check()
+    assert [ending.url for ending in result.endings] == urls
+    assert (result.forbidden, result.downloaded) == (urls[:1], urls[1:])
