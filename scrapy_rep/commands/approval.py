@@ -76,7 +76,8 @@ class Approval:
                 raise usage_error(f"{self._name} was made by another version of scrapy_rep")
             approved: dict[str, Any] = dict(held["approved"])
             for entry in approved.values():
-                entry["overrides"], (entry["rules"] or "").encode("latin-1")
+                rules = entry["rules"]
+                entry["overrides"], rules is None or rules.encode("latin-1")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise usage_error(f"{self._name} is not a file of approved rules") from None
         return approved
