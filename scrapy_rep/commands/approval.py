@@ -2,7 +2,7 @@
 
 The file holds the rules as they took effect, so that a change can be told by its effect: new
 comments, another order, or a rule that changes no verdict need no new approval. It also holds the
-overrides, which are the operator's own: any change of theirs needs one.
+overrides. Any change of what an override does needs a new approval.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _MOST_SITES: Final = 20_000
 _MOST_OCTETS: Final = 32 << 20
 """Octets of robots.txt whose rules are kept: with their indexes they take a few times as much."""
 _KEPT_OCTETS: Final = bytes({*range(0x21, 0x7F)} - {*b"\"#'<>[\\]^`{|}"}) + b"\n"
-"""Octets that a request leaves as they are, and the end of a line. What precedes ``#`` may not."""
+"""Octets that a request leaves as they are, and the end of a line. A ``?`` before ``#`` is not."""
 
 _NO_URL: Final = "not a URL"
 NOT_A_URL: Final = Ruling(none_allowed, _NO_URL)
