@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def test_sqlite_uris_name_a_file(tmp_path: Path, uri: str, file: str) -> None:
 def test_projects_with_other_prefixes_share_nothing(tmp_path: Path) -> None:
     """`REP_STORE_PREFIX` parts the projects that use one file."""
     stores = [open_store("sqlite:", directory=tmp_path, prefix=name) for name in ("one", "two")]
-    stores[0].put(authority(), entry())
+    stores[0].put(authority(), entry(at=time.time()))
     stores[0].flush()
     assert [store.get(authority()) is not None for store in stores] == [True, False]
     for store in stores:
