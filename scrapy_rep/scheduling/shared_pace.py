@@ -10,9 +10,10 @@ before a request of a paced host is let go. A turn goes through these states:
   ended its turn, or another interval passes.
 - *held*: the store has granted it. The next pass lets a request go. If none has gone within
   :data:`UNUSED`, or none waits any more, the turn is given back, which costs no interval.
-- *in use*: a request of the host is under way. The turn is renewed until the request has ended;
-  then the interval begins, by the clock of the store. A worker that dies renews nothing, so that it
-  holds up the others for a lease and an interval at most.
+- *in use*: a request of the host is under way. The turn is renewed at each :data:`BEAT` until the
+  request has ended; then the interval begins, by the clock of the store. A worker that dies renews
+  nothing, so that it holds up the others for a lease and an interval at most. A store that has lost
+  its memory hears of the turn in this way before it grants one to another worker.
 
 **Fairness.** Workers that wait for one host ask at the same moment, and the nearest one would
 always be first. So each waits a little longer than it has to, by a random part of the interval.
@@ -52,7 +53,10 @@ LEASE = 10.0
 """Seconds for which a turn is taken and renewed: so long a worker that died holds up the others."""
 
 BEAT = 1.0
-"""Seconds between two looks at the turns that are held."""
+"""Seconds between two looks at the turns that are held; those in use are renewed.
+
+It has to be well below the 2 s for which a store waits that has lost its memory.
+"""
 
 UNUSED = 1.0
 """Seconds for which a turn is held although no request goes, as no place is free for one."""
@@ -74,7 +78,7 @@ class SharedTurns(Protocol):
         """Return the token of a turn, or ``None`` and for how many seconds to wait."""
 
     def renew(self, host: str, token: str, seconds: float) -> None:
-        """Have a turn end in ``seconds`` from now."""
+        """Have a turn end in ``seconds`` from now, even if the store has forgotten it."""
 
     def end(self, host: str, token: str, interval: float) -> None:
         """Say that a request has ended; ``token`` is empty if it was made without a turn."""
@@ -248,7 +252,7 @@ class SharedPace:
             now = monotonic()
             self.settle(now)
             for name, held in self._held.items():
-                if held.host.busy and now > held.until - 2 * LEASE / 3:
+                if held.host.busy:
                     held.until = now + LEASE
                     if held.token:
                         self._tell(self._turns.renew, name, held.token, LEASE)

@@ -5,14 +5,19 @@ request to the host ended or, while a turn is held, when that turn ends unless i
 way the next turn is granted an interval after ``since``. So a worker that dies is no special case.
 ``interval`` is the longest that any worker has asked for since that turn was taken, even if it was
 refused. Otherwise a worker that knows a shorter interval, and asks more often, would take all
-turns. The hash expires a while after the interval is over.
+turns. ``ended`` is the token of the last turn that was ended or given back. The hash expires a
+while after the interval is over.
 
 A missing hash means that no request was made lately, unless the server has lost its memory. The
 hash ``PREFIX:turns`` tells: it says since when turns have been kept, and in which replication
 history of the server. Redis begins a new history when it is restarted, even from a dump, which is
 older than the last turns, and when a replica takes over, which may lack the last writes. After
-both, and after ``FLUSHALL``, the first turns wait for an interval. A user who may not run ``INFO``
-sees no histories; then only a missing hash tells.
+both, and after ``FLUSHALL``, the first turns wait for an interval, or for :data:`RENEWED` if that
+is longer. A user who may not run ``INFO`` sees no histories; then only a missing hash tells.
+
+The workers renew the turns that are in use within that time. To renew a turn of which the server
+knows nothing, or not yet, is to take it again, unless another worker holds one or that very turn
+has ended.
 
 Each command is one script, and goes by the server's clock, in microseconds. In a cluster the two
 keys of a script lie on one node: the hosts are spread over :data:`PARTS` parts, each with a
@@ -31,7 +36,7 @@ from zlib import crc32
 
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.stored import MONTH
-from scrapy_rep.stores.turn import LONGEST_TURN, Turn
+from scrapy_rep.stores.turn import LONGEST_TURN, RENEWED, Turn
 
 if TYPE_CHECKING:
     from scrapy_rep.stores.redis_pool import RedisPool
@@ -89,7 +94,7 @@ if last[1] ~= token then
     since, last[1] = now, ''
     keep('', now, longest)
   end
-  local wait = math.max(began, since) + longest - now
+  local wait = math.max(began + math.max(longest, tonumber(ARGV[7])), since + longest) - now
   if wait > 0 then
     if last[2] and interval > (tonumber(last[3]) or 0) then keep(last[1] or '', since, interval) end
     if last[1] and last[1] ~= '' then wait = math.min(wait, longest) end
@@ -103,8 +108,11 @@ return {1, 0}
 _RENEW = (
     _NOW
     + """
-local last = redis.call('HMGET', key, 'token', 'interval')
-if last[1] == token then keep(token, now + tonumber(ARGV[3]), tonumber(last[2]) or 0) end
+local last = redis.call('HMGET', key, 'token', 'since', 'interval', 'ended')
+local is_free = not last[1] or last[1] == '' or (tonumber(last[2]) or 0) <= now
+if last[1] == token or (is_free and last[4] ~= token) then
+  keep(token, now + tonumber(ARGV[3]), tonumber(last[3]) or 0)
+end
 return 1
 """
 )
@@ -114,12 +122,16 @@ _END = (
 local last = redis.call('HMGET', key, 'token', 'interval')
 if not last[1] or last[1] == '' or last[1] == token then
   keep('', now, math.max(tonumber(ARGV[3]), tonumber(last[2]) or 0))
+  redis.call('HSET', key, 'ended', token)
 end
 return 1
 """
 )
 _CANCEL = """
-if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then
+  redis.call('HMSET', KEYS[1], 'token', '', 'since', 0, 'ended', ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2] / 1000)
+end
 return 1
 """
 
@@ -137,7 +149,8 @@ class RedisTurns:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
         token = secrets.token_hex(8)
         lease, pause = _micro(seconds), _micro(interval)
-        arguments = (token, _micro(KEPT), lease, pause, int(MONTH * 1000), _micro(LONGEST_TURN))
+        memory = (int(MONTH * 1000), _micro(LONGEST_TURN), _micro(RENEWED))
+        arguments = (token, _micro(KEPT), lease, pause, *memory)
         return self._pool.ask(
             host,
             ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments),
@@ -147,7 +160,7 @@ class RedisTurns:
         )
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
-        """Extend a turn to ``seconds`` from now, if ``token`` still holds it."""
+        """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
         self._tell(_RENEW, host, token, _micro(KEPT), _micro(seconds))
 
     def end_turn(self, host: str, token: str, interval: float) -> None:
@@ -156,7 +169,7 @@ class RedisTurns:
 
     def cancel_turn(self, host: str, token: str) -> None:
         """Give back a turn for which no request was made."""
-        self._tell(_CANCEL, host, token)
+        self._tell(_CANCEL, host, token, _micro(KEPT))
 
     def _tell(self, script: str, host: str, *arguments: Any) -> None:
         """Queue a script. A failure needs no report, because the turn lapses."""

@@ -16,6 +16,7 @@ from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_turns import _TAKE, PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.turn import RENEWED
 from tests.crawl.sharing import CustomStore
 from tests.stores.deployments import ClusterDeployment
 from tests.stores.samples import told
@@ -149,6 +150,29 @@ def test_a_restarted_redis_server_has_all_wait(server: RedisServer, persistent: 
     store.close()
 
 
+def test_a_turn_that_a_dump_does_not_know_of_is_renewed(server: RedisServer) -> None:
+    """The host was free when the dump was made; then the turn was granted, and the server died."""
+    store = RedisStore(server.uri)
+    store.end_turn(HOST, granted(store, interval=0.1), 0.1)
+    store.flush()
+    with redis.Redis(port=server.port) as client:
+        client.save()
+    token = granted(store, interval=0.1)
+    store.close()
+    server.stop()
+    server.start()
+    store, other = RedisStore(server.uri), RedisStore(server.uri)
+    assert taken(other, interval=0.1).token is None
+    store.renew_turn(HOST, token, 30.0)
+    told(store.take_turn("another.example", 1.0, 0.1))
+    time.sleep(RENEWED + 0.2)
+    assert taken(other, interval=0.1).token is None
+    store.end_turn(HOST, token, 0.1)
+    granted(other, interval=0.1, limit=5)
+    store.close()
+    other.close()
+
+
 def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -> None:
     """``-@dangerous`` is a usual restriction, and INFO belongs to that category."""
     with redis.Redis(port=server.port) as client:
@@ -167,17 +191,12 @@ def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -
 
 def test_a_command_that_comes_twice_is_granted_one_turn(server: RedisServer) -> None:
     """A connection may break after the server has done what was asked."""
+    sizes = (60, 10**7, 1000, 10**6, 6 * 10**7, 0)
     with redis.Redis(port=server.port) as client:
-        again = [
-            client.eval(_TAKE, 2, "t", "m", "a", 60, 10**7, 1000, 10**6, 6 * 10**7)
-            for _ in range(3)
-        ]
+        again = [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(3)]
         time.sleep(0.01)
-        again += [
-            client.eval(_TAKE, 2, "t", "m", "a", 60, 10**7, 1000, 10**6, 6 * 10**7)
-            for _ in range(2)
-        ]
-        other = client.eval(_TAKE, 2, "t", "m", "b", 60, 10**7, 1000, 10**6, 6 * 10**7)
+        again += [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(2)]
+        other = client.eval(_TAKE, 2, "t", "m", "b", *sizes)
     assert again[0][0] == 0
     assert again[-2:] == [[1, 0], [1, 0]]
     assert other[0] == 0
