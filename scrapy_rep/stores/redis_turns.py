@@ -19,6 +19,10 @@ The workers renew the turns that are in use within that time. To renew a turn of
 knows nothing, or not yet, is to take it again, unless another worker holds one or that very turn
 has ended.
 
+A command whose answer does not come in time may still be done: that of a server that hangs lies in
+the buffer of its socket. The turn that it takes is held by no worker. So the worker asks once more
+with the same token, and finds its turn.
+
 Each command is one script, and goes by the server's clock, in microseconds. In a cluster the two
 keys of a script lie on one node: the hosts are spread over :data:`PARTS` parts, each with a
 ``PREFIX:turns`` hash.
@@ -31,6 +35,7 @@ import secrets
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -53,6 +58,9 @@ KEPT = 60.0
 PARTS = 64
 """The parts that the hosts are divided into in a cluster."""
 
+_MOST_LOST = 10_000
+"""Hosts for which the token of a lost answer is kept; beyond that, the oldest is forgotten."""
+
 _MICRO = 1_000_000
 
 # Servers before version 5 must be told that a script reads the clock and then writes.
@@ -70,7 +78,8 @@ local function keep(holder, since, interval)
 end
 """
 
-# A broken connection may repeat the command. Then the token holds the turn already.
+# A broken connection may repeat the command, and a worker that got no answer repeats its token.
+# Then the token holds the turn already.
 _TAKE = (
     _NOW
     + """
@@ -136,28 +145,79 @@ return 1
 """
 
 
+class _Asked:
+    """A token, and how many times a turn was asked for with it."""
+
+    __slots__ = ("times", "token")
+
+    def __init__(self) -> None:
+        self.token = secrets.token_hex(8)
+        self.times = 0
+
+
+class LostAnswers:
+    """The tokens, by host, with which a turn was asked for whose answer never came.
+
+    Each is used for the next question about its host. May be used by several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lost: dict[str, _Asked] = {}
+        self._lock = Lock()
+
+    def ask(self, host: str) -> tuple[_Asked, int]:
+        """Return what to ask with, and how many times that has been done then."""
+        with self._lock:
+            asked = self._lost.pop(host, None) or _Asked()
+            asked.times += 1
+            return asked, asked.times
+
+    def lose(self, host: str, asked: _Asked) -> None:
+        """Note that no answer came."""
+        with self._lock:
+            self._lost[host] = asked
+            if len(self._lost) > _MOST_LOST:
+                del self._lost[next(iter(self._lost))]
+
+    def is_last(self, host: str, asked: _Asked, times: int) -> bool:
+        """Return whether nothing was asked with that token again; nothing will be any more."""
+        with self._lock:
+            if asked.times != times:
+                return False
+            if self._lost.get(host) is asked:
+                del self._lost[host]
+            return True
+
+
 class RedisTurns:
     """The part of :class:`scrapy_rep.stores.redis.RedisStore` that grants turns."""
 
     keeps_pace = True
 
     _in_cluster: bool
+    _lost_answers: LostAnswers
     _pool: RedisPool
     _prefix: str
 
     def take_turn(self, host: str, seconds: float, interval: float) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
-        token = secrets.token_hex(8)
+        asked, times = self._lost_answers.ask(host)
         lease, pause = _micro(seconds), _micro(interval)
         memory = (int(MONTH * 1000), _micro(LONGEST_TURN), _micro(RENEWED))
-        arguments = (token, _micro(KEPT), lease, pause, *memory)
-        return self._pool.ask(
-            host,
-            ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments),
-            patience=TURN_PATIENCE,
-            convert=partial(_turn, token),
-            too_late=partial(self._give_turn_back, host),
-        )
+        arguments = (asked.token, _micro(KEPT), lease, pause, *memory)
+        try:
+            turn = self._pool.ask(
+                host,
+                ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments),
+                patience=TURN_PATIENCE,
+                convert=partial(_turn, asked.token),
+                too_late=partial(self._give_turn_back, host, asked, times),
+            )
+        except StoreError:
+            self._lost_answers.lose(host, asked)
+            raise
+        turn.add_done_callback(partial(self._answered, host, asked))
+        return turn
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
         """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
@@ -182,9 +242,13 @@ class RedisTurns:
         part = f"{{{crc32(host.encode()) % PARTS}}}"
         return f"{self._prefix}:turn:{part}:{host}", f"{self._prefix}:turns:{part}"
 
-    def _give_turn_back(self, host: str, turn: Turn) -> None:
-        """Cancel a turn that was granted after its deadline, when the caller had given up."""
-        if turn.token is not None:
+    def _answered(self, host: str, asked: _Asked, turn: Future[Turn]) -> None:
+        if not turn.cancelled() and turn.exception() is not None:
+            self._lost_answers.lose(host, asked)
+
+    def _give_turn_back(self, host: str, asked: _Asked, times: int, turn: Turn) -> None:
+        """Cancel a turn that was granted after its deadline, unless it was asked for again."""
+        if turn.token is not None and self._lost_answers.is_last(host, asked, times):
             with suppress(StoreError):  # if it fails, the turn lapses
                 self.cancel_turn(host, turn.token)
 
