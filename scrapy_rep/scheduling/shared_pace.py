@@ -21,7 +21,8 @@ always be first. So each waits a little longer than it has to, by a random part 
 **Failures.** When the store begins to fail, other workers may hold turns. After a lease those have
 lapsed, and each worker goes on by itself, at its own pace. When the store answers again, it does
 not know which requests were made meanwhile, so each host is left alone for an interval. The log
-says both, unless the store itself does.
+says both, unless the store itself does. Of a store that is spread over several servers, such as a
+Redis Cluster, only a part may fail: then the same is done for each host that is kept there.
 
 **A stopped process.** A turn that was granted while the process stood still may have lapsed. It is
 given back unless there is half of it left. A request that was let go just before the process was
@@ -191,18 +192,20 @@ class SharedPace:
 
     def _answered(self, turn: _Held, wait: float) -> None:
         """Use a turn that was granted, or wait until one can be."""
-        self._failing_since, now = None, monotonic()
+        now, host = monotonic(), turn.host
+        is_back = self._is_alone or _is_lease_ago(host.failing_since, now)
         if self._is_alone:
             self._is_alone = False
             self._back_at = now
-            if self._says_alone:
-                self._says_alone = False
-                self._stats.paces_together()
-        known_at = self._back_at + turn.host.interval
+        if is_back and self._says_alone:
+            self._says_alone = False
+            self._stats.paces_together()
+        self._failing_since = host.failing_since = None
+        known_at = (now if is_back else self._back_at) + host.interval
         if not turn.token:
-            self._wait(turn.host, now + wait)
+            self._wait(host, max(now + wait, known_at))
         elif now > turn.since + LEASE / 2 or now < known_at:
-            self._wait(turn.host, max(now, known_at))
+            self._wait(host, max(now, known_at))
             self._give_back(turn)
         else:
             self._hold(turn)
@@ -235,10 +238,13 @@ class SharedPace:
         self._stats.inc(names.STORE_ERROR)
         if self._failing_since is None:
             self._failing_since = now
-        if now < self._failing_since + LEASE:
+        if host.failing_since is None:
+            host.failing_since = now
+        if _is_lease_ago(self._failing_since, now):
+            self._is_alone = True
+        elif not _is_lease_ago(host.failing_since, now):
             host.not_before = now + RETRY
             return
-        self._is_alone = True
         if not self._says_alone and not self._turns.is_logged(error):
             self._says_alone = True
             self._stats.paces_alone(str(error))
@@ -267,3 +273,8 @@ class SharedPace:
             tell(*args)
         except Exception:  # noqa: BLE001  # a custom store may raise anything
             self._stats.inc(names.STORE_ERROR)
+
+
+def _is_lease_ago(since: float | None, now: float) -> bool:
+    """Return whether turns that were held at ``since`` have lapsed; ``None`` is no time."""
+    return since is not None and now >= since + LEASE
