@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
+from time import monotonic
 from typing import TypeVar
 
 from scrapy.utils.asyncio import CallLaterResult, call_later, is_asyncio_available
@@ -15,6 +16,13 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 T = TypeVar("T")
+
+_STALL = 0.1
+"""Seconds by which a timer is late if the event loop stood still.
+
+What came meanwhile is still to be read. A callback that blocks the loop for 5 seconds would
+otherwise make every site unreachable whose robots.txt is being fetched.
+"""
 
 
 class DeadlineError(Exception):
@@ -28,15 +36,21 @@ class CancelledElsewhereError(Exception):
 async def with_timeout(seconds: float, work: Coroutine[object, object, T]) -> T:
     """Return what ``work`` returns; raise :class:`DeadlineError` after ``seconds``.
 
-    The work is then cancelled. If it ignores that, it is left running. A cancellation from inside
-    the work raises :class:`CancelledElsewhereError`, so that it is not taken for one of the
-    caller.
+    If the event loop stood still at the end, the work gets that time again, once. Then it is
+    cancelled; if it ignores that, it is left running. A cancellation from inside the work raises
+    :class:`CancelledElsewhereError`, so that it is not taken for one of the caller.
     """
     done: Deferred[T] = Deferred()
     running = deferred_from_coro(work)
+    end = monotonic() + seconds
+    timer: CallLaterResult
 
-    def give_up() -> None:
-        if not done.called:
+    def give_up(last: bool = False) -> None:
+        nonlocal timer
+        late = monotonic() - end
+        if late > _STALL and not last:
+            timer = call_later(min(late, seconds), give_up, True)
+        elif not done.called:
             done.errback(DeadlineError(f"not done within {seconds:g} s"))
 
     def finish(result: T | Failure) -> None:

@@ -335,13 +335,18 @@ class RepDownloaderMiddleware:
 
     def _interrupt(self, started_before: float) -> None:
         for cache in self._caches():
-            cache.interrupt(started_before)
+            cache.interrupt(started_before, self._is_direct)
         self._room.give_up()
+
+    def _is_direct(self, request: Request | None) -> bool:
+        """Return whether a request is downloaded directly, so that a stop waits for it."""
+        return request is not None and self._inside.engine.is_direct(request)
 
     def _prepare(self) -> None:
         """Look for what this package needs of Scrapy, the first time that a spider is open."""
         if not self._is_prepared and self._inside.check():
             self._inside.passage.watch(self._arrive, self._room.left)
+            self._inside.engine.mark_direct_downloads()
             self._is_prepared = True
 
     async def _engine_started(self) -> None:

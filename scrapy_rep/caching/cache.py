@@ -176,13 +176,16 @@ class RobotsCache:
         """How many fetches are under way."""
         return len(self._flights)
 
-    def interrupt(self, started_before: float = math.inf) -> None:
+    def interrupt(
+        self, started_before: float = math.inf, spare: Callable[[Any], bool] = lambda _: False
+    ) -> None:
         """End the refreshes that began before a time of the monotonic clock.
 
-        Requests that still wait for them end because the crawl is closing.
+        Requests that still wait for them end because the crawl is closing. ``spare(page)`` says
+        whether the request ``page`` does not: the refresh that it waits for goes on.
         """
         for authority, flight in list(self._flights.items()):
-            if flight.started < started_before:
+            if flight.started < started_before and not any(map(spare, flight.waiters.values())):
                 del self._flights[authority]
                 flight.resolve(self._failure(authority, Cause.CLOSING))
                 if flight.task is not None:

@@ -2,7 +2,7 @@
 
 The file holds the rules as they took effect, so that a change can be told by its effect: new
 comments, another order, or a rule that changes no verdict need no new approval. It also holds the
-overrides, which are the operator's own: any change of theirs needs one.
+overrides. Any change of what an override does needs a new approval.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ class Approval:
                 raise usage_error(f"{self._name} was made by another version of scrapy_rep")
             approved: dict[str, Any] = dict(held["approved"])
             for entry in approved.values():
-                entry["overrides"], (entry["rules"] or "").encode("latin-1")
+                rules = entry["rules"]
+                entry["overrides"], rules is None or rules.encode("latin-1")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise usage_error(f"{self._name} is not a file of approved rules") from None
         return approved

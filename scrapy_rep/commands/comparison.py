@@ -73,6 +73,8 @@ class Comparison:
 
     def change(self, authority: Authority, agent: tuple[str, ...], old: bytes, new: bytes) -> str:
         """Return what changes for a crawler, in words; "" if nothing does."""
+        if old == new:
+            return ""  # otherwise a file with many rules would take minutes in some profiles
         asked = asked_for(authority.robots_uri, authority, agent)
         before, after = (self._offline.known(authority, body) for body in (old, new))
         patterns = [

@@ -51,13 +51,19 @@ def settings_with_spider(
 
 
 def identity_of(settings: BaseSettings, options: Namespace) -> Sequence[str]:
-    """Return the tokens of the crawler outside a crawl: as given, or by the settings."""
+    """Return the tokens of the crawler outside a crawl: as given, or by the settings.
+
+    Raises ``EndingError`` if the spider names something that is not a token.
+    """
     settings, spider = settings_with_spider(settings, options)
     if options.agent:
         return tuple(options.agent)
     chosen = getattr(spider, "robotstxt_user_agent", None) or settings_of(settings).user_agent
     if chosen:
-        return product_tokens(chosen)
+        try:
+            return product_tokens(chosen)
+        except ValueError as error:
+            raise usage_error(f"robotstxt_user_agent = {chosen!r}: {error}") from None
     headers = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
     sent = next((value for name, value in headers if name.lower() == "user-agent"), None)
     sent = sent or getattr(spider, "user_agent", None) or settings.get("USER_AGENT")

@@ -61,6 +61,6 @@ def followed(known: CachedRules) -> bytes:
 
 
 def unreachable(url: str, known: CachedRules | None) -> EndingError:
-    """Return what ends the command for want of rules."""
+    """Return the error that ends the command if the rules of a site are not known."""
     cause = "error" if known is None else known.cause
     return EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")

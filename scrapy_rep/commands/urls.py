@@ -27,9 +27,10 @@ _MOST_SITES: Final = 20_000
 _MOST_OCTETS: Final = 32 << 20
 """Octets of robots.txt whose rules are kept: with their indexes they take a few times as much."""
 _KEPT_OCTETS: Final = bytes({*range(0x21, 0x7F)} - {*b"\"#'<>[\\]^`{|}"}) + b"\n"
-"""Octets that a request leaves as they are, and the end of a line. What precedes ``#`` may not."""
+"""Octets that a request leaves as they are, and the end of a line. A ``?`` before ``#`` is not."""
 
-NOT_A_URL: Final = Ruling(none_allowed, "not a URL")
+_NO_URL: Final = "not a URL"
+NOT_A_URL: Final = Ruling(none_allowed, _NO_URL)
 _EMPTY: Final = Ruling(none_allowed, "empty line")
 _TOO_LONG: Final = "line too long"
 _UNGOVERNED: Final = Ruling(all_allowed, "")
@@ -167,7 +168,7 @@ class _Chunk(NamedTuple):
 
     given: list[str]
     urls: list[str]
-    """What is not a URL stays as it is."""
+    """What no request can be made for is :data:`_NO_URL`."""
 
 
 def _lines_of(chunk: bytes) -> _Chunk:
@@ -191,7 +192,7 @@ def _asked(line: str) -> str:
     try:
         return requested_url(line)
     except ValueError:
-        return line  # its origin is not that of a URL either
+        return _NO_URL
 
 
 def _authority(origin: str) -> Authority | Ruling:

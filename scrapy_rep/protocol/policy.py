@@ -337,10 +337,12 @@ def _learn_not_modified(entry: Entry, outcome: NotModified, now: float, policy: 
 
 def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: Policy) -> Entry:
     _, before = in_force(entry, now, policy)
+    # Failures on the crawler's own side follow each other within seconds. Were they counted for the
+    # server as well, its first failure could cost an hour.
     failure = Failure(
         since=now if before is None else before.since,
         failed_at=now,
-        count=1 if before is None else before.count + 1,
+        count=1 if before is None or (before.ours and not outcome.ours) else before.count + 1,
         retry_after=outcome.retry_after,
         cause=f"{outcome.cause} {outcome.status}" if outcome.status else str(outcome.cause),
         record=outcome.record,

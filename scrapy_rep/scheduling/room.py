@@ -243,15 +243,18 @@ class WaitingRoom:
                 self._hosts.remove(host)
             self._released.open_host(name)
 
-    def give_up(self) -> None:
-        """Tell the requests that are ready that the crawl closes."""
-        for waiting in list(self._awaiting):
-            if not waiting.going.called:
-                waiting.going.callback(False)
+    def give_up(self) -> bool:
+        """Tell the ready requests that came from the scheduler that the crawl closes.
+
+        Return whether there are any. Direct downloads keep waiting: the engine waits for them, and
+        nothing would make them again.
+        """
+        is_direct = self._inside.engine.is_direct
+        return self._tell_that_it_closes([w for w in self._awaiting if not is_direct(w.request)])
 
     def close(self) -> None:
         """End everything: the crawl is over."""
-        self.give_up()
+        self._tell_that_it_closes(list(self._awaiting))
         self._released.close()
         self._next_pass.cancel()
 
@@ -314,8 +317,8 @@ class WaitingRoom:
 
         self._next_pass.is_set = False
         try:
-            if self._inside.engine.is_stopping:
-                return  # what waits at a stop is given back
+            if self._inside.engine.is_stopping and self.give_up():
+                return  # as each of them leaves, another pass is made
             now = monotonic()
             self._passes += 1
             self._released.settle(now)
@@ -336,6 +339,13 @@ class WaitingRoom:
                     deferred.callback(True)
         except Exception as error:  # noqa: BLE001
             self._fail(error)
+
+    @staticmethod
+    def _tell_that_it_closes(several: list[Waiting]) -> bool:
+        for waiting in several:
+            if not waiting.going.called:
+                waiting.going.callback(False)
+        return bool(several)
 
     def _fail(self, error: Exception) -> None:
         """End all ready requests with an error and clear the queues, which may be damaged."""

@@ -1,4 +1,9 @@
-"""A crawl that stops does not wait for robots.txt files, and loses no request over it."""
+"""A crawl that stops does not wait for robots.txt files, and loses no request over it.
+
+A request that waits goes back to the scheduler, if that keeps it for a later run. A direct download
+cannot: the callback, pipeline or middleware that began it has no later run. So it waits on, for its
+rules as well as for its turn, and the stop waits for it, as it does in Scrapy.
+"""
 
 from __future__ import annotations
 
@@ -81,11 +86,11 @@ class Shutdown:
     def give_back(self, request: Request) -> Request | None:
         """Return the request to schedule again, for a later run of the crawl to make.
 
-        ``None`` if the scheduler keeps nothing or cannot keep this one, or if the request was
-        given back by this run before: then it did not come from the scheduler.
+        ``None`` if the scheduler keeps nothing or cannot keep this one, or if the request did not
+        come from it: it is a direct download, or was given back by this run before.
         """
         run, _ = request.meta.get(_GIVEN_BACK, ("", False))
-        if not self.keeps or run == self._run:
+        if not self.keeps or run == self._run or self._engine.is_direct(request):
             return None
         meta = {**request.meta, _GIVEN_BACK: (self._run, request.dont_filter)}
         again = request.replace(dont_filter=True, meta=meta)

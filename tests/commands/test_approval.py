@@ -61,7 +61,13 @@ class TestApproval:
         approved = json.loads((tmp_path / "ok.json").read_text())["approved"]
         assert len(approved) == 2
 
-    @pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', "\0", '{"version": 1}'])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("", "[]", '{"version": 2}', "\0", '{"version": 1}'),
+            '{"version": 1, "approved": {"a site": {"rules": 0, "overrides": []}}}',
+        ],
+    )
     def test_bad_file_is_status_2(self, site: Site, tmp_path: Path, text: str) -> None:
         """And it is left as it is."""
         shop = site.authority(robots=RULES)

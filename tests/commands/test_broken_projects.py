@@ -41,6 +41,19 @@ def test_spider_that_fails_is_the_fault_of_the_project(
         assert "\x1b" not in ended.err
 
 
+@pytest.mark.parametrize("name", ["check", "explain", "filter"])
+def test_spider_with_a_bad_agent_is_status_2(project: Path, name: str) -> None:
+    """Outside a crawl, too."""
+    faulty = SPIDER.format("robotstxt_user_agent = 7")
+    (project / "shop" / "spiders" / "broken.py").write_text(faulty)
+    words = [name, "--spider", "broken", "--robots-txt", "-"]
+    words += ["https://e.org/"] if name != "filter" else ["/dev/null"]
+    ended = robots(*words, cwd=project, given="")
+    assert (ended.status, ended.out) == (2, "")
+    said = "robotstxt_user_agent = 7: must be a product token or a list of them"
+    assert ended.err == f"scrapy robots {name}: {said}\n"
+
+
 @pytest.mark.parametrize(
     "setting",
     [

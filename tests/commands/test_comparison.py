@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from datetime import datetime, timedelta, timezone
 from itertools import combinations
+from time import process_time
 from typing import Any
 
 import pytest
@@ -140,3 +141,13 @@ def test_rules_are_compared_at_any_hour() -> None:
     old = VERSIONS["hours"].encode()
     change = comparison.change(SHOP, AGENT, old, old.replace(b"/a", b"/b"))
     assert change.startswith(f"the rules of {SHOP} have changed: /a was disallowed")
+
+
+def test_a_file_that_has_not_changed_is_not_compared() -> None:
+    """With thousands of rules, that would take minutes where the first match counts."""
+    options = Namespace(agent=[*AGENT], rep_profile="strictest", spider=None)
+    comparison = Comparison(Offline(Settings(), options))
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /%d/x\n" % n for n in range(4_000))
+    started = process_time()
+    assert comparison.change(SHOP, AGENT, body, bytes([*body])) == ""
+    assert process_time() - started < 1

@@ -60,7 +60,7 @@ CASES = {
     "visit time": Case(
         f"User-agent: *\nDisallow: /private\nVisit-time: {LATER}00-{LATER}30\n",
         {"REP_VISIT_TIME": "forbid"},
-        "nnnn",
+        "nnny",
         "pace",
     ),
     "visit time that is ignored": Case(
@@ -69,7 +69,7 @@ CASES = {
     "delay that is too long": Case(
         "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
         {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},
-        "nnnn",
+        "nnny",
         "pace",
     ),
     "delay that is cut": Case("User-agent: *\nDisallow: /private\nCrawl-delay: 90\n", {}, "yyny"),
@@ -84,7 +84,7 @@ CASES = {
     "pace of an override": Case(
         "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
         {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},
-        "nynn",
+        "nyny",
         "rules",
         'action = "delay"\ndelay = 1\npaths = ["/art", "/private"]',
     ),

@@ -11,6 +11,7 @@ import pytest
 
 from tests.commands.running import COMMANDS, SCRAPY, environment, robots
 from tests.processes import run_python
+from tests.replies import Reply
 from tests.site import Authority, Site
 
 SPIDER = """
@@ -160,6 +161,23 @@ def test_a_spider_that_computes_its_settings_is_asked(site: Site, tmp_path: Path
     assert project("cache", "count") == '{"authorities": 1}\n'
     project("check", shop.url("/a"))
     assert len(shop.robots_hits) == 1
+
+
+@pytest.mark.parametrize(
+    ("spider", "more"),
+    [({}, ""), ({}, '    user_agent = "shopbot/1"\n'), ({"USER_AGENT": "shopbot/1"}, "")],
+    ids=["project", "attribute", "setting"],
+)
+def test_a_stored_refusal_is_that_of_the_spider(
+    site: Site, tmp_path: Path, spider: dict[str, str], more: str
+) -> None:
+    """A refusal is kept for the User-Agent that was refused, and the spider may have its own."""
+    shop = site.authority(robots=Reply(403))
+    settings = {"REP_ACCESS_DENIED": "disallow", "USER_AGENT": "projectbot/1", **store("a")}
+    project = Project(tmp_path, shop, Case(settings, spider), more)
+    project.crawl()
+    (tmp_path / "all.txt").write_text("User-agent: *\nDisallow: /\n")
+    project("diff", f"store:{shop.url('/')}", tmp_path / "all.txt")
 
 
 @pytest.mark.parametrize("action", ["count", "import"])

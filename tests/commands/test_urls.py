@@ -158,6 +158,7 @@ LINES = st.builds(
 @example(["http://e.org/a?", "http://e.org/b"])
 @example(["http://e.org/a?#b"])
 @example(["http://e.org/a", "http://e.org/b?"])
+@example(["http://e.org[::1]/a"])
 def test_no_line_is_spared_that_a_request_would_change(lines: list[str]) -> None:
     """What is not quoted has the authority and the path, in each profile, that requests have."""
     judged: list[str] = []

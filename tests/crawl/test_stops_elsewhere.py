@@ -12,6 +12,7 @@ from pytest_twisted import ensureDeferred
 from tests.crawl.closing import ClosingSpider, FetchingSpider, ItemSpider
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pace import slowness
+from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES
 from tests.crawl.test_stops import AT_ONCE, busy, stopped_well
 from tests.replies import Hang, Reply
@@ -59,30 +60,39 @@ async def test_a_stop_while_attempts_are_made_requests_no_page(site: Site) -> No
     assert dark.page_hits == []
 
 
+# --- direct downloads: a stop waits for them, as Scrapy does
+
+
+PATIENT = busy(REP_TIMEOUT=1.2, REP_RETRY_DELAYS=[])
+"""Settings under which a robots.txt that never comes is given up in time for a stop."""
+
+
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_fetch_of_the_spiders_own_ends_with_the_crawl(site: Site, mode: str) -> None:
-    """`engine.download_async` in a callback waits for a robots.txt like any other request."""
-    dark, shop = site.authority(Hang()), site.authority(RULES)
+def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(site: Site, mode: str) -> None:
+    """The callback waits for the page, and has no later run."""
+    late, shop = site.authority(Reply(200, RULES, delay=1)), site.authority(RULES)
     result = crawl_in_child(
         "tests.crawl.closing.FetchingSpider",
-        busy(),
+        PATIENT,
         mode=mode,
         plans=[shop.url("/a")],
-        inner=dark.url("/b"),
-        close_after=0.8,
+        inner=late.url("/b"),
+        close_after=0.3,
     )
     stopped_well(result)
-    assert result.stats["inner"] == ["RobotsUnreachable"]
-    assert dark.page_hits == []
+    assert result.stats["inner"] == ["200"]
 
 
+@pytest.mark.parametrize("job", [False, True], ids=["without JOBDIR", "JOBDIR"])
 @ensureDeferred
-async def test_a_fetch_of_the_spiders_own_ends_with_a_job_too(site: Site, tmp_path: Path) -> None:
+async def test_a_download_whose_rules_never_come_ends_with_the_last_attempt(
+    site: Site, tmp_path: Path, job: bool
+) -> None:
     """What the scheduler never held is not given to it: its caller waits for an answer."""
     dark, shop = site.authority(Hang()), site.authority(RULES)
     result = await crawl(
         FetchingSpider,
-        busy(JOBDIR=str(tmp_path)),
+        {**PATIENT, "JOBDIR": str(tmp_path) if job else None},
         plans=[shop.url("/a")],
         inner=dark.url("/b"),
         close_after=0.6,
@@ -93,22 +103,52 @@ async def test_a_fetch_of_the_spiders_own_ends_with_a_job_too(site: Site, tmp_pa
 
 
 @pytest.mark.parametrize("job", [False, True], ids=["without JOBDIR", "JOBDIR"])
-@ensureDeferred
-async def test_a_media_pipeline_ends_with_the_crawl(site: Site, tmp_path: Path, job: bool) -> None:
-    """The item goes on without the file whose robots.txt never came."""
-    dark, shop = site.authority(Hang()), site.authority(RULES)
-    settings = busy(
-        ITEM_PIPELINES={"scrapy.pipelines.files.FilesPipeline": 1},
-        FILES_STORE=str(tmp_path / "files"),
-        JOBDIR=str(tmp_path / "job") if job else None,
-    )
-    files = [dark.url("/file"), shop.url("/file")]
-    plans = [shop.url("/page")]
-    result = await crawl(ItemSpider, settings, plans=plans, files=files, close_after=0.8)
+@pytest.mark.parametrize("mode", EACH_MODE)
+def test_a_stop_waits_for_the_files_of_a_media_pipeline(
+    site: Site, tmp_path: Path, mode: str, job: bool
+) -> None:
+    """Each in its turn, while the pages of that host that wait are given up."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    dark, late = site.authority(Hang()), site.authority(Reply(200, RULES, delay=0.9))
+    shop = site.authority(RULES)
+    settings = {
+        **PATIENT,
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": str(tmp_path / "files"),
+        "JOBDIR": str(tmp_path / "job") if job else None,
+    }
+    files = [dark.url("/file"), late.url("/file"), *(slow.url(f"/{n}") for n in range(4))]
+    plans = [shop.url("/page"), *(slow.url(f"/page{n}") for n in range(20))]
+    result = crawl_in_child(
+        "tests.crawl.closing.ItemSpider", settings, mode=mode, plans=plans, files=files,
+        close_after=0.5,
+    )  # fmt: skip
     stopped_well(result, TOLD_LOUDLY)
-    assert result.stats["item_scraped_count"] == 1
     assert dark.page_hits == []
-    assert [hit.path for hit in shop.page_hits] == ["/page", "/file"]
+    assert [hit.path for hit in late.page_hits] == ["/file"]
+    asked = [hit.path for hit in slow.page_hits]
+    assert {f"/{n}" for n in range(4)} <= {*asked}
+    assert len(asked) < 10
+    assert min(gaps(slow)) >= 0.29
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: str) -> None:
+    """The page that it holds goes on as well."""
+    shop, slow = site.authority(RULES), site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    plans = [shop.url(f"/page{n}?{slow.url(f'/inner{n}')}") for n in range(5)]
+    inner = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.InnerMiddleware": 950}}
+    result = crawl_in_child(
+        "tests.crawl.closing.ClosingSpider",
+        {**PATIENT, **inner},
+        mode=mode,
+        plans=plans,
+        close_after=0.4,
+    )
+    stopped_well(result)
+    assert sorted(result.downloaded) == sorted(plans)
+    assert len(slow.page_hits) == 5
+    assert min(gaps(slow)) >= 0.29
 
 
 @ensureDeferred

@@ -255,13 +255,24 @@ def test_a_failure_of_the_crawler_is_tried_again_soon() -> None:
         waits.append(due(entry) - NOW)
     assert waits[:4] == [1, 2, 4, 8]
     assert waits[-1] == 3600
-    assert due(learn(entry, DOWN, NOW, POLICY)) - NOW == 3600
     asked = learn(None, replace(DOWN, ours=True, retry_after=90.0), NOW, POLICY)
     assert due(asked) - NOW == 90
     quick = replace(POLICY, unreachable_ttl=(0.5, 0.5))
     assert (
         retry_at(failure_of(learn(None, replace(DOWN, ours=True), NOW, POLICY)), quick) == NOW + 0.5
     )
+
+
+def test_failures_of_the_crawler_do_not_lengthen_the_back_off_of_a_server() -> None:
+    """Two minutes with a dead proxy do not turn the first failure of a server into an hour."""
+    entry = None
+    for _ in range(7):
+        entry = learn(entry, replace(DOWN, ours=True), NOW, POLICY)
+    entry = learn(entry, DOWN, NOW, POLICY)
+    assert due(entry) - NOW == 60
+    assert failure_of(entry).since == NOW
+    assert due(learn(entry, DOWN, NOW, POLICY)) - NOW == 120
+    assert due(learn(entry, replace(DOWN, ours=True), NOW, POLICY)) - NOW == 2
 
 
 @pytest.mark.parametrize("status", [401, 403])
