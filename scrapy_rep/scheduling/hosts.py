@@ -57,7 +57,7 @@ class PacedHost:
     ``least`` is the operator's own delay, ``most`` the longest interval that is kept. ``busy`` are
     its requests that were let go or are being downloaded; ``ended`` is when the last one ended, by
     the monotonic clock. If ``shared`` is given, each request needs a turn from it, and none is to
-    be had before ``not_before``.
+    be had before ``not_before``; ``failing_since`` is when asking for one began to fail.
     """
 
     __slots__ = (
@@ -67,6 +67,7 @@ class PacedHost:
         "_shared",
         "busy",
         "ended",
+        "failing_since",
         "least",
         "name",
         "not_before",
@@ -84,6 +85,7 @@ class PacedHost:
         self.least = least
         self.busy: set[Request] = set()
         self.ended = self.not_before = NEVER
+        self.failing_since: float | None = None
         self._most = most
         self._clock = clock
         self._shared = shared

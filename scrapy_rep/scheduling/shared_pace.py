@@ -10,9 +10,10 @@ before a request of a paced host is let go. A turn goes through these states:
   ended its turn, or another interval passes.
 - *held*: the store has granted it. The next pass lets a request go. If none has gone within
   :data:`UNUSED`, or none waits any more, the turn is given back, which costs no interval.
-- *in use*: a request of the host is under way. The turn is renewed until the request has ended;
-  then the interval begins, by the clock of the store. A worker that dies renews nothing, so that it
-  holds up the others for a lease and an interval at most.
+- *in use*: a request of the host is under way. The turn is renewed at each :data:`BEAT` until the
+  request has ended; then the interval begins, by the clock of the store. A worker that dies renews
+  nothing, so that it holds up the others for a lease and an interval at most. A store that has lost
+  its memory hears of the turn in this way before it grants one to another worker.
 
 **Fairness.** Workers that wait for one host ask at the same moment, and the nearest one would
 always be first. So each waits a little longer than it has to, by a random part of the interval.
@@ -20,7 +21,8 @@ always be first. So each waits a little longer than it has to, by a random part 
 **Failures.** When the store begins to fail, other workers may hold turns. After a lease those have
 lapsed, and each worker goes on by itself, at its own pace. When the store answers again, it does
 not know which requests were made meanwhile, so each host is left alone for an interval. The log
-says both, unless the store itself does.
+says both, unless the store itself does. Of a store that is spread over several servers, such as a
+Redis Cluster, only a part may fail: then the same is done for each host that is kept there.
 
 **A stopped process.** A turn that was granted while the process stood still may have lapsed. It is
 given back unless there is half of it left. A request that was let go just before the process was
@@ -52,7 +54,10 @@ LEASE = 10.0
 """Seconds for which a turn is taken and renewed: so long a worker that died holds up the others."""
 
 BEAT = 1.0
-"""Seconds between two looks at the turns that are held."""
+"""Seconds between two looks at the turns that are held; those in use are renewed.
+
+It has to be well below the 2 s for which a store waits that has lost its memory.
+"""
 
 UNUSED = 1.0
 """Seconds for which a turn is held although no request goes, as no place is free for one."""
@@ -74,7 +79,7 @@ class SharedTurns(Protocol):
         """Return the token of a turn, or ``None`` and for how many seconds to wait."""
 
     def renew(self, host: str, token: str, seconds: float) -> None:
-        """Have a turn end in ``seconds`` from now."""
+        """Have a turn end in ``seconds`` from now, even if the store has forgotten it."""
 
     def end(self, host: str, token: str, interval: float) -> None:
         """Say that a request has ended; ``token`` is empty if it was made without a turn."""
@@ -187,18 +192,20 @@ class SharedPace:
 
     def _answered(self, turn: _Held, wait: float) -> None:
         """Use a turn that was granted, or wait until one can be."""
-        self._failing_since, now = None, monotonic()
+        now, host = monotonic(), turn.host
+        is_back = self._is_alone or _is_lease_ago(host.failing_since, now)
         if self._is_alone:
             self._is_alone = False
             self._back_at = now
-            if self._says_alone:
-                self._says_alone = False
-                self._stats.paces_together()
-        known_at = self._back_at + turn.host.interval
+        if is_back and self._says_alone:
+            self._says_alone = False
+            self._stats.paces_together()
+        self._failing_since = host.failing_since = None
+        known_at = (now if is_back else self._back_at) + host.interval
         if not turn.token:
-            self._wait(turn.host, now + wait)
+            self._wait(host, max(now + wait, known_at))
         elif now > turn.since + LEASE / 2 or now < known_at:
-            self._wait(turn.host, max(now, known_at))
+            self._wait(host, max(now, known_at))
             self._give_back(turn)
         else:
             self._hold(turn)
@@ -231,10 +238,13 @@ class SharedPace:
         self._stats.inc(names.STORE_ERROR)
         if self._failing_since is None:
             self._failing_since = now
-        if now < self._failing_since + LEASE:
+        if host.failing_since is None:
+            host.failing_since = now
+        if _is_lease_ago(self._failing_since, now):
+            self._is_alone = True
+        elif not _is_lease_ago(host.failing_since, now):
             host.not_before = now + RETRY
             return
-        self._is_alone = True
         if not self._says_alone and not self._turns.is_logged(error):
             self._says_alone = True
             self._stats.paces_alone(str(error))
@@ -248,7 +258,7 @@ class SharedPace:
             now = monotonic()
             self.settle(now)
             for name, held in self._held.items():
-                if held.host.busy and now > held.until - 2 * LEASE / 3:
+                if held.host.busy:
                     held.until = now + LEASE
                     if held.token:
                         self._tell(self._turns.renew, name, held.token, LEASE)
@@ -263,3 +273,8 @@ class SharedPace:
             tell(*args)
         except Exception:  # noqa: BLE001  # a custom store may raise anything
             self._stats.inc(names.STORE_ERROR)
+
+
+def _is_lease_ago(since: float | None, now: float) -> bool:
+    """Return whether turns that were held at ``since`` have lapsed; ``None`` is no time."""
+    return since is not None and now >= since + LEASE

@@ -123,7 +123,8 @@ class Store(ABC):
         The turn ends when its holder ends it, or after ``seconds``, at most 60, unless it is
         renewed. The next one is granted ``interval`` seconds after that, or after the interval of
         the worker that held it or of one that has asked in vain meanwhile, whichever is longest. A
-        store that has lost its memory, or is new, waits for one interval before it grants a turn.
+        store that has lost its memory, or is new, waits for one interval before it grants a turn,
+        and for 2 s at least, in which the turns that are in use are renewed.
         All of that is one atomic step, and goes by the clock of the store, not by that of a worker.
         The Future is cancelled if nothing waits for it any more; the store then cancels a turn that
         it grants. Raises :class:`StoreError`, or the Future does.
@@ -133,9 +134,10 @@ class Store(ABC):
     def renew_turn(  # noqa: B027 (a default)
         self, host: str, token: str, seconds: float
     ) -> None:
-        """Have a turn end in ``seconds`` from now, if ``token`` still holds it.
+        """Have a turn end in ``seconds`` from now: its request is still under way.
 
-        Raises :class:`StoreError`.
+        If the store has lost its memory, ``token`` takes the turn again. Does nothing if another
+        worker holds a turn by now, or if this one has ended. Raises :class:`StoreError`.
         """
 
     def end_turn(  # noqa: B027 (a default)

@@ -49,7 +49,7 @@ from scrapy_rep.stores.error import ALONE, StoreError
 from scrapy_rep.stores.redis_client import Client, Command, open_client
 from scrapy_rep.stores.redis_pool import RedisPool
 from scrapy_rep.stores.redis_scan import RedisScan
-from scrapy_rep.stores.redis_turns import RedisTurns
+from scrapy_rep.stores.redis_turns import LostAnswers, RedisTurns
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
 from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry, useful_until
 
@@ -176,6 +176,7 @@ class RedisStore(RedisTurns, Store):
         self._clock = clock
         self._fault: StoreError | None = None
         self._lock = Lock()
+        self._lost_answers = LostAnswers()
         connect = partial(open_client, self._uri.parts, STEP_PATIENCE)
         self._pool = RedisPool(
             connect, self._uri.describe, breaker or CircuitBreaker(first=FIRST_PAUSE), self._say

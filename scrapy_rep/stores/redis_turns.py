@@ -5,14 +5,23 @@ request to the host ended or, while a turn is held, when that turn ends unless i
 way the next turn is granted an interval after ``since``. So a worker that dies is no special case.
 ``interval`` is the longest that any worker has asked for since that turn was taken, even if it was
 refused. Otherwise a worker that knows a shorter interval, and asks more often, would take all
-turns. The hash expires a while after the interval is over.
+turns. ``ended`` is the token of the last turn that was ended or given back. The hash expires a
+while after the interval is over.
 
 A missing hash means that no request was made lately, unless the server has lost its memory. The
 hash ``PREFIX:turns`` tells: it says since when turns have been kept, and in which replication
 history of the server. Redis begins a new history when it is restarted, even from a dump, which is
 older than the last turns, and when a replica takes over, which may lack the last writes. After
-both, and after ``FLUSHALL``, the first turns wait for an interval. A user who may not run ``INFO``
-sees no histories; then only a missing hash tells.
+both, and after ``FLUSHALL``, the first turns wait for an interval, or for :data:`RENEWED` if that
+is longer. A user who may not run ``INFO`` sees no histories; then only a missing hash tells.
+
+The workers renew the turns that are in use within that time. To renew a turn of which the server
+knows nothing, or not yet, is to take it again, unless another worker holds one or that very turn
+has ended.
+
+A command whose answer does not come in time may still be done: that of a server that hangs lies in
+the buffer of its socket. The turn that it takes is held by no worker. So the worker asks once more
+with the same token, and finds its turn.
 
 Each command is one script, and goes by the server's clock, in microseconds. In a cluster the two
 keys of a script lie on one node: the hosts are spread over :data:`PARTS` parts, each with a
@@ -26,12 +35,13 @@ import secrets
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.stored import MONTH
-from scrapy_rep.stores.turn import LONGEST_TURN, Turn
+from scrapy_rep.stores.turn import LONGEST_TURN, RENEWED, Turn
 
 if TYPE_CHECKING:
     from scrapy_rep.stores.redis_pool import RedisPool
@@ -47,6 +57,9 @@ KEPT = 60.0
 
 PARTS = 64
 """The parts that the hosts are divided into in a cluster."""
+
+_MOST_LOST = 10_000
+"""Hosts for which the token of a lost answer is kept; beyond that, the oldest is forgotten."""
 
 _MICRO = 1_000_000
 
@@ -65,7 +78,8 @@ local function keep(holder, since, interval)
 end
 """
 
-# A broken connection may repeat the command. Then the token holds the turn already.
+# A broken connection may repeat the command, and a worker that got no answer repeats its token.
+# Then the token holds the turn already.
 _TAKE = (
     _NOW
     + """
@@ -89,7 +103,7 @@ if last[1] ~= token then
     since, last[1] = now, ''
     keep('', now, longest)
   end
-  local wait = math.max(began, since) + longest - now
+  local wait = math.max(began + math.max(longest, tonumber(ARGV[7])), since + longest) - now
   if wait > 0 then
     if last[2] and interval > (tonumber(last[3]) or 0) then keep(last[1] or '', since, interval) end
     if last[1] and last[1] ~= '' then wait = math.min(wait, longest) end
@@ -103,8 +117,11 @@ return {1, 0}
 _RENEW = (
     _NOW
     + """
-local last = redis.call('HMGET', key, 'token', 'interval')
-if last[1] == token then keep(token, now + tonumber(ARGV[3]), tonumber(last[2]) or 0) end
+local last = redis.call('HMGET', key, 'token', 'since', 'interval', 'ended')
+local is_free = not last[1] or last[1] == '' or (tonumber(last[2]) or 0) <= now
+if last[1] == token or (is_free and last[4] ~= token) then
+  keep(token, now + tonumber(ARGV[3]), tonumber(last[3]) or 0)
+end
 return 1
 """
 )
@@ -114,14 +131,62 @@ _END = (
 local last = redis.call('HMGET', key, 'token', 'interval')
 if not last[1] or last[1] == '' or last[1] == token then
   keep('', now, math.max(tonumber(ARGV[3]), tonumber(last[2]) or 0))
+  redis.call('HSET', key, 'ended', token)
 end
 return 1
 """
 )
 _CANCEL = """
-if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then
+  redis.call('HMSET', KEYS[1], 'token', '', 'since', 0, 'ended', ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2] / 1000)
+end
 return 1
 """
+
+
+class _Asked:
+    """A token, and how many times a turn was asked for with it."""
+
+    __slots__ = ("times", "token")
+
+    def __init__(self) -> None:
+        self.token = secrets.token_hex(8)
+        self.times = 0
+
+
+class LostAnswers:
+    """The tokens, by host, with which a turn was asked for whose answer never came.
+
+    Each is used for the next question about its host. May be used by several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lost: dict[str, _Asked] = {}
+        self._lock = Lock()
+
+    def ask(self, host: str) -> tuple[_Asked, int]:
+        """Return what to ask with, and how many times that has been done then."""
+        with self._lock:
+            asked = self._lost.pop(host, None) or _Asked()
+            asked.times += 1
+            return asked, asked.times
+
+    def lose(self, host: str, asked: _Asked) -> None:
+        """Note that no answer came."""
+        with self._lock:
+            self._lost[host] = asked
+            if len(self._lost) > _MOST_LOST:
+                del self._lost[next(iter(self._lost))]
+
+    def is_last(self, host: str, asked: _Asked, times: int) -> bool:
+        """Return whether nothing was asked with that token again; nothing will be any more."""
+        with self._lock:
+            if asked.times != times:
+                return False
+            if self._lost.get(host) is asked:
+                del self._lost[host]
+            return True
 
 
 class RedisTurns:
@@ -130,24 +195,32 @@ class RedisTurns:
     keeps_pace = True
 
     _in_cluster: bool
+    _lost_answers: LostAnswers
     _pool: RedisPool
     _prefix: str
 
     def take_turn(self, host: str, seconds: float, interval: float) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
-        token = secrets.token_hex(8)
+        asked, times = self._lost_answers.ask(host)
         lease, pause = _micro(seconds), _micro(interval)
-        arguments = (token, _micro(KEPT), lease, pause, int(MONTH * 1000), _micro(LONGEST_TURN))
-        return self._pool.ask(
-            host,
-            ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments),
-            patience=TURN_PATIENCE,
-            convert=partial(_turn, token),
-            too_late=partial(self._give_turn_back, host),
-        )
+        memory = (int(MONTH * 1000), _micro(LONGEST_TURN), _micro(RENEWED))
+        arguments = (asked.token, _micro(KEPT), lease, pause, *memory)
+        try:
+            turn = self._pool.ask(
+                host,
+                ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments),
+                patience=TURN_PATIENCE,
+                convert=partial(_turn, asked.token),
+                too_late=partial(self._give_turn_back, host, asked, times),
+            )
+        except StoreError:
+            self._lost_answers.lose(host, asked)
+            raise
+        turn.add_done_callback(partial(self._answered, host, asked))
+        return turn
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
-        """Extend a turn to ``seconds`` from now, if ``token`` still holds it."""
+        """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
         self._tell(_RENEW, host, token, _micro(KEPT), _micro(seconds))
 
     def end_turn(self, host: str, token: str, interval: float) -> None:
@@ -156,7 +229,7 @@ class RedisTurns:
 
     def cancel_turn(self, host: str, token: str) -> None:
         """Give back a turn for which no request was made."""
-        self._tell(_CANCEL, host, token)
+        self._tell(_CANCEL, host, token, _micro(KEPT))
 
     def _tell(self, script: str, host: str, *arguments: Any) -> None:
         """Queue a script. A failure needs no report, because the turn lapses."""
@@ -169,9 +242,13 @@ class RedisTurns:
         part = f"{{{crc32(host.encode()) % PARTS}}}"
         return f"{self._prefix}:turn:{part}:{host}", f"{self._prefix}:turns:{part}"
 
-    def _give_turn_back(self, host: str, turn: Turn) -> None:
-        """Cancel a turn that was granted after its deadline, when the caller had given up."""
-        if turn.token is not None:
+    def _answered(self, host: str, asked: _Asked, turn: Future[Turn]) -> None:
+        if not turn.cancelled() and turn.exception() is not None:
+            self._lost_answers.lose(host, asked)
+
+    def _give_turn_back(self, host: str, asked: _Asked, times: int, turn: Turn) -> None:
+        """Cancel a turn that was granted after its deadline, unless it was asked for again."""
+        if turn.token is not None and self._lost_answers.is_last(host, asked, times):
             with suppress(StoreError):  # if it fails, the turn lapses
                 self.cancel_turn(host, turn.token)
 

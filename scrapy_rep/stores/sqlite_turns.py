@@ -9,7 +9,10 @@ refused. Otherwise a worker that knows a shorter interval, and asks more often, 
 turns.
 
 ``turn_memory`` says since when the file has kept turns. A new file, or one that was replaced, does
-not know what was requested before, so the first turns in it wait for an interval.
+not know what was requested before, so the first turns in it wait for an interval, or for
+:data:`RENEWED` if that is longer. The workers renew the turns that are in use within that time. To
+renew a turn of which the file knows nothing is to take it again. A turn that was given back stays
+in the file for a while, so that it is not taken again.
 
 All times are of the system's monotonic clock, which the processes of a machine share, so setting
 the time of day does not change an interval. This clock begins at zero when the machine starts. A
@@ -28,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_transaction import Transaction
-from scrapy_rep.stores.turn import LONGEST_TURN, Turn
+from scrapy_rep.stores.turn import LONGEST_TURN, RENEWED, Turn
 
 if TYPE_CHECKING:
     from scrapy_rep.stores.sqlite_writer import Writer
@@ -47,10 +50,14 @@ _WISH = (
 )
 _LAST = "SELECT token IN ('', ?), interval FROM host_turns WHERE prefix = ? AND host = ?"
 _RENEW = (
-    "UPDATE host_turns SET since = ?1, until = ?1 + max(interval, ?2)"
-    " WHERE prefix = ?3 AND host = ?4 AND token = ?5"
+    "INSERT INTO host_turns VALUES (?1, ?2, ?3, ?4, 0.0, ?4 + ?5) ON CONFLICT (prefix, host)"
+    " DO UPDATE SET token = ?3, since = ?4, until = ?4 + max(interval, ?5)"
+    " WHERE token = ?3 OR (token <> '' AND since <= ?6)"
 )
-_CANCEL = "DELETE FROM host_turns WHERE prefix = ? AND host = ? AND token = ?"
+_CANCEL = (
+    "UPDATE host_turns SET token = '', since = -9e999, until = ?"
+    " WHERE prefix = ? AND host = ? AND token = ?"
+)
 
 
 @dataclass(eq=False)
@@ -127,9 +134,10 @@ class SqliteTurns:
         return future
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
-        """Extend a turn to ``seconds`` from now, if ``token`` still holds it."""
-        since = self._turn_clock() + seconds
-        self._do(TurnStep(lambda write: write.run(_RENEW, since, KEPT, self._prefix, host, token)))
+        """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
+        now = self._turn_clock()
+        values = (self._prefix, host, token, now + seconds, KEPT, now)
+        self._do(TurnStep(lambda write: write.run(_RENEW, *values)))
 
     def end_turn(self, host: str, token: str, interval: float) -> None:
         """End a turn whose request has ended: the interval begins."""
@@ -140,7 +148,8 @@ class SqliteTurns:
         self._do(TurnStep(self._cancel(host, token)))
 
     def _cancel(self, host: str, token: str) -> Callable[[Transaction], Any]:
-        return lambda write: write.run(_CANCEL, self._prefix, host, token)
+        until = self._turn_clock() + KEPT
+        return lambda write: write.run(_CANCEL, until, self._prefix, host, token)
 
     def _do(self, step: TurnStep) -> None:
         self._check()
@@ -150,7 +159,8 @@ class SqliteTurns:
         now = self._turn_clock()
         write.run(_EXPIRE, now)
         is_held, since, longest = self._last(write, host, now, interval)
-        wait = max(since, self._began(write, now)) + longest - now
+        began = self._began(write, now)
+        wait = max(began + max(longest, RENEWED), since + longest) - now
         if wait > 0:
             if interval >= longest:
                 write.run(_WISH, interval, KEPT, self._prefix, host)

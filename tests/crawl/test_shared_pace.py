@@ -81,6 +81,29 @@ def test_three_workers_keep_one_pace_together(
     print(f"used: {used(shop, 0.5):.0%}")  # noqa: T201
 
 
+@pytest.mark.timeout(120)
+def test_a_request_is_under_way_while_redis_loses_its_memory(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path
+) -> None:
+    """The interval is shorter than the page takes; no other worker makes a request meanwhile."""
+    robots = "User-agent: *\nCrawl-delay: 0.5\n"
+    shop = site.authority(robots, Reply(200, delay=3.0))
+    own = {"REP_STORE": server.uri, "CONCURRENT_REQUESTS": 1, "REP_PARK_LIMIT": 1}
+    workers = at_work(queue, tmp_path, 2, [shop.url(f"/{n}") for n in range(5)], **own)
+    end = time.monotonic() + 60
+    while not shop.page_hits:
+        assert time.monotonic() < end, "no page is asked for"
+        time.sleep(0.02)
+    with redis.Redis(port=server.port) as client:
+        client.flushall()
+    workers.finish()
+    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 5}
+    assert len({worker_of(hit) for hit in shop.page_hits}) == 2
+    hits = sorted(shop.page_hits, key=lambda hit: hit.received)
+    for earlier, later in pairwise(hits):
+        assert later.received >= (earlier.finished or 0.0) + 0.5
+
+
 class Estate:
     """Five hosts that ask for a pace, and a hundred that do not."""
 

@@ -14,12 +14,13 @@ from pytest_twisted import ensureDeferred
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.stores import StoreError
+from scrapy_rep.stores import StoreError, Turn
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
+from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
-from tests.crawl.test_turns import StepsSpider, paced, urls
+from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
 from tests.site import Site
 from tests.stores.servers import RedisServer
 
@@ -171,3 +172,46 @@ async def test_a_store_answers_again_when_it_answers_every_question(site: Site) 
     assert len(result.downloaded) == len(plans)
     assert len(result.lines("the disk is far away", "WARNING")) == 1
     assert not result.lines("answers again", "WARNING")
+
+
+class PartlyDeadStore(CustomStore):
+    """Grants every turn, but fails for one host, as a cluster of which one server is down."""
+
+    keeps_pace = True
+    dead = ""
+    given_back = 0
+
+    def take_turn(self, host: str, seconds: float, interval: float) -> Turn:
+        """A turn."""
+        if host == self.dead:
+            raise StoreError("this server is down")
+        return Turn("token")
+
+    def cancel_turn(self, host: str, token: str) -> None:
+        """One more."""
+        PartlyDeadStore.given_back += 1
+
+
+@ensureDeferred
+async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_that_is_down(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers for other hosts do not count, and those are not held up either."""
+    lease, interval = 2.0, 0.1
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", lease)
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.1)
+    dead, well = paced(site, interval), paced(site, interval)
+    monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
+    monkeypatch.setattr(PartlyDeadStore, "given_back", 0)
+    PartlyDeadStore.entries.clear()
+    settings = obey(REP_STORE=f"{__name__}.PartlyDeadStore", REP_PARK_LIMIT=100)
+    plans = [*urls(dead, 4), *urls(well, 50)]
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert len(result.downloaded) == 54
+    assert dead.page_hits[0].received - dead.robots_hits[0].received >= lease
+    assert dead.page_hits[-1].received < well.page_hits[-1].received
+    assert min(gaps(dead)) >= interval
+    assert result.stats["robotstxt/crawl_delay/without_store"] == 4
+    assert PartlyDeadStore.given_back <= 2  # a turn may come when the last request has gone
+    assert len(result.lines(ALONE)) == 1
+    assert not result.lines(TOGETHER)

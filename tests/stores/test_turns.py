@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,12 @@ from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_turns import _TAKE, PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.turn import RENEWED
 from tests.crawl.sharing import CustomStore
 from tests.stores.deployments import ClusterDeployment
 from tests.stores.samples import told
-from tests.stores.servers import RedisServer
-from tests.stores.turn_contract import HOST, granted, taken
+from tests.stores.servers import RedisServer, free_port
+from tests.stores.turn_contract import HOST, eventually, granted, taken
 
 
 @pytest.mark.parametrize("store", [MemoryStore(), CustomStore()], ids=["memory", "custom"])
@@ -149,6 +152,29 @@ def test_a_restarted_redis_server_has_all_wait(server: RedisServer, persistent: 
     store.close()
 
 
+def test_a_turn_that_a_dump_does_not_know_of_is_renewed(server: RedisServer) -> None:
+    """The host was free when the dump was made; then the turn was granted, and the server died."""
+    store = RedisStore(server.uri)
+    store.end_turn(HOST, granted(store, interval=0.1), 0.1)
+    store.flush()
+    with redis.Redis(port=server.port) as client:
+        client.save()
+    token = granted(store, interval=0.1)
+    store.close()
+    server.stop()
+    server.start()
+    store, other = RedisStore(server.uri), RedisStore(server.uri)
+    assert taken(other, interval=0.1).token is None
+    store.renew_turn(HOST, token, 30.0)
+    told(store.take_turn("another.example", 1.0, 0.1))
+    time.sleep(RENEWED + 0.2)
+    assert taken(other, interval=0.1).token is None
+    store.end_turn(HOST, token, 0.1)
+    granted(other, interval=0.1, limit=5)
+    store.close()
+    other.close()
+
+
 def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -> None:
     """``-@dangerous`` is a usual restriction, and INFO belongs to that category."""
     with redis.Redis(port=server.port) as client:
@@ -167,17 +193,12 @@ def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -
 
 def test_a_command_that_comes_twice_is_granted_one_turn(server: RedisServer) -> None:
     """A connection may break after the server has done what was asked."""
+    sizes = (60, 10**7, 1000, 10**6, 6 * 10**7, 0)
     with redis.Redis(port=server.port) as client:
-        again = [
-            client.eval(_TAKE, 2, "t", "m", "a", 60, 10**7, 1000, 10**6, 6 * 10**7)
-            for _ in range(3)
-        ]
+        again = [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(3)]
         time.sleep(0.01)
-        again += [
-            client.eval(_TAKE, 2, "t", "m", "a", 60, 10**7, 1000, 10**6, 6 * 10**7)
-            for _ in range(2)
-        ]
-        other = client.eval(_TAKE, 2, "t", "m", "b", 60, 10**7, 1000, 10**6, 6 * 10**7)
+        again += [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(2)]
+        other = client.eval(_TAKE, 2, "t", "m", "b", *sizes)
     assert again[0][0] == 0
     assert again[-2:] == [[1, 0], [1, 0]]
     assert other[0] == 0
@@ -230,3 +251,91 @@ def test_the_hosts_of_a_cluster_are_spread_over_its_nodes(cluster: ClusterDeploy
     assert all(key_slot(one.encode()) == key_slot(other.encode()) for one, other in keys)
     assert PARTS - 10 < len({key_slot(one.encode()) for one, _ in keys}) <= PARTS
     store.close()
+
+
+def hung(server: RedisServer, store: RedisStore, seconds: float, pause: float) -> int:
+    """Have the server hang for so long, and ask for turns meanwhile; how often that failed."""
+    server.signal(signal.SIGSTOP)
+    end, failed = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        try:
+            told(store.take_turn(HOST, 10.0, 0.1))
+        except StoreError:
+            failed += 1
+        time.sleep(pause)
+    server.signal(signal.SIGCONT)
+    return failed
+
+
+def test_a_turn_that_was_granted_after_a_hang_is_found(server: RedisServer) -> None:
+    """What was sent during the hang lies in the server's sockets, and is done when it goes on.
+
+    The connections have been cut by then, so no answer arrives. The turn would be held by no
+    worker, until it lapses.
+    """
+    with closing(RedisStore(server.uri)) as store, closing(RedisStore(server.uri)) as other:
+        token = granted(store, interval=0.1)
+        store.end_turn(HOST, token, 0.1)
+        store.flush()
+        assert hung(server, store, 3.5, 0.2) >= 3
+        continued = time.monotonic()
+        while True:
+            try:
+                token = granted(store, seconds=10.0, interval=0.1)
+                break
+            except StoreError:
+                time.sleep(0.1)
+        assert time.monotonic() - continued < 5.0  # what is left of a pause of 2 s, and an interval
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            assert taken(other, interval=0.1).token is None
+            time.sleep(0.05)
+        store.end_turn(HOST, token, 0.1)
+        granted(other, interval=0.1, limit=5)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_turn_that_is_granted_late_is_given_back_unless_it_is_asked_for_again(
+    server: RedisServer, again: bool
+) -> None:
+    """The answer comes after a second, when its worker has given up; the connection is well."""
+    with closing(RedisStore(server.uri)) as store, closing(RedisStore(server.uri)) as other:
+        store.end_turn(HOST, granted(store, interval=0.1), 0.1)
+        store.flush()
+        time.sleep(0.2)
+        server.signal(signal.SIGSTOP)
+        with pytest.raises(StoreError):
+            told(store.take_turn(HOST, 10.0, 0.1))
+        asked = store.take_turn(HOST, 10.0, 0.1) if again else None
+        time.sleep(0.2)
+        server.signal(signal.SIGCONT)
+        if asked is not None:
+            assert told(asked).token
+            end = time.monotonic() + 1.0
+            while time.monotonic() < end:
+                assert taken(other, interval=0.1).token is None
+                time.sleep(0.05)
+        else:
+            eventually(lambda: taken(other, interval=0.1).token, limit=5.0)
+
+
+def test_the_tokens_of_lost_answers_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crawl may ask for turns of any number of hosts while the server is down."""
+    monkeypatch.setattr("scrapy_rep.stores.redis_turns._MOST_LOST", 3)
+    with closing(RedisStore(f"redis://127.0.0.1:{free_port()}/0")) as store:
+        for number in range(10):
+            with pytest.raises(StoreError):
+                told(store.take_turn(f"{number}.example", 10.0, 0.1))
+        assert len(store._lost_answers._lost) == 3
+
+
+def test_two_that_ask_at_once_after_a_failure_do_not_share_a_turn(server: RedisServer) -> None:
+    """The token of a lost answer is used for one question only."""
+    with closing(RedisStore(server.uri)) as store:
+        granted(store, interval=0.1, host="in-use.example")
+        server.signal(signal.SIGSTOP)
+        with pytest.raises(StoreError):
+            told(store.take_turn(HOST, 10.0, 0.1))
+        asked = [store.take_turn(HOST, 10.0, 0.1) for _ in range(3)]
+        server.signal(signal.SIGCONT)
+        assert sum(told(one).token is not None for one in asked) == 1

@@ -11,8 +11,11 @@ from pathlib import Path
 from random import uniform
 from typing import Any
 
+import pytest
+
 from scrapy_rep.stores import Store, Turn
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.turn import RENEWED
 from tests.stores.samples import NOW, told
 
 HOST = "slow.example"
@@ -42,8 +45,11 @@ def granted(
 @contextmanager
 def used_store(path: Path, interval: float) -> Iterator[SqliteStore]:
     """A store that has been in use for as long as an interval, so that it grants turns at once."""
+    since = time.monotonic() - max(interval, RENEWED)
+    store = SqliteStore(path, turn_clock=lambda: since)
+    taken(store, interval=interval, host="in-use.example")
+    store.close()
     store = SqliteStore(path)
-    granted(store, interval=interval, host="in-use.example")
     yield store
     store.close()
 
@@ -74,13 +80,21 @@ class TurnContract:
         yield store
         store.close()
 
+    @pytest.fixture(autouse=True)
+    def renewed(self, monkeypatch: pytest.MonkeyPatch) -> float:
+        """Turns are renewed more often than usual, so that no test has to wait for two seconds."""
+        seconds = 0.3
+        for module in ("redis_turns", "sqlite_turns"):
+            monkeypatch.setattr(f"scrapy_rep.stores.{module}.RENEWED", seconds)
+        return seconds
+
     def test_a_new_store_waits_for_an_interval_first(self, store: Store) -> None:
         """It cannot know what was requested a moment before it was made."""
         assert store.keeps_pace
         begun = time.monotonic()
         turn = taken(store, interval=0.5)
         assert turn.token is None
-        assert 0 < turn.wait <= 0.5
+        assert 0 < turn.wait <= 0.51
         granted(store, interval=0.5)
         assert time.monotonic() - begun >= 0.5
 
@@ -280,3 +294,59 @@ class TurnContract:
         granted(store, interval=0.5)
         assert time.monotonic() - before >= 0.5
         assert granted(store, interval=0.5, host="unheard-of.example")
+
+    def test_a_store_that_lost_its_memory_gives_a_turn_in_use_to_its_holder(
+        self, store: Store, place: Any, renewed: float
+    ) -> None:
+        """The request is still under way, and the interval is shorter than a renewal takes."""
+        with self.second(place) as other:
+            token = granted(store, interval=0.05)
+            self.lose_memory(place)
+            assert 0.05 < taken(other, interval=0.05).wait <= renewed + 0.01
+            store.renew_turn(HOST, token, 30.0)
+            end = time.monotonic() + renewed + 0.3
+            while time.monotonic() < end:
+                assert taken(other, interval=0.05).token is None
+                time.sleep(0.02)
+            before = time.monotonic()
+            store.end_turn(HOST, token, 0.4)
+            granted(other, interval=0.05, limit=5)
+            assert time.monotonic() - before >= 0.4
+
+    def test_a_turn_that_was_taken_again_lapses_like_any_other(
+        self, store: Store, place: Any
+    ) -> None:
+        """Its holder died after the renewal."""
+        with self.second(place) as other:
+            token = granted(store, interval=0.1)
+            self.lose_memory(place)
+            before = time.monotonic()
+            store.renew_turn(HOST, token, 1.0)
+            granted(other, interval=0.1, limit=5)
+            assert time.monotonic() - before >= 1.1
+
+    def test_a_renewal_takes_no_turn_from_another_worker(self, store: Store, place: Any) -> None:
+        """It came so late that another one has been granted the turn."""
+        with self.second(place) as other:
+            late = granted(store, interval=0.1)
+            self.lose_memory(place)
+            holder = granted(other, interval=0.1)
+            store.renew_turn(HOST, late, 0.01)
+            told(store.take_turn("another.example", 1.0, 0.1))
+            time.sleep(0.2)
+            assert taken(store, interval=0.1).token is None
+            other.end_turn(HOST, holder, 0.1)
+            granted(store, interval=0.1, limit=5)
+
+    def test_a_renewal_revives_no_turn_that_is_over(self, store: Store, place: Any) -> None:
+        """It was ended or given back before."""
+        with self.second(place) as other:
+            for over in (
+                lambda token: store.end_turn(HOST, token, 0.1),
+                lambda token: store.cancel_turn(HOST, token),
+            ):
+                token = granted(store, interval=0.1)
+                over(token)
+                store.renew_turn(HOST, token, 30.0)
+                told(store.take_turn("another.example", 1.0, 0.1))
+                other.cancel_turn(HOST, granted(other, interval=0.1, limit=2))
