@@ -122,7 +122,13 @@ class Project:
         return sorted(str(file.relative_to(self.folder)) for file in self.folder.rglob("*.db"))
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=[pytest.mark.slow] if " over " in name else [])
+        for name, case in CASES.items()
+    ],
+)
 def test_what_a_crawl_keeps_is_what_the_command_finds(
     site: Site, tmp_path: Path, case: Case
 ) -> None:

@@ -70,7 +70,7 @@ def by_explain(words: tuple[object, ...], url: str) -> Told:
     return Told("allowed", "") if said["allowed"] else Told("disallowed", said["reason"])
 
 
-@pytest.mark.parametrize("status", [503, 403])
+@pytest.mark.parametrize("status", [503, pytest.param(403, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", OVERRIDES)
 def test_what_decides_in_a_crawl_decides_here(
     site: Site, tmp_path: Path, case: str, status: int

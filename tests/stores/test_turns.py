@@ -18,12 +18,17 @@ from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_turns import _TAKE, PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.turn import RENEWED
 from tests.crawl.sharing import CustomStore
 from tests.stores.deployments import ClusterDeployment
 from tests.stores.samples import told
 from tests.stores.servers import RedisServer, free_port
-from tests.stores.turn_contract import HOST, eventually, granted, taken
+from tests.stores.turn_contract import HOST, eventually, granted, renew_often, taken
+
+
+@pytest.fixture(autouse=True)
+def renewed(monkeypatch: pytest.MonkeyPatch) -> float:
+    """No test has to wait for two seconds until a new store grants turns."""
+    return renew_often(monkeypatch)
 
 
 @pytest.mark.parametrize("store", [MemoryStore(), CustomStore()], ids=["memory", "custom"])
@@ -152,7 +157,9 @@ def test_a_restarted_redis_server_has_all_wait(server: RedisServer, persistent: 
     store.close()
 
 
-def test_a_turn_that_a_dump_does_not_know_of_is_renewed(server: RedisServer) -> None:
+def test_a_turn_that_a_dump_does_not_know_of_is_renewed(
+    server: RedisServer, renewed: float
+) -> None:
     """The host was free when the dump was made; then the turn was granted, and the server died."""
     store = RedisStore(server.uri)
     store.end_turn(HOST, granted(store, interval=0.1), 0.1)
@@ -167,7 +174,7 @@ def test_a_turn_that_a_dump_does_not_know_of_is_renewed(server: RedisServer) -> 
     assert taken(other, interval=0.1).token is None
     store.renew_turn(HOST, token, 30.0)
     told(store.take_turn("another.example", 1.0, 0.1))
-    time.sleep(RENEWED + 0.2)
+    time.sleep(renewed + 0.2)
     assert taken(other, interval=0.1).token is None
     store.end_turn(HOST, token, 0.1)
     granted(other, interval=0.1, limit=5)

@@ -62,6 +62,17 @@ def eventually(holds: Callable[[], object], limit: float = 10.0) -> None:
         time.sleep(0.02)
 
 
+def renew_often(monkeypatch: pytest.MonkeyPatch) -> float:
+    """Have stores without memory wait for that many seconds, which are returned, and not for two.
+
+    This is for stores alone: the workers of a crawl do not renew their turns as often.
+    """
+    seconds = 0.3
+    for module in ("redis_turns", "sqlite_turns"):
+        monkeypatch.setattr(f"scrapy_rep.stores.{module}.RENEWED", seconds)
+    return seconds
+
+
 class TurnContract:
     """A test class inherits from this one and makes its store."""
 
@@ -83,10 +94,7 @@ class TurnContract:
     @pytest.fixture(autouse=True)
     def renewed(self, monkeypatch: pytest.MonkeyPatch) -> float:
         """Turns are renewed more often than usual, so that no test has to wait for two seconds."""
-        seconds = 0.3
-        for module in ("redis_turns", "sqlite_turns"):
-            monkeypatch.setattr(f"scrapy_rep.stores.{module}.RENEWED", seconds)
-        return seconds
+        return renew_often(monkeypatch)
 
     def test_a_new_store_waits_for_an_interval_first(self, store: Store) -> None:
         """It cannot know what was requested a moment before it was made."""
