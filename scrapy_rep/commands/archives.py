@@ -14,7 +14,7 @@ from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
 from scrapy_rep.commands.sources import authority_named, instead_of_rules
 from scrapy_rep.fetching.content_codings import plain_octets
 from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.outcome import PROXY_AUTHENTICATION_REQUIRED, Meaning, meaning_of
+from scrapy_rep.protocol.outcome import Meaning, meaning_in_archive, meaning_of
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.syntax import truncate
 from scrapy_rep.recording.archive import NEEDS_WARCIO
@@ -158,10 +158,10 @@ def body_at(locator: Locator, policy: Policy) -> bytes:
             newest = again._replace(date=found.date) if again is not None else found
     if newest is None:
         raise EndingError(Status.UNKNOWN, f"{file} has no robots.txt of {authority}")
-    meaning = meaning_of(newest.status)
+    meaning = meaning_in_archive(newest.status)
     if meaning is Meaning.SUCCESS:
         return newest.body
-    if meaning is Meaning.UNAVAILABLE and newest.status != PROXY_AUTHENTICATION_REQUIRED:
+    if meaning is Meaning.UNAVAILABLE:
         return instead_of_rules(newest.status, policy)
     if newest.status == UNRESOLVED:
         said = f"the newest record of {authority} in {file} repeats one that it lacks"

@@ -20,14 +20,13 @@ from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import (
-    PROXY_AUTHENTICATION_REQUIRED,
     Cause,
     Meaning,
     Outcome,
     Success,
     Unavailable,
     Unreachable,
-    meaning_of,
+    meaning_in_archive,
 )
 from scrapy_rep.protocol.policy import learn, standing
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
@@ -99,9 +98,9 @@ class Offline:
 
 
 def _outcome(authority: Authority, body: bytes, status: int) -> Outcome:
-    meaning = meaning_of(status)
+    meaning = meaning_in_archive(status)
     if meaning is Meaning.SUCCESS:
         return Success(body, status, authority.robots_uri)
-    if meaning is Meaning.UNAVAILABLE and status != PROXY_AUTHENTICATION_REQUIRED:
+    if meaning is Meaning.UNAVAILABLE:
         return Unavailable(status, authority.robots_uri)
     return Unreachable(Cause.STATUS, status)

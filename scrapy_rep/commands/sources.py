@@ -8,7 +8,7 @@ from pathlib import Path
 from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.policy import REFUSALS, Policy
+from scrapy_rep.protocol.policy import Policy
 
 STDIN = "-"
 NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
@@ -38,8 +38,7 @@ def read(source: str, *, url_may_be_meant: bool = False) -> bytes:
 
 def instead_of_rules(status: int, policy: Policy) -> bytes:
     """Return what a crawl follows after an answer without rules (RFC 9309 section 2.3.1.3)."""
-    is_denied = status in REFUSALS and policy.access_denied == "disallow"
-    return NOTHING_ALLOWED if is_denied else b""
+    return NOTHING_ALLOWED if policy.denies(status) else b""
 
 
 def authority_named(url: str) -> Authority:

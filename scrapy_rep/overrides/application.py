@@ -109,7 +109,9 @@ class AppliedOverrides:
         self, asked: Asked, cached: CachedRules, by: Override | None, pace: PaceToKeep | None
     ) -> None:
         """Count a request if overrides changed its verdict or pace, and note which they are."""
-        paced_by = None if pace is None else self._changed_pace(asked, cached, pace)
+        paced_by = None
+        if pace is not None and pace.by is not by:  # else it is counted already, or there is none
+            paced_by = self._changed_pace(asked, cached, pace)
         used = {override.entry for override in (by, paced_by) if override is not None}
         if used:
             self._used |= used

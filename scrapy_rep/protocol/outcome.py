@@ -48,6 +48,11 @@ def meaning_of(status: int) -> Meaning:
     return Meaning.UNREACHABLE
 
 
+def meaning_in_archive(status: int) -> Meaning:
+    """Return what the status of an archived response says of its site: a 407 says nothing of it."""
+    return Meaning.UNREACHABLE if status == PROXY_AUTHENTICATION_REQUIRED else meaning_of(status)
+
+
 class Cause(str, Enum):
     """Why a robots.txt was unreachable (RFC 9309 section 2.3.1.4)."""
 

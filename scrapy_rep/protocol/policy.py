@@ -45,8 +45,7 @@ RETRY_AFTER_BOUNDS = (1.0, 86_400.0)
 OWN_BACK_OFF = 1.0
 """Seconds without an attempt after a first failure on the crawler's own side, as of a proxy.
 
-A longer pause would spare no server, and for one dead proxy of many a site would be lost for a
-minute.
+A longer pause would spare no server, and one dead proxy of many would cost a site a minute.
 """
 
 EXPIRED_NOW = -1.0
@@ -73,6 +72,10 @@ class Policy:
     access_denied: str = "allow"
     max_size: int = 512_000
     max_redirects: int = 5
+
+    def denies(self, status: int) -> bool:
+        """Return whether an answer without rules is taken as disallow (1996 section 3.1)."""
+        return status in REFUSALS and self.access_denied == "disallow"
 
 
 class Decision(Enum):
@@ -187,7 +190,7 @@ def _state(answer: Answer | None, failure: Failure | None, now: float, policy: P
         return State.LIMITED
     if answer.body is not None:
         states = State.RULES_FRESH, State.RULES_AGEING, State.RULES_EXPIRED
-    elif answer.status in REFUSALS and policy.access_denied == "disallow":
+    elif policy.denies(answer.status):
         states = State.DENIED_FRESH, State.DENIED_AGEING, State.DENIED_EXPIRED
     else:
         states = State.UNAVAILABLE_FRESH, State.UNAVAILABLE_AGEING, State.UNAVAILABLE_EXPIRED
