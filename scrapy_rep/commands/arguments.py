@@ -253,8 +253,6 @@ def _cache(parser: Parser) -> None:
         ("show", "all about some authorities, with the octets"),
         ("forget", "drop some authorities"),
         ("expire", "have some fetched again at their next use; keep copies and validators"),
-        ("prune", "drop what is no longer useful"),
-        ("leases", "which authorities are being fetched"),
         ("export", "everything, as lines of JSON that import reads"),
         ("import", "merge lines of JSON into the store"),
     ):

@@ -14,7 +14,7 @@ from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.stored import configured_store
 from scrapy_rep.commands.terminal import note, say
 from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.stores.plain import to_plain
+from scrapy_rep.stores.json_form import to_plain
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
@@ -43,8 +43,6 @@ def run(command: RobotsCommand, options: Namespace) -> Status:
             "show": _show,
             "forget": _forget,
             "expire": _expire,
-            "prune": _prune,
-            "leases": _leases,
             "export": _export,
             "import": _import,
         }[options.action]
@@ -148,17 +146,6 @@ def _named(store: Store, options: Namespace) -> list[StoredEntry]:
         return [*_selected(store, options)]
     found = [store.find(authority_named(url)) for url in options.urls]
     return [stored for stored in found if stored is not None]
-
-
-def _prune(store: Store, options: Namespace, policy: Policy) -> Status:
-    say(json.dumps({"pruned": store.prune()}))
-    return Status.CLEAN
-
-
-def _leases(store: Store, options: Namespace, policy: Policy) -> Status:
-    for lease in store.leases():
-        say(json.dumps({"authority": str(lease.authority), "seconds": round(lease.seconds, 3)}))
-    return Status.CLEAN
 
 
 def _export(store: Store, options: Namespace, policy: Policy) -> Status:

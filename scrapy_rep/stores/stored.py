@@ -1,8 +1,8 @@
-"""What a store holds, as its operator sees it: entries with the refusals of all crawlers, leases.
+"""What a store holds, as its operator sees it: entries with the refusals of all crawlers.
 
 A crawl asks a store for one entry at a time, and sees its own refusal alone. An operator
-wants to see everything: :class:`StoredEntry` and :class:`Lease` are what
-:meth:`scrapy_rep.stores.base.Store.scan` and :meth:`~scrapy_rep.stores.base.Store.leases` yield.
+wants to see everything: :class:`StoredEntry` is what :meth:`scrapy_rep.stores.base.Store.scan`
+yields.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
+from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority, authority_of
 from scrapy_rep.protocol.entry import Answer, Entry, Failure, date_of
 from scrapy_rep.protocol.policy import EXPIRED_NOW, Policy, State, state_of
 
@@ -22,6 +22,9 @@ MONTH = 30 * 86_400.0
 
 KEEP_CONCLUSIONS = 7 * 86_400.0
 """Seconds for which an answer without rules is kept: the longest life that any profile gives it."""
+
+FILES = ("", "tdmrep+")
+"""What precedes the scheme in a key, for each of the files of a site that a crawl keeps."""
 
 KEEP_FAILURES = 86_400.0
 """Seconds after its last attempt for which the failure streak of an authority is kept."""
@@ -39,9 +42,10 @@ class StoredEntry:
     entry: Entry = field(default_factory=Entry)
     refusals: Mapping[str, Answer] = field(default_factory=dict)
 
-    def seen_by(self, crawler: str) -> Entry:
-        """Return the entry as the crawler of that digest reads it."""
-        return replace(self.entry, refusal=self.refusals.get(crawler))
+    def seen_by(self, crawler: str) -> Entry | None:
+        """Return the entry as the crawler of that digest reads it, ``None`` if that is nothing."""
+        entry = replace(self.entry, refusal=self.refusals.get(crawler))
+        return entry if entry != Entry() else None
 
     def state(self, now: float, policy: Policy, crawler: str = "") -> State:
         """Return what the entry is worth to a crawler with ``policy`` at ``now``."""
@@ -81,15 +85,6 @@ class StoredEntry:
         return [part for part in parts if part is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to fetch one robots.txt, which a worker holds for ``seconds`` more."""
-
-    authority: Authority
-    token: str
-    seconds: float
-
-
 def useful_until(part: Answer | Failure, keep: float = MONTH) -> float:
     """Return until when a part of an entry is worth keeping, in seconds since the epoch.
 
@@ -106,9 +101,24 @@ def beginnings(start: str) -> tuple[str, ...]:
     """Return how the names of the authorities begin that ``start`` selects.
 
     With ``://`` it is the beginning of an authority, otherwise of a host, whatever the scheme.
-    Upper case is folded, and an empty ``start`` selects all.
+    Upper case is folded, and an empty ``start`` selects all. All files of a site are selected, but
+    for a ``start`` that names one, such as ``tdmrep+https://``.
     """
     start = start.lower()
-    if not start or "://" in start:
-        return (start,)
-    return tuple(f"{scheme}://{start}" for scheme in sorted(DEFAULT_PORTS))
+    if not start:
+        return ("",)
+    if "://" not in start:
+        return tuple(f"{file}{one}://{start}" for file in FILES for one in sorted(DEFAULT_PORTS))
+    return (start,) if "+" in start.partition("://")[0] else tuple(f"{f}{start}" for f in FILES)
+
+
+def authority_in_key(text: str) -> Authority | None:
+    """Return the authority, or the key of another file of it, whose text this is; else ``None``."""
+    file, plus, name = text.partition("+") if text.startswith(FILES[1:]) else ("", "", text)
+    try:
+        authority = authority_of(name)
+    except ValueError:
+        return None
+    if authority is None or str(authority) != name:
+        return None
+    return authority._replace(scheme=f"{file}{plus}{authority.scheme}")

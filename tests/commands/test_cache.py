@@ -43,7 +43,7 @@ def name(one: Authority) -> str:
 
 
 def test_everything_about_a_store(cache: Stored, tmp_path: Path) -> None:
-    """Count, list, show, leases, expire, export, import, forget and prune, one after another."""
+    """Count, list, show, expire, export, import and forget, one after another."""
     assert cache("count") == [{"authorities": 3}]
     listed = {one["authority"]: one for one in cache("list")}
     assert listed[name(cache.shop)]["state"] == "rules"
@@ -54,7 +54,6 @@ def test_everything_about_a_store(cache: Stored, tmp_path: Path) -> None:
     assert listed[name(cache.down)]["cause"] == "status 503"
     [shown] = cache("show", cache.shop.url("/any/page"))
     assert shown["entry"]["answer"]["body"] == "User-agent: *\nDisallow: /a\n"
-    assert cache("leases") == []
     assert cache("expire", cache.shop.url("/")) == [{"expired": 1}]
     assert cache("show", cache.shop.url("/"))[0]["worth"] == "rules, expired"
     exported = "\n".join(map(json.dumps, cache("export")))
@@ -63,7 +62,6 @@ def test_everything_about_a_store(cache: Stored, tmp_path: Path) -> None:
     assert cache("count") == [{"authorities": 0}]
     assert cache("import", given=exported) == [{"imported": 3}]
     assert cache("count") == [{"authorities": 3}]
-    assert cache("prune") == [{"pruned": 0}]
 
 
 def test_filters_select(cache: Stored) -> None:
@@ -97,7 +95,7 @@ def test_nothing_is_changed_by_a_word_left_out(tmp_path: Path, words: tuple[str,
 @pytest.mark.parametrize(
     "words",
     [
-        *[("cache", action) for action in ("count", "list", "prune", "leases", "export")],
+        *[("cache", action) for action in ("count", "list", "export")],
         *[("cache", action, "https://e.org/") for action in ("show", "forget", "expire")],
         ("diff", "store:https://e.org/", "/dev/null"),
     ],

@@ -15,7 +15,7 @@ from tests.processes import start_python
 from tests.timed import timed
 
 SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "cache", "report")
-ACTIONS = ("count", "list", "show", "forget", "expire", "prune", "leases", "export", "import")
+ACTIONS = ("count", "list", "show", "forget", "expire", "export", "import")
 LOAD = """
 import time
 import scrapy.cmdline, scrapy.commands

@@ -76,12 +76,30 @@ async def test_a_wrong_clock_costs_no_copy(
     await judges_by_the_copy(shop, shared.uri)
 
 
+@pytest.mark.parametrize("days", [-40, 40])
+@ensureDeferred
+async def test_a_clock_that_is_weeks_wrong_costs_others_no_copy(
+    site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    """What is written bears no date of that clock but the failure; what it thinks of is its own."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.TIDY_INTERVAL", 0.05)
+    shop, other = site.authority(Reply(503)), site.authority(RULES)
+    shared.keep(shop, copy_of(shop, 30.0))
+    plans = [shop.url("/open"), other.url("/open")]
+    settings = obey(REP_STORE=shared.uri, REP_RETRY_DELAYS=[])
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            shift(patch, take_over(patch), days * DAY)
+            (await crawl(settings=settings, plans=plans)).check()
+    await judges_by_the_copy(shop, shared.uri)
+
+
 class HangingStore(CustomStore):
     """Its first look-up fails after a while."""
 
     hangs = True
 
-    def get(self, authority: protocol.Authority) -> Any:
+    def get(self, authority: protocol.Authority, crawler: str = "") -> Any:
         """Nothing, the first time."""
         answer: Future[Entry | None] = Future()
         if self.hangs:
@@ -136,7 +154,7 @@ async def test_a_redis_server_that_hangs_costs_no_copy(
 class UnreadableStore(CustomStore):
     """It is never answered, but takes what is put."""
 
-    def get(self, authority: protocol.Authority) -> Entry | None:
+    def get(self, authority: protocol.Authority, crawler: str = "") -> Entry | None:
         """It fails."""
         raise StoreError("cannot be read")
 

@@ -32,12 +32,12 @@ class FailingStore(CustomStore):
 
     left = math.inf
 
-    def get(self, authority: Authority) -> Entry | None:
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """What there is, some time."""
         if FailingStore.left > 0:
             FailingStore.left -= 1
             raise ConnectionError("the disk is far away")
-        return super().get(authority)
+        return super().get(authority, crawler)
 
 
 class CodeError(StoreError):
@@ -50,7 +50,7 @@ class CodeError(StoreError):
 class ErrorsOfItsOwnStore(CustomStore):
     """It raises a custom error, from every method."""
 
-    def get(self, authority: Authority) -> Entry | None:
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """Nothing."""
         raise CodeError(3)
 
@@ -58,7 +58,7 @@ class ErrorsOfItsOwnStore(CustomStore):
         """Nothing."""
         raise CodeError(4)
 
-    def put(self, authority: Authority, entry: Entry) -> None:
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Nothing."""
         raise CodeError(5)
 
@@ -181,11 +181,11 @@ class PartlyDeadStore(CustomStore):
     dead = ""
     given_back = 0
 
-    def take_turn(self, host: str, seconds: float, interval: float) -> Turn:
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
         """A turn."""
         if host == self.dead:
             raise StoreError("this server is down")
-        return Turn("token")
+        return Turn(token)
 
     def cancel_turn(self, host: str, token: str) -> None:
         """One more."""

@@ -300,7 +300,7 @@ class OddStore(CustomStore):
     keeps_pace = True
     answer: Any = None
 
-    def take_turn(self, host: str, seconds: float, interval: float) -> Any:
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Any:
         """Anything."""
         if isinstance(self.answer, Exception):
             raise self.answer

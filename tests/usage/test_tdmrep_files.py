@@ -11,8 +11,8 @@ import pytest
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import Answer, Entry
 from scrapy_rep.stores import Store, open_store
-from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.usage.tdmrep_files import TdmrepKey
+from tests.stores.dictionary import DictionaryStore
 from tests.stores.servers import RedisServer
 
 HOST = Authority("https", "example.org", 443)
@@ -42,7 +42,7 @@ def test_a_key_names_its_file(authority: Authority, uri: str, text: str) -> None
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """One of each kind, the last one on a server of its own."""
     if request.param == "memory":
-        yield MemoryStore(1_000_000, clock=time.time)
+        yield DictionaryStore()
     elif request.param == "sqlite":
         yield open_store(f"sqlite:///{tmp_path}/robots.db")
     else:
