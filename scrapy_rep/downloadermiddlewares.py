@@ -6,6 +6,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 from uuid import uuid4
+from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -60,6 +61,14 @@ if TYPE_CHECKING:
 _UNKNOWN_SCRAPY = "unknown_scrapy"
 """The reason with which a crawl closes if Scrapy lacks something necessary."""
 
+_BUILT: WeakSet[Crawler] = WeakSet()
+"""The crawls whose middleware was built. Scrapy makes spider middlewares before they can ask it."""
+
+
+def is_obeying(crawler: Crawler) -> bool:
+    """Return True if the downloader middleware of a crawl was built."""
+    return crawler in _BUILT
+
 
 class RepDownloaderMiddleware:
     """Lets through what robots.txt allows, and drops the rest with a reason.
@@ -70,8 +79,6 @@ class RepDownloaderMiddleware:
     """
 
     def __init__(self, crawler: Crawler):
-        if not obeys(crawler.settings):
-            raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         overrides = configured_overrides(settings, time.time())
         self._stats = RepStats(crawler.stats)
@@ -122,10 +129,19 @@ class RepDownloaderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> RepDownloaderMiddleware:
         """Return the middleware of a crawl; raise ``NotConfigured`` if ``ROBOTSTXT_OBEY`` is off.
 
-        Raises ``ValueError`` for a bad setting.
+        Raises ``ValueError`` for a bad setting, and for whatever else is not configured: for
+        ``NotConfigured`` Scrapy would go on without the middleware, and obey no robots.txt.
         """
         with failing_at_start(crawler):
-            return cls(crawler)
+            if not obeys(crawler.settings):
+                raise NotConfigured("ROBOTSTXT_OBEY is off")
+            try:
+                built = cls(crawler)
+            except NotConfigured as error:
+                said = str(error) or "a component of it is not configured"
+                raise ValueError(f"robots.txt cannot be obeyed: {said}") from error
+            _BUILT.add(crawler)
+            return built
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.

@@ -11,8 +11,10 @@ from __future__ import annotations
 from concurrent.futures import Future
 from functools import cache, partial
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from scrapy.exceptions import NotConfigured
 from scrapy.http import Headers
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
@@ -27,6 +29,7 @@ from scrapy_rep.caching.merging import Merging, checked, in_time
 from scrapy_rep.caching.shared_turns import StoreTurns
 from scrapy_rep.stores import Store, StoreError, open_store
 from scrapy_rep.stores.error import LoggedError
+from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,16 +81,16 @@ def open_configured(
     """Return the store of a crawl: ``REP_STORE``, or in its job directory; ``None`` for memory.
 
     ``build`` makes an instance of a custom store. Raises ``ValueError`` if the setting names no
-    store, or if its file is missing and ``create`` is False.
+    store, if a custom store is not configured, or if its file is missing and ``create`` is False.
     """
     directory = ""
     if settings.store is None:  # job_dir() makes the directory
         directory = (job_dir(project) if create else project.get("JOBDIR")) or ""
     uri = settings.store or ("sqlite:" if directory else "memory:")
-    if uri.startswith("sqlite:") and not directory:
-        directory = data_path("robots")
     if uri == "memory:":
         return None
+    if uri.startswith("sqlite:") and "/" not in uri and not directory:
+        directory = _data_folder()
     try:
         return open_store(
             uri,
@@ -100,6 +103,17 @@ def open_configured(
         )
     except ValueError as error:  # its text leaves out what may be a password
         raise ValueError(f"REP_STORE: {error}") from None
+    except NotConfigured as error:  # Scrapy would go on, without whatever asked for the store
+        why = f": {error}" if str(error) else ""
+        raise ValueError(f"REP_STORE: {shown(uri)} is not configured{why}") from None
+
+
+def _data_folder() -> str:
+    """Return the folder for files that are given without one."""
+    try:
+        return data_path("robots")
+    except NotConfigured:  # a project that was deployed without its scrapy.cfg
+        return str(Path(".scrapy", "robots"))
 
 
 def open_store_adapter(
