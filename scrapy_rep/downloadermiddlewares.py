@@ -90,7 +90,10 @@ class RepDownloaderMiddleware:
         at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
         resumed = may_resume(crawler.settings)  # asked first: the store makes a file in JOBDIR
-        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
+        self._identity = identity = Identity(crawler, settings, self._stats)
+        self._store = open_store_adapter(
+            crawler, settings, self._stats, time.time, lambda: identity.of_fetches
+        )
         hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
         limit = settings.park_limit
         self._room = WaitingRoom(
@@ -98,7 +101,6 @@ class RepDownloaderMiddleware:
         )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
-        self._identity = Identity(crawler, settings, self._stats)
         run = uuid4().hex
         self._archive = self._make_archive(settings, run)
         self._fetcher = self._make_fetcher(crawler, settings)
@@ -259,8 +261,8 @@ class RepDownloaderMiddleware:
 
     def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
         limits = FetchLimits(self._semaphore, self._room.places)
-        args = crawler, self._inside, settings, self._stats, limits, time.time, self._archive
-        return RobotsFetcher(*args)
+        args = crawler, self._inside, settings, self._stats, limits, time.time
+        return RobotsFetcher(*args, self._identity.name_to_give, self._archive)
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)

@@ -9,17 +9,15 @@ from the store, by :class:`~scrapy_rep.caching.evicted.Evicted`.
 from __future__ import annotations
 
 from concurrent.futures import Future
-from functools import cache, partial
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from scrapy.exceptions import NotConfigured
-from scrapy.http import Headers
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.project import data_path
-from scrapy.utils.python import without_none_values
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
@@ -117,31 +115,29 @@ def _data_folder() -> str:
 
 
 def open_store_adapter(
-    crawler: Crawler, settings: StoreSettings, stats: RepStats, clock: Callable[[], float]
+    crawler: Crawler,
+    settings: StoreSettings,
+    stats: RepStats,
+    clock: Callable[[], float],
+    user_agent: Callable[[], bytes],
 ) -> StoreAdapter:
-    """Return the store of a crawl. Raises ``ValueError`` if a setting names no store."""
+    """Return the store of a crawl, whose robots.txt requests carry ``user_agent()``.
+
+    Raises ``ValueError`` if a setting names no store.
+    """
     return StoreAdapter(
         open_configured(crawler.settings, settings, lambda cls: build_from_crawler(cls, crawler)),
         stats,
-        crawler=cache(partial(crawler_digest, crawler)),
+        crawler=cache(lambda: crawler_digest(user_agent())),
         memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
         disk_limit=settings.store_limit,
         clock=clock,
     )
 
 
-def crawler_digest(crawler: Crawler) -> str:
-    """Return a digest of the User-Agent that the robots.txt requests of a crawl carry.
-
-    The requests are made without one. Scrapy's middlewares add that of
-    ``DEFAULT_REQUEST_HEADERS``, else that of the spider, else ``USER_AGENT``.
-    """
-    defaults = without_none_values(crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
-    sent = Headers(defaults).get("User-Agent")
-    if sent is None:
-        chosen = getattr(crawler.spider, "user_agent", crawler.settings["USER_AGENT"])
-        sent = Headers({"User-Agent": chosen or ""}).get("User-Agent")
-    return blake2b(sent or b"", digest_size=8).hexdigest()
+def crawler_digest(user_agent: bytes) -> str:
+    """Return the name of a crawler, by the User-Agent that its robots.txt requests carry."""
+    return blake2b(user_agent, digest_size=8).hexdigest()
 
 
 class StoreAdapter:

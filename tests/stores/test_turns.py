@@ -118,7 +118,9 @@ def test_a_turn_is_ended_though_the_store_closes_at_once(tmp_path: Path) -> None
 def test_a_file_of_an_earlier_version_grants_turns(tmp_path: Path) -> None:
     """Its tables are added when it is opened."""
     path = tmp_path / "robots.db"
-    SqliteStore(path).close()
+    store = SqliteStore(path)
+    store.flush()
+    store.close()
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE host_turns")
         connection.execute("DROP TABLE turn_memory")
