@@ -32,6 +32,7 @@ from tests.stores.samples import (
     full_entry,
     gone,
     listed,
+    make_file,
     refused,
     told,
 )
@@ -309,8 +310,7 @@ def test_a_damaged_file_behind_a_link_is_set_aside_itself(tmp_path: Path) -> Non
     """The link stays, and leads to the new file."""
     (tmp_path / "there").mkdir()
     file, link = tmp_path / "there" / "robots.db", tmp_path / "robots.db"
-    with closing(SqliteStore(file, clock=now)) as store:
-        store.flush()
+    make_file(file)
     damaged = file.read_bytes()[:200] + b"x" * 4_000
     file.write_bytes(damaged)
     link.symlink_to(file)
@@ -361,8 +361,7 @@ def test_a_second_store_in_a_process_ends_no_lock_of_the_first(tmp_path: Path) -
     store = SqliteStore(path, clock=now)
     store.put(authority(1), entry(1))
     store.flush()
-    with closing(SqliteStore(path, clock=now)) as second:
-        second.flush()
+    make_file(path)
     in_another_process(path, 2)
     assert told(store.get(authority(2))) == entry(2)
     store.put(authority(3), entry(3))
