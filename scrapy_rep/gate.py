@@ -16,7 +16,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import NOFOLLOW_KEY, reason_of
 from scrapy_rep.page_url import PAGE, Asked, page_of
 from scrapy_rep.protocol.authority import authority_of
@@ -262,7 +262,7 @@ class Gate:
             self._stats.inc(names.PREFERENCES_SKIPPED)
         if self._overrides is not None:
             self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
-        self._stats.forbidden(request.method, url, refusal.verdict)
+        self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
 
     async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
         """Record and count a request that goes on, and note what is said about its use."""
@@ -330,5 +330,5 @@ class Gate:
         """Raise that a page asks not to follow its links; no rules are needed for that."""
         verdict = Verdict(allowed=False, reason=reason_of(request))
         self._stats.inc(names.PAGE_REQUESTS_REFUSED)
-        self._stats.forbidden(request.method, url, verdict)
-        raise RobotsForbidden(verdict, authority)
+        self._stats.forbidden(request.method, url, verdict, BY_PAGE_DIRECTIVE)
+        raise RobotsForbidden(verdict, authority, by=BY_PAGE_DIRECTIVE)

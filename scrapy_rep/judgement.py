@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import BY_PACE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
 from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict, is_undefined
 
@@ -197,7 +197,7 @@ class Judge:
         found = self._politeness.refusal(pace.pace)
         if found is None or asked.authority.has_its_rules_at(asked.url):
             return None
-        return RobotsForbidden(found.verdict, asked.authority, found.retry_at)
+        return RobotsForbidden(found.verdict, asked.authority, found.retry_at, by=BY_PACE)
 
     def _refusal(
         self, asked: Asked, cached: CachedRules, verdict: Verdict | None

@@ -103,16 +103,12 @@ class RepStats:
         self.unshared = ""
         self.is_overridden: Callable[[Authority], bool] = lambda authority: False
 
-    def forbidden(self, method: str, url: str, verdict: Verdict) -> None:
-        """Count a forbidden request, and log the rule, line and group that forbid it."""
+    def forbidden(self, method: str, url: str, verdict: Verdict, by: str) -> None:
+        """Count a forbidden request, and log what forbids it, as :class:`RobotsForbidden` says."""
         self.inc(FORBIDDEN)
-        if not logger.isEnabledFor(logging.DEBUG):
-            return
-        page, reason = without_credentials(url), why(verdict)
-        if verdict.override is not None:
-            logger.debug("Forbidden by override: <%s %s> (%s)", method, page, reason)
-        else:
-            logger.debug("Forbidden by robots.txt: <%s %s> (%s)", method, page, reason)
+        if logger.isEnabledFor(logging.DEBUG):
+            page = without_credentials(url)
+            logger.debug("Forbidden by %s: <%s %s> (%s)", by, method, page, why(verdict))
 
     def allowed_by_override(self, method: str, url: str, verdict: Verdict) -> None:
         """Say what an override lets through."""

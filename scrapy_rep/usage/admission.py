@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.exceptions import RobotsForbidden
+from scrapy_rep.exceptions import BY_USAGE_PREFERENCE, RobotsForbidden
 from scrapy_rep.preferences.statement import FILE, ROBOTS_TXT, Statement
 from scrapy_rep.preferences.tdmrep import SILENT, Said
 from scrapy_rep.preferences.vocabulary import DISALLOWED, PRODUCT_TOKEN, TDM
@@ -118,9 +118,12 @@ class UseOfPages:
             statement = everything.against(purpose)
             if statement is not None and (statement.source != FILE or self._file_refuses):
                 verdict = Verdict(False, line=statement.line, reason=_reason(statement, purpose))
-                return RobotsForbidden(verdict, asked.authority, None, statement)
+                return RobotsForbidden(
+                    verdict, asked.authority, statement=statement, by=BY_USAGE_PREFERENCE
+                )
         if self._file_refuses and noted.file is None:
-            return RobotsForbidden(Verdict(allowed=False, reason=_UNKNOWN), asked.authority)
+            verdict = Verdict(allowed=False, reason=_UNKNOWN)
+            return RobotsForbidden(verdict, asked.authority, by=BY_USAGE_PREFERENCE)
         return None
 
     def _of_tokens(self, robots: RobotsTxt, url: str) -> Iterator[Statement]:

@@ -85,6 +85,9 @@ async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     assert verdict.without.allowed
     assert result.stats[USED] == result.stats["robotstxt/forbidden"] == 1
     assert result.lines("^Forbidden by override.*without it: allowed, no rule matches", "DEBUG")
+    problem = result.ending(urls[0]).problem
+    assert problem is not None
+    assert problem.text.startswith("Forbidden by override: forbid, entry 1")
 
 
 @ensureDeferred

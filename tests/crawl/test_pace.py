@@ -243,7 +243,7 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     problem = result.ending(shy.url("/0")).problem
     assert problem is not None
     assert isinstance(problem.exception, RobotsForbidden)
-    assert problem.text.startswith("Forbidden by robots.txt: asks for 61 s between requests")
+    assert problem.text.startswith("Forbidden by pace: asks for 61 s between requests")
     assert problem.exception.retry_at is None
     assert result.stats["robotstxt/forbidden"] == 2
     assert "robotstxt/crawl_delay/capped" not in result.stats
@@ -273,7 +273,7 @@ async def test_visit_time_can_forbid(site: Site) -> None:
     assert (result.forbidden, result.downloaded) == (urls[:1], urls[1:])
     problem = result.ending(early.url("/")).problem
     assert problem is not None
-    assert "outside the visit time" in problem.text
+    assert problem.text.startswith("Forbidden by pace: outside the visit time")
     assert problem.data["retry_at"] == pytest.approx(time.time() + 2 * 3600, abs=120)
 
 

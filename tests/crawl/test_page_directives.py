@@ -67,7 +67,7 @@ def test_links_of_nofollow_pages_end_in_robots_forbidden(
 
 @ensureDeferred
 async def test_the_exception_says_which_source_asked(site: Site) -> None:
-    """Its verdict has no rule of robots.txt, and its text begins as users match on it."""
+    """Its verdict has no rule of robots.txt, and its text does not blame one."""
     shop = site.authority(RULES, VILLAGE)
     result = await visit(shop, obeying())
     for path, source in [
@@ -78,11 +78,12 @@ async def test_the_exception_says_which_source_asked(site: Site) -> None:
         problem = result.ending(shop.url(path)).problem
         assert problem is not None
         assert isinstance(problem.exception, RobotsForbidden)
-        assert problem.text.startswith(f"Forbidden by robots.txt: nofollow ({source})")
+        assert problem.text.startswith(f"Forbidden by page directive: nofollow ({source})")
         assert problem.exception.verdict.reason == f"nofollow ({source})"
         assert problem.exception.verdict.rule is None
         assert str(problem.exception.authority) + "/" == shop.url("/")
-        assert len(result.lines(rf"^Forbidden.*{path}> \(nofollow \({source}\)\)", "DEBUG")) == 1
+        line = rf"^Forbidden by page directive: .*{path}> \(nofollow \({source}\)\)"
+        assert len(result.lines(line, "DEBUG")) == 1
 
 
 @ensureDeferred
@@ -296,7 +297,7 @@ async def test_what_no_robots_txt_governs_is_refused_as_well(site: Site) -> None
     shop = site.authority(RULES, {"/": links("data:,x", head=meta("nofollow"))})
     result = await visit(shop, obeying())
     [(problem)] = [ending.problem for ending in result.endings if ending.problem]
-    assert problem.text == "Forbidden by robots.txt: nofollow (meta)"
+    assert problem.text == "Forbidden by page directive: nofollow (meta)"
     assert problem.exception is not None
     assert problem.exception.authority is None  # type: ignore[attr-defined]
 
@@ -416,7 +417,7 @@ async def test_nofollow_links_are_refused_on_request(site: Site, settings: Any) 
     for path in refused:
         problem = result.ending(shop.url(path)).problem
         assert problem is not None
-        assert problem.text.startswith("Forbidden by robots.txt: nofollow (rel)")
+        assert problem.text.startswith("Forbidden by page directive: nofollow (rel)")
     assert len(result.downloaded) == 6 - len(refused)
 
 

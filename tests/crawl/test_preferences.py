@@ -128,7 +128,7 @@ def test_skip_refuses_what_robots_txt_disallows(site: Site, mode: str, spider: s
     problem = result.ending(urls[1]).problem
     assert problem is not None
     assert problem.text.startswith(
-        "Forbidden by robots.txt: Content-Usage disallows train-ai (http://"
+        "Forbidden by usage preference: Content-Usage disallows train-ai (http://"
     )
     statement = problem.data["statement"]
     assert (statement["line"], statement["raw"]) == (3, "/art/ train-ai=n")
