@@ -351,7 +351,7 @@ class RepDownloaderMiddleware:
 
     async def _engine_started(self) -> None:
         """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
-        self._stats.identity(self.agents(None))
+        self._stats.identity(self._identity.searched_for)
         if self._overrides is not None:
             self._overrides.open()
         if self._archive is not None:

@@ -307,10 +307,20 @@ class RepStats:
 
     def nameless(self, user_agent: str) -> None:
         """Warn that a User-Agent names no crawler, and name the setting for it."""
+        named = f'The User-Agent "{printable(user_agent)}" names no crawler'
         logger.warning(
-            'The User-Agent "%s" names no crawler, so the rules for * are followed; '
-            "set ROBOTSTXT_USER_AGENT to the product token of your crawler",
-            printable(user_agent),
+            "%s, so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the product token of "
+            "your crawler",
+            named if user_agent.strip() else "No User-Agent is set",
+        )
+
+    def not_a_token(self, name: str, token: str) -> None:
+        """Warn that only the beginning of a name is a product token."""
+        logger.warning(
+            '"%s" is not a product token, which has only letters, digits, _ and -: robots.txt '
+            "files are searched for %s",
+            printable(name),
+            printable(token),
         )
 
 
