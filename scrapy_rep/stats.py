@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -256,15 +256,6 @@ class RepStats:
             "The robots.txt store grants turns again: the pace of a site is shared again"
         )
 
-    def disallowed_uses(self, pages: int, counts: dict[str, int], *, obeys: bool) -> None:
-        """Log how many pages disallow which use; ``counts`` is by category."""
-        logger.info(
-            "Of %s pages read, %s%s",
-            f"{pages:,}",
-            ", ".join(f"{number:,} disallow {category}" for category, number in counts.items()),
-            "" if obeys else f'; REP_PREFERENCES = "skip" and REP_PURPOSES = {[*counts]} obey that',
-        )
-
     def without_purpose(self, mode: str) -> None:
         """Warn that a mode of ``REP_PREFERENCES`` has nothing to act on."""
         logger.warning(
@@ -330,10 +321,8 @@ class PageStats:
     The names of the stats are those of :class:`PageDirectives`: no text of a page becomes one.
     """
 
-    def __init__(self, stats: RepStats, *, obeys: bool, drops: bool):
+    def __init__(self, stats: RepStats):
         self._stats = stats
-        self._obeys = obeys
-        self._drops = drops
         self._pages = 0
         self._saying: Counter[str] = Counter()
 
@@ -353,18 +342,15 @@ class PageStats:
         if first:
             logger.debug("The items of a noindex page are dropped: <%s>", without_credentials(url))
 
-    def close(self) -> None:
-        """Log how many pages said what, and which settings would obey it."""
-        if not self._saying:
-            return
-        said = ", ".join(f"{number:,} {name}" for name, number in self._saying.most_common())
-        would = []
-        if self._saying["nofollow"] and not self._obeys:
-            would.append('REP_PAGE_DIRECTIVES = "obey" refuses the requests of nofollow pages')
-        if self._saying["noindex"] and not self._drops:
-            with_it = "" if self._obeys else ' and REP_PAGE_DIRECTIVES = "obey"'
-            would.append(f'REP_NOINDEX = "drop"{with_it} drops the items of noindex pages')
-        logger.info("Of %s pages read: %s", f"{self._pages:,}", "; ".join([said, *would]))
+    def close(self, pages: int, disallowed: Mapping[str, int]) -> None:
+        """Log in one line how many pages said what; none if no page said anything.
+
+        ``disallowed`` are the uses that pages disallow, by category, of ``pages`` that were read.
+        """
+        said = [f"{number:,} {name}" for name, number in self._saying.most_common()]
+        said += [f"{number:,} disallow {category}" for category, number in disallowed.items()]
+        if said:
+            logger.info("Of %s pages read: %s", f"{max(self._pages, pages):,}", ", ".join(said))
 
 
 def _plain_inc_value(collector: Collector) -> Callable[..., None]:
