@@ -45,6 +45,7 @@ from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
 from scrapy_rep.usage import tdmrep_files
 from scrapy_rep.usage.admission import UseOfPages
+from scrapy_rep.without_effect import without_effect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -77,6 +78,8 @@ class RepDownloaderMiddleware:
         self._stats = RepStats(crawler.stats)
         for name, nearest in unknown_settings(crawler.settings):
             self._stats.unknown_setting(name, nearest)
+        for name, why in without_effect(crawler.settings, settings):
+            self._stats.without_effect(name, why)
         self._starts = StartRequests(self._stats)
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
         self._is_prepared = False
@@ -318,8 +321,6 @@ class RepDownloaderMiddleware:
     def _make_use(self, settings: RepSettings) -> UseOfPages | None:
         if settings.preferences == "off":
             return None
-        if settings.preferences != "report" and not settings.purposes:
-            self._stats.without_purpose(settings.preferences)
         return UseOfPages(settings, self._tdmrep, self._overrides)
 
     def _make_judge(self, use: UseOfPages | None) -> Judge:

@@ -256,12 +256,6 @@ class RepStats:
             "The robots.txt store grants turns again: the pace of a site is shared again"
         )
 
-    def without_purpose(self, mode: str) -> None:
-        """Warn that a mode of ``REP_PREFERENCES`` has nothing to act on."""
-        logger.warning(
-            'REP_PREFERENCES = "%s" refuses nothing as long as REP_PURPOSES is empty', mode
-        )
-
     def stands_back(self) -> None:
         """Log that Scrapy itself keeps the pace."""
         logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")
@@ -273,6 +267,10 @@ class RepStats:
             printable(name),
             f"did you mean {nearest}?" if nearest else "no setting has a similar name",
         )
+
+    def without_effect(self, name: str, why: str) -> None:
+        """Warn that a setting can have no effect as the others stand."""
+        logger.warning("%s %s", name, why)
 
     def all_refused(self, reasons: Counter[str]) -> None:
         """Warn that all start requests were refused, and why."""
