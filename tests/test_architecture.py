@@ -92,7 +92,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "without_effect": {"settings"},
     "start_requests": {"exceptions", "protocol", "stats"},
     "robotparser": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
-    "stores": {"protocol.authority", "protocol.entry", "protocol.policy"},
+    "stores": {"protocol.authority", "protocol.entry", "protocol.policy", "protocol.spelling"},
     "scrapy_internals": set(),
     "fetching": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
     "caching": {"awaiting", "protocol", "stats", "stores"},
