@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.protocol.printable import why
+from scrapy_rep.protocol.verdict import why
 
 if TYPE_CHECKING:
     from scrapy_rep.preferences.statement import Statement

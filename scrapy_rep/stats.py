@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.statscollectors import StatsCollector
 
-from scrapy_rep.protocol.printable import printable, why, without_credentials
+from scrapy_rep.protocol.printable import printable, without_credentials
+from scrapy_rep.protocol.verdict import why
 
 if TYPE_CHECKING:
     from scrapy_rep.pages.statements import PageDirectives
