@@ -34,6 +34,7 @@ from scrapy_rep.recording.recorder import DecisionRecorder, Run
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.scheduling import fetches, nested
 from scrapy_rep.scheduling.hosts import Hosts
+from scrapy_rep.scheduling.places import MOST_LENT
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
 from scrapy_rep.scheduling.shared_pace import SharedPace
@@ -85,9 +86,8 @@ class RepDownloaderMiddleware:
         resumed = may_resume(crawler.settings)  # asked first: the store makes a file in JOBDIR
         self._store = open_store_adapter(crawler, settings, self._stats, time.time)
         hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
-        limit = settings.park_limit
         self._room = WaitingRoom(
-            crawler, inside, hosts, self._semaphore, limit, self._stats, resumed=resumed
+            crawler, inside, hosts, self._semaphore, MOST_LENT, self._stats, resumed=resumed
         )
         self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)

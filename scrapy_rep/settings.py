@@ -52,8 +52,6 @@ class RepSettings:
     max_ttl: float = DAY
     access_denied: str = "allow"
     max_redirects: int = 5
-    park_limit: int = 1_000
-    download_slot: str = "own"
     crawl_delay: bool = True
     max_crawl_delay: float = 60.0
     over_max_crawl_delay: str = "cap"
@@ -349,8 +347,6 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_MAX_TTL", "max_ttl", _number(MIN_LIFETIME)),
     ("REP_ACCESS_DENIED", "access_denied", _one_of("allow", "disallow")),
     ("REP_MAX_REDIRECTS", "max_redirects", _whole(5, "hops", " (RFC 9309 section 2.3.1.2)")),
-    ("REP_PARK_LIMIT", "park_limit", _whole(0, "requests")),
-    ("REP_DOWNLOAD_SLOT", "download_slot", _one_of("own", "page")),
     ("REP_CRAWL_DELAY", "crawl_delay", _switch),
     ("REP_MAX_CRAWL_DELAY", "max_crawl_delay", _number(0)),
     ("REP_OVER_MAX_CRAWL_DELAY", "over_max_crawl_delay", _one_of("cap", "forbid")),

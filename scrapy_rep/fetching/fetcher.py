@@ -255,12 +255,8 @@ class RobotsFetcher:
         meta = {**_META, DOWNLOAD: download, "download_maxsize": self._settings.max_size}
         negotiates = self._inside.exchanges.negotiates(urlsplit(uri).scheme)
         headers: dict[str, Any] = {} if negotiates else {**_HEADERS}
-        if self._settings.download_slot == "own":
-            # A new slot for each exchange, so that no delay holds up the next hop or attempt.
-            number = next(self._reception.numbers)
-            meta["download_slot"] = f"robots.txt {number} {uri}"
-        elif page is not None and "download_slot" in page.meta:
-            meta["download_slot"] = page.meta["download_slot"]
+        # A new slot for each exchange, so that no delay holds up the next hop or attempt.
+        meta["download_slot"] = f"robots.txt {next(self._reception.numbers)} {uri}"
         if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
             meta["proxy"] = page.meta["proxy"]
             login = self._inside.proxies.login_of(page)
