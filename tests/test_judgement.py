@@ -11,17 +11,14 @@ from scrapy import Request
 from scrapy.settings import Settings
 
 from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.judgement import OVERRIDE, Judge, PaceBySettings
+from scrapy_rep.judgement import Judge, PaceBySettings
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import Override, Overrides
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.outcome import Cause, Success, Unreachable
-from scrapy_rep.protocol.verdict import TOO_COSTLY
+from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stats import NoCollector, RepStats
-from tests.hostile.test_costly import question_of
 from tests.scripted import Bench, ask, authority
 
 AGENT = ("mybot",)
@@ -101,7 +98,7 @@ async def test_a_request_has_its_rules_measured_once_at_most(
     if action is not None:
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
         stats = RepStats(NoCollector())
-        known = Overrides([one], "rfc9309", 512_000)
+        known = Overrides([one])
         overrides = AppliedOverrides(known, stats, scales.read, bench.clock)
     judge = Judge(scales, scales, None, overrides, wants_verdict=lambda _: records)
     for _ in range(48):
@@ -110,21 +107,3 @@ async def test_a_request_has_its_rules_measured_once_at_most(
         assert scales.count <= 1
         if refused or overrides is not None:
             assert scales.count == 1
-
-
-@ensureDeferred
-async def test_a_local_file_that_is_too_costly_forbids_where_a_site_is_unreachable() -> None:
-    """The operator's file has decided, and not the lack of the site's."""
-    bench = Bench(Unreachable(Cause.STATUS, 503))
-    cached, scales = await ask(bench), Scales(bench)
-    body, url = question_of("wrong order, 8 KB")
-    local = Override(1, authority(), "file", "ours", "ops", date(2999, 1, 1), value=body)
-    known = Overrides([local], "rfc9309", 512_000)
-    overrides = AppliedOverrides(known, RepStats(NoCollector()), scales.read, bench.clock)
-    judge = Judge(scales, scales, None, overrides)
-    costly = asked("/" + url.split("/", 3)[3])
-    refusal = judge.judge(costly, cached).refusal
-    assert isinstance(refusal, RobotsForbidden)
-    assert not isinstance(refusal, RobotsUnreachable)
-    assert refusal.verdict.reason == TOO_COSTLY
-    assert judge.final_verdict(costly, cached) == (refusal.verdict, OVERRIDE)

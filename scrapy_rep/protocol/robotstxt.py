@@ -106,10 +106,6 @@ class RobotsTxt:
             body = syntax.truncate(body, max_size)
         return cls(body, named(profile))
 
-    def under(self, profile: str | Profile) -> RobotsTxt:
-        """Return the same octets, read by another profile. Raises ValueError if it is unknown."""
-        return RobotsTxt(self._body, named(profile))
-
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Return True if a crawler may fetch a URL. RFC 9309 section 2.2.2.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict
@@ -212,14 +211,13 @@ def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -
 
 
 def _plain_override(one: Override) -> dict[str, Any]:
-    """Return an override as plain values; octets, those of a local robots.txt, in Base64."""
-    value = b64encode(one.value).decode() if isinstance(one.value, bytes) else one.value
+    """Return an override as plain values."""
     return {
         "entry": one.entry,
         "authority": str(one.authority),
         "action": one.action,
         "paths": one.paths,
-        "value": value,
+        "value": one.value,
         "reason": one.reason,
         "by": one.by,
         "until": one.until.isoformat(),

@@ -61,10 +61,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "forbid a path": {"action": "forbid", "paths": ["/c"]},
     "agent": {"action": "agent", "agent": "partnerbot"},
     "agent for a path": {"action": "agent", "agent": "partnerbot", "paths": ["/a/"]},
-    "profile": {"action": "profile", "profile": "1994"},
     "delay": {"action": "delay", "delay": 3},
-    "file": {"action": "file"},
-    "file for a path": {"action": "file", "paths": ["/a"]},
 }
 PURPOSES: dict[str, dict[str, Any]] = {
     "reported": {"REP_PREFERENCES": "report", "REP_PURPOSES": "train-ai"},
@@ -77,16 +74,13 @@ PURPOSES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def offline(request: pytest.FixtureRequest, tmp_path: Any) -> Offline:
+def offline(request: pytest.FixtureRequest) -> Offline:
     """What decides with an override and some purposes."""
     override, purposes = request.param
     settings = {**PURPOSES[purposes]}
     if OVERRIDES[override]:
         entry = {"authority": str(SHOP), "reason": "ours", "by": "ops", "until": TOMORROW}
         entry |= OVERRIDES[override]
-        if entry["action"] == "file":
-            (tmp_path / "local.txt").write_text("User-agent: *\nDisallow: /\nAllow: /e\n")
-            entry["file"] = str(tmp_path / "local.txt")
         settings["REP_OVERRIDES"] = [entry]
     options = Namespace(agent=[*AGENT], rep_profile=None, spider=None)
     return Offline(Settings(settings), options)
@@ -120,7 +114,6 @@ def test_a_change_is_told_if_a_crawl_decides_otherwise(offline: Offline) -> None
         (("agent", "reported"), "partner's pace", True),
         (("agent for a path", "reported"), "partner's pace", True),
         (("delay", "reported"), "hours", False),
-        (("file", "reported"), "hours", False),
         (("allow", "reported"), "hours", True),
     ],
     indirect=["offline"],

@@ -66,16 +66,12 @@ def disagreeing(found: list[tuple[Result, str, dict[str, Any]]]) -> list[Any]:
 def overrides_for(recorded: RecordedCrawl) -> list[dict[str, Any]]:
     """One of each kind, for sites that come first."""
     until = (datetime.now(timezone.utc).date() + timedelta(days=3)).isoformat()
-    local = recorded.folder / "local-robots.txt"
-    local.write_bytes(b"User-agent: *\nDisallow: /a\n")
     kinds = [
         {"action": "allow", "paths": ["/a", "/*.gif"]},
         {"action": "forbid", "paths": ["/b"]},
         {"action": "unreachable-is-allowed"},
-        {"action": "profile", "profile": "google"},
         {"action": "agent", "agent": ["otherbot"]},
         {"action": "delay", "delay": 0},
-        {"action": "file", "file": str(local)},
     ]
     about = {"reason": "ours", "by": "ops", "until": until}
     return [
