@@ -89,7 +89,7 @@ class RepDownloaderMiddleware:
         self._room = WaitingRoom(
             crawler, inside, hosts, self._semaphore, MOST_LENT, self._stats, resumed=resumed
         )
-        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
+        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
         self._identity = Identity(crawler, settings, self._stats)
         run = uuid4().hex

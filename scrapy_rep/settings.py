@@ -55,7 +55,6 @@ class RepSettings:
     crawl_delay: bool = True
     max_crawl_delay: float = 60.0
     over_max_crawl_delay: str = "cap"
-    visit_time: str = "ignore"
     shared_pace: bool = True
     page_directives: str = "report"
     noindex: str = "keep"
@@ -126,7 +125,6 @@ class RepSettings:
         """The settings that decide which pace is kept, and which one is refused."""
         return PacePolicy(
             keeps_delays=self.crawl_delay,
-            keeps_visit_times=self.visit_time == "forbid",
             longest=self.max_crawl_delay,
             forbids_longer=self.over_max_crawl_delay == "forbid",
         )
@@ -350,7 +348,6 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_CRAWL_DELAY", "crawl_delay", _switch),
     ("REP_MAX_CRAWL_DELAY", "max_crawl_delay", _number(0)),
     ("REP_OVER_MAX_CRAWL_DELAY", "over_max_crawl_delay", _one_of("cap", "forbid")),
-    ("REP_VISIT_TIME", "visit_time", _one_of("ignore", "forbid")),
     ("REP_SHARED_PACE", "shared_pace", _switch),
     ("REP_PAGE_DIRECTIVES", "page_directives", _one_of("off", "report", "obey")),
     ("REP_NOINDEX", "noindex", _one_of("keep", "drop")),

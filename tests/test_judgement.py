@@ -22,7 +22,7 @@ from scrapy_rep.stats import NoCollector, RepStats
 from tests.scripted import Bench, ask, authority
 
 AGENT = ("mybot",)
-FORBIDDING = {"REP_VISIT_TIME": "forbid", "REP_OVER_MAX_CRAWL_DELAY": "forbid"}
+FORBIDDING = {"REP_OVER_MAX_CRAWL_DELAY": "forbid"}
 RULES = b"".join(b"Disallow: /d%d/*/x%d\nAllow: /a%d/*/x\n" % (n, n, n) for n in range(2_000))
 
 
@@ -37,7 +37,7 @@ def asked(path: str) -> Asked:
 async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> None:
     """An index is built after thirty questions, lines and patterns are read when one matches."""
     bench = Bench(Success(b"User-agent: *\n" + RULES))
-    paces: Any = PaceBySettings(RepSettings(), bench.clock)
+    paces: Any = PaceBySettings(RepSettings())
     cached = await ask(bench)
     judge = Judge(bench.cache, paces, None, None, wants_verdict=lambda _: True)
     for number in range(48):
@@ -54,19 +54,16 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
         ("Crawl-delay: 86400", FORBIDDING, False),
         ("Crawl-delay: 86400", {}, True),
         ("Request-rate: 1/10s", FORBIDDING, True),
-        ("Request-rate: 1/10s 0600-0845", FORBIDDING, False),
-        ("Visit-time: 0000-2359", FORBIDDING, False),
-        ("Visit-time: 0000-2359", {}, True),
     ],
 )
 @ensureDeferred
-async def test_what_may_refuse_a_url_at_some_time_of_the_day_decides_beside_the_rules(
+async def test_a_pace_that_is_refused_decides_beside_the_rules(
     text: str, settings: dict[str, Any], alone: bool
 ) -> None:
-    """Even if it refuses nothing now: the day goes on while URLs are judged."""
+    """A pace that is kept or cut does not: it only holds requests up."""
     bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
     known = await ask(bench)
-    pace = PaceBySettings(RepSettings.from_settings(Settings(settings)), bench.clock)
+    pace = PaceBySettings(RepSettings.from_settings(Settings(settings)))
     judge = Judge(pace, pace, None, None)
     assert judge.is_by_rules_alone(asked("/a"), known) is alone
 
@@ -75,7 +72,7 @@ class Scales(PaceBySettings):
     """Holds the rules of a bench, and counts how often they are measured."""
 
     def __init__(self, bench: Bench) -> None:
-        super().__init__(RepSettings(), bench.clock)
+        super().__init__(RepSettings())
         self._bench = bench
         self.count = 0
 

@@ -28,15 +28,11 @@ if TYPE_CHECKING:
     from scrapy_rep.commands.offline import Offline
     from scrapy_rep.judgement import Judgement
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import Refusal
     from scrapy_rep.protocol.verdict import Verdict
 
 
 class _EveryPace:
-    """Knows what pace rules ask for, whatever the settings; none is refused.
-
-    Otherwise all verdicts would be the same outside the hours of a site.
-    """
+    """Knows what pace rules ask for, whatever the settings; none is refused."""
 
     def pace(
         self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
@@ -47,7 +43,7 @@ class _EveryPace:
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Do nothing: no memory is limited here."""
 
-    def refusal(self, pace: RequestedPace) -> Refusal | None:
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
         """Return None."""
         return None
 
@@ -108,9 +104,7 @@ class Comparison:
 def _pace(judgement: Judgement) -> tuple[object, ...] | None:
     """Return the pace of an allowed request, whoever asks for it; None for no pace."""
     pace = judgement.pace.pace if judgement.pace is not None else None
-    if pace is None or not (pace.longest or pace.visit_time):
-        return None
-    return pace[1:]
+    return None if pace is None or not pace.interval else pace[1:]
 
 
 def _told(judgement: Judgement) -> str:

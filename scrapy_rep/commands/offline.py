@@ -53,7 +53,7 @@ class Offline:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
             raise usage_error(str(error)) from None
-        applied, paces = None, PaceBySettings(self.settings, time.time)
+        applied, paces = None, PaceBySettings(self.settings)
         if overrides is not None:
             applied = AppliedOverrides(overrides, stats, paces.read, time.time)
         use = UseOfPages(self.settings, None)

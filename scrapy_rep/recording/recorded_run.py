@@ -32,7 +32,6 @@ _OF_LINE = (
     "crawl_delay",
     "max_crawl_delay",
     "over_max_crawl_delay",
-    "visit_time",
     "preferences",
     "purposes",
     "purpose_tokens",
@@ -69,7 +68,7 @@ class RecordedRun:
         self.now = 0.0
         """When :meth:`judged` decides, in seconds since the epoch."""
         overrides, stats = _overrides_of(line), RepStats(NoCollector())
-        self._paces = PaceBySettings(self.settings, lambda: self.now)
+        self._paces = PaceBySettings(self.settings)
         self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
     def judged(self, asked: Asked, cached: CachedRules, tdmrep: Any) -> Judged:
@@ -96,7 +95,7 @@ class RecordedRun:
         if asked.authority in self.overrides:
             return None
         pace = self._paces.pace(asked.authority, cached, asked.agent)
-        return None if pace is None else delay_of(pace, self.now)
+        return None if pace is None else delay_of(pace)
 
 
 def _settings_of(line: Mapping[str, Any]) -> RepSettings:

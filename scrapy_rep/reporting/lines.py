@@ -38,7 +38,6 @@ _SETTINGS = frozenset(
         "crawl_delay",
         "max_crawl_delay",
         "over_max_crawl_delay",
-        "visit_time",
         "preferences",
         "purposes",
         "purpose_tokens",

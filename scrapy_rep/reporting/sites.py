@@ -49,7 +49,6 @@ _REASONS = (
     ("nofollow", Why.NOFOLLOW),
     ("tdmrep.json", Why.PREFERENCE),
     ("too costly", Why.COST),
-    ("outside the visit time", Why.PACE),
     ("asks for", Why.PACE),
 )
 

@@ -118,7 +118,7 @@ class UseOfPages:
             statement = everything.against(purpose)
             if statement is not None and (statement.source != FILE or self._file_refuses):
                 verdict = Verdict(False, line=statement.line, reason=_reason(statement, purpose))
-                return RobotsForbidden(verdict, asked.authority, None, statement)
+                return RobotsForbidden(verdict, asked.authority, statement)
         if self._file_refuses and noted.file is None:
             return RobotsForbidden(Verdict(allowed=False, reason=_UNKNOWN), asked.authority)
         return None

@@ -27,7 +27,6 @@ OVERRIDES = {
 }
 SETTINGS = {
     "REP_ACCESS_DENIED": "disallow",
-    "REP_VISIT_TIME": "forbid",
     "REP_TDMREP": True,
     "REP_PREFERENCES": "skip",
     "REP_PURPOSES": "tdm",

@@ -42,7 +42,6 @@ def run(seconds: float = 0, **more: Any) -> dict[str, Any]:
         "crawl_delay": True,
         "max_crawl_delay": 60.0,
         "over_max_crawl_delay": "cap",
-        "visit_time": "ignore",
         "preferences": "skip",
         "purposes": ["train-ai"],
         "purpose_tokens": {"train-ai": ["Google-Extended"]},

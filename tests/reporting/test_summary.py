@@ -51,7 +51,7 @@ def test_each_refusal_has_a_reason() -> None:
         failure(),
         decision(**no, reason="access denied (403)", outcome="denied"),
         decision(**no, reason="use for train-ai", preferences={"train-ai": "disallowed"}),
-        decision(**no, reason="outside the visit time 0600-0845"),
+        decision(**no, reason="asks for 99 s between requests, more than 60 s"),
         decision(**no, reason="asks for 90 s between requests, more than 60 s"),
         decision(**no, reason="nofollow (meta)"),
         overridden(allowed=False),
