@@ -133,13 +133,6 @@ class Judge:
             return overrides.verdict(asked, cached)[0]
         return cached.verdict(asked.authority, asked.url, asked.agent)
 
-    def permits_a_fetch(self, asked: Asked, cached: CachedRules) -> bool:
-        """Return whether all but the use of the page permits a request."""
-        if not self.verdict(asked, cached).allowed:
-            return False
-        pace = self._pace(asked, cached, self._overrides_for(asked))
-        return self._refusal_of_pace(asked, pace) is None
-
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.
 

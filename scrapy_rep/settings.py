@@ -62,7 +62,6 @@ class RepSettings:
     preferences: str = "report"
     purposes: tuple[str, ...] = ()
     purpose_tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    tdmrep: bool = False
     overrides: str | Sequence[Mapping[str, Any]] | None = None
     decision_log: str | None = None
     decisions: str = "refused"
@@ -102,11 +101,6 @@ class RepSettings:
             )
         defaults = _access_defaults(found)
         return replace(self, profile=profile, **{name: defaults[name] for name in self.by_profile})
-
-    @property
-    def fetches_tdmrep(self) -> bool:
-        """Whether the tdmrep.json of each site is fetched."""
-        return self.tdmrep and self.preferences != "off"
 
     @property
     def policy(self) -> Policy:
@@ -355,7 +349,6 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_PREFERENCES", "preferences", _one_of("off", "report", "skip", "drop")),
     ("REP_PURPOSES", "purposes", _purposes),
     ("REP_PURPOSE_TOKENS", "purpose_tokens", _purpose_tokens),
-    ("REP_TDMREP", "tdmrep", _switch),
     ("REP_OVERRIDES", "overrides", _overrides),
     ("REP_DECISION_LOG", "decision_log", _path),
     ("REP_DECISIONS", "decisions", _one_of("refused", "all")),

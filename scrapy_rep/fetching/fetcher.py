@@ -6,8 +6,7 @@ know, that is Unreachable.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from copy import copy as shallow_copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -73,10 +72,6 @@ _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range")
 _LONGEST_DETAIL = 500
 
 
-MayFollow = Callable[[str, Request | None], Awaitable[bool]]
-"""Says whether the target of a redirect may be requested for a page, None if for none."""
-
-
 class FetchRecord(Protocol):
     """Keeps the exchanges of one fetch."""
 
@@ -132,18 +127,6 @@ class RobotsFetcher:
         self._clock = clock
         self._archive = archive
         self._reception = Reception(crawler, inside, limits.places)
-        self._may_follow: MayFollow | None = None
-
-    def of_other_files(self, stats: RepStats, may_follow: MayFollow) -> RobotsFetcher:
-        """Return a fetcher that shares everything with this one except the stats.
-
-        Only a robots.txt itself may be fetched without asking a robots.txt. So a redirect is
-        followed if ``may_follow(uri, page)`` says so, and refused otherwise.
-        """
-        other = shallow_copy(self)
-        other._stats = stats  # noqa: SLF001  # of the same class
-        other._may_follow = may_follow  # noqa: SLF001
-        return other
 
     async def fetch(
         self, authority: Authority, page: Request | None, copy: Answer | None
@@ -228,8 +211,6 @@ class RobotsFetcher:
                 life = lifetime_of(response, self._clock())
                 return Unavailable(response.status, uri, tuple(trail), life)
             uri = target_of(uri, response, public)
-            if self._may_follow is not None and not await self._may_follow(uri, page):
-                raise RefusedError(f"redirect to a URL that may not be requested: {uri}")
             trail.append(uri)
             self._stats.inc(names.REDIRECTS)
 

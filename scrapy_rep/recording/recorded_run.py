@@ -35,7 +35,6 @@ _OF_LINE = (
     "preferences",
     "purposes",
     "purpose_tokens",
-    "tdmrep",
     "log_urls",
 )
 """The other settings that decisions depend on."""
@@ -71,11 +70,9 @@ class RecordedRun:
         self._paces = PaceBySettings(self.settings)
         self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
-    def judged(self, asked: Asked, cached: CachedRules, tdmrep: Any) -> Judged:
-        """Judge a request at :attr:`now`; ``tdmrep`` holds the tdmrep.json files."""
-        settings = self.settings
-        files = tdmrep if settings.fetches_tdmrep else None
-        use = UseOfPages(settings, files, self.overrides)
+    def judged(self, asked: Asked, cached: CachedRules) -> Judged:
+        """Judge a request at :attr:`now`."""
+        use = UseOfPages(self.settings)
         # Where the use of a page refuses nothing, it need not be known.
         kept = use if use.refuses else None
         judge = Judge(self._paces, self._paces, kept, self.overrides)

@@ -106,7 +106,6 @@ class DecisionRecorder:
                 "preferences": settings.preferences,
                 "purposes": settings.purposes,
                 "purpose_tokens": settings.purpose_tokens,
-                "tdmrep": settings.tdmrep,
                 "overrides": [_plain_override(one) for one in self._run.overrides],
                 "decisions": settings.decisions,
                 "log_urls": settings.log_urls,

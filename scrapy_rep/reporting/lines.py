@@ -41,7 +41,6 @@ _SETTINGS = frozenset(
         "preferences",
         "purposes",
         "purpose_tokens",
-        "tdmrep",
         "decisions",
         "log_urls",
     )

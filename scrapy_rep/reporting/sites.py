@@ -47,7 +47,6 @@ _REASONS = (
     ("unreachable", Why.UNREACHABLE),
     ("access denied", Why.DENIED),
     ("nofollow", Why.NOFOLLOW),
-    ("tdmrep.json", Why.PREFERENCE),
     ("too costly", Why.COST),
     ("asks for", Why.PACE),
 )

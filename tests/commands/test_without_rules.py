@@ -17,7 +17,6 @@ from tests.replies import Reply
 from tests.site import Site
 
 PATHS = ("/a", "/b")
-TDMREP = json.dumps([{"location": "/a", "tdm-reservation": 1}]).encode()
 OVERRIDES = {
     "none": "",
     "allow": 'action = "allow"',
@@ -27,9 +26,6 @@ OVERRIDES = {
 }
 SETTINGS = {
     "REP_ACCESS_DENIED": "disallow",
-    "REP_TDMREP": True,
-    "REP_PREFERENCES": "skip",
-    "REP_PURPOSES": "tdm",
 }
 
 
@@ -70,11 +66,8 @@ def by_explain(words: tuple[object, ...], url: str) -> Told:
 def test_what_decides_in_a_crawl_decides_here(
     site: Site, tmp_path: Path, case: str, status: int
 ) -> None:
-    """Whether that is the lack of rules, an override, or a tdmrep.json."""
-    shop = site.authority(
-        robots=Reply(status),
-        pages=lambda hit: Reply(body=TDMREP if "tdmrep" in hit.path else b"page"),
-    )
+    """Whether that is the lack of rules or an override."""
+    shop = site.authority(robots=Reply(status))
     tomorrow = datetime.now(timezone.utc).date() + timedelta(days=1)
     head = f'[[override]]\nauthority = "{shop.url("")}"\nreason = "ours"\nby = "ops"\n'
     text = f"{head}until = {tomorrow}\n{OVERRIDES[case]}\n" if OVERRIDES[case] else ""

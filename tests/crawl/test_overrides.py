@@ -360,16 +360,6 @@ async def test_a_redirect_meets_the_overrides_of_its_target(site: Site) -> None:
     assert result.stats[USED] == 2
 
 
-@ensureDeferred
-async def test_an_allowed_page_waits_for_its_tdmrep_json(site: Site) -> None:
-    """An override of the rules is not one of what pages may be used for."""
-    shop = site.authority("User-agent: *\nDisallow: /a\n")
-    result = (
-        await crawl_with([entry(shop, "allow")], [shop.url("/a"), shop.url("/b")], REP_TDMREP=True)
-    ).check()
-    assert len(result.downloaded) == 2
-
-
 class ExplainingSpider(ClosingSpider):
     """Asks for a verdict before its requests."""
 

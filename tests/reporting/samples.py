@@ -45,7 +45,6 @@ def run(seconds: float = 0, **more: Any) -> dict[str, Any]:
         "preferences": "skip",
         "purposes": ["train-ai"],
         "purpose_tokens": {"train-ai": ["Google-Extended"]},
-        "tdmrep": False,
         "overrides": [],
         "decisions": "all",
         "log_urls": "full",
