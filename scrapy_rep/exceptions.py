@@ -25,21 +25,19 @@ BY_PAGE_DIRECTIVE: Final = "page directive"
 class RobotsForbidden(IgnoreRequest):
     """Something forbids the request: mostly the rules of ``authority`` (RFC 9309 section 2.2.2).
 
-    ``by`` says what: ``robots.txt``, ``override``, ``pace`` (too long an interval, or the wrong
-    hours), ``usage preference``, or ``page directive``, as in ``nofollow``. The text begins
-    ``Forbidden by`` and this word. For ``robots.txt`` it names the rule, its line and its group.
+    ``by`` says what: ``robots.txt``, ``override``, ``pace`` (too long an interval), ``usage
+    preference``, or ``page directive``, as in ``nofollow``. The text begins ``Forbidden by`` and
+    this word. For ``robots.txt`` it names the rule, its line and its group.
 
-    ``verdict`` says by which rule or why, ``retry_at`` (seconds since the epoch) from when on the
-    request may be made, if it is a matter of time. ``authority`` is ``None`` if no robots.txt
-    governs the scheme of the URL. ``statement`` is what disallows a purpose of ``REP_PURPOSES``, if
-    that is the reason.
+    ``verdict`` says by which rule or why. ``authority`` is ``None`` if no robots.txt governs the
+    scheme of the URL. ``statement`` is what disallows a purpose of ``REP_PURPOSES``, if that is the
+    reason.
     """
 
     def __init__(
         self,
         verdict: Verdict,
         authority: Authority | None,
-        retry_at: float | None = None,
         statement: Statement | None = None,
         by: str = BY_ROBOTS_TXT,
     ):
@@ -50,11 +48,10 @@ class RobotsForbidden(IgnoreRequest):
         self.by = by
         self.verdict = verdict
         self.authority = authority
-        self.retry_at = retry_at
         self.statement = statement
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verdict, self.authority, self.retry_at, self.statement, self.by)
+        return type(self), (self.verdict, self.authority, self.statement, self.by)
 
 
 class RobotsUnreachable(IgnoreRequest):

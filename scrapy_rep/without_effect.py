@@ -49,7 +49,6 @@ _NO_LOG = "has no effect without REP_DECISION_LOG"
 _NO_PACE = "has no effect as long as REP_CRAWL_DELAY is off"
 _NO_STORE = "has no effect without a REP_STORE that crawls can share"
 _NOT_OBEYED = 'has no effect unless REP_PAGE_DIRECTIVES is "obey"'
-_NOT_READ = 'has no effect as long as REP_PREFERENCES is "off"'
 _NO_PAGES = "without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
 
 # A setting, when it has no effect if it is set, and what the warning says. A value that asks for
@@ -98,7 +97,7 @@ _TABLE: tuple[tuple[str, Callable[[_Others], bool], str], ...] = (
     (
         "REP_PURPOSE_TOKENS",
         lambda on: bool(on.rep.purpose_tokens) and on.rep.preferences == "off",
-        _NOT_READ,
+        'has no effect as long as REP_PREFERENCES is "off"',
     ),
     (
         "REP_PURPOSE_TOKENS",
@@ -109,7 +108,6 @@ _TABLE: tuple[tuple[str, Callable[[_Others], bool], str], ...] = (
         ),
         "refuses nothing: none of its purposes is in REP_PURPOSES",
     ),
-    ("REP_TDMREP", lambda on: on.rep.tdmrep and on.rep.preferences == "off", _NOT_READ),
     ("REP_STORE_PREFIX", lambda on: not on.shares_a_store, _NO_STORE),
     ("REP_SHARED_PACE", lambda on: on.rep.shared_pace and not on.shares_a_store, _NO_STORE),
     (
