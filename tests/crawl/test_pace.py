@@ -289,7 +289,7 @@ async def test_a_downloader_without_slots_keeps_the_pace(site: Site) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("REP_CRAWL_DELAY", "yes", "must be True or False; did you mean True?"),
+        ("REP_CRAWL_DELAY", 2, "must be True or False"),
         ("REP_MAX_CRAWL_DELAY", -1, "must be a number of seconds, at least 0"),
         ("REP_MAX_CRAWL_DELAY", "a minute", "must be a number of seconds, at least 0"),
         ("REP_OVER_MAX_CRAWL_DELAY", "skip", "must be one of cap, forbid"),
