@@ -324,7 +324,8 @@ class Gate:
         """
         said = f"{cause}: {detail}" if detail else str(cause)
         self._stats.unreachable(request.method, url or request.url, said)
-        return RobotsUnreachable(Verdict(allowed=False, reason=UNREACHABLE), authority, cause)
+        undefined = Verdict(allowed=False, reason=UNREACHABLE)
+        return RobotsUnreachable(undefined, authority, cause, detail=detail)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Raise that a page asks not to follow its links; no rules are needed for that."""

@@ -2,7 +2,7 @@
 
 A rendering service, a proxy or an API that is addressed by URL is asked for
 ``http://service/?url=https://example.org/page``, and fetches ``https://example.org/page``.
-``request.meta["robotstxt_url"]`` names that page, and the rules of its site govern the request
+``request.meta["robotstxt_page"]`` names that page, and the rules of its site govern the request
 (RFC 9309 section 2.3).
 
 A redirect copies the meta of a request, and spiders copy the meta of a response into further
@@ -19,6 +19,7 @@ To tell them apart, the meta also notes which service was first asked for the pa
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.authority import Authority
 
-PAGE = "robotstxt_url"
-"""The key of the meta of a request that names the page."""
+PAGE = "robotstxt_page"
+"""The key of the meta of a request that names the page.
+
+The address of a robots.txt is refused there, with or without a query. It is always allowed, so that
+a request which names it instead of the page would pass whatever that robots.txt says.
+"""
 
 _ASKED = "scrapy_rep_asked"
 """The key under which the meta notes a page and the service that was first asked for it.
@@ -86,6 +91,11 @@ def _named_page(request: Request, named: object) -> str:
         usable = False
     if not usable:
         raise ValueError(f"meta[{PAGE!r}] is not an http or https URL with a host")
+    if "/robots.txt" in page and urlsplit(page).path == "/robots.txt":
+        raise ValueError(
+            f"meta[{PAGE!r}] is the address of a robots.txt; it has to be the URL of the page that "
+            "the request is for"
+        )
     service = _service(request.url)
     asked = request.meta.get(_ASKED)
     if asked is None or asked[0] != page:

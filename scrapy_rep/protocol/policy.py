@@ -57,8 +57,8 @@ No response has a negative one (:mod:`scrapy_rep.protocol.freshness`).
 REFUSALS = frozenset({401, 402, 403})
 """The statuses by which a server refuses one crawler what it may serve to another.
 
-No other module names them. The draft of 1996 (section 3.1) has 401 and 403; 402 is what sites answer
-that sell access to crawlers.
+No other module names them. The draft of 1996 (section 3.1) has 401 and 403; sites that sell access
+to crawlers answer 402.
 """
 
 

@@ -92,7 +92,7 @@ def test_unavailable_allows_all_for_a_day() -> None:
 
 @pytest.mark.parametrize("status", [401, 402, 403])
 def test_access_denied_may_be_taken_as_disallow(status: int) -> None:
-    """1996 section 3.1: on 401 and 403 a robot should regard the site completely restricted; so on 402."""
+    """1996 section 3.1: 401 and 403 restrict the site completely, and so does 402."""
     entry = learn(None, Unavailable(status), NOW, POLICY)
     strict = replace(POLICY, access_denied="disallow")
     assert decide(entry, NOW, POLICY).decision is Decision.ALLOW_ALL
