@@ -55,11 +55,7 @@ No response has a negative one (:mod:`scrapy_rep.protocol.freshness`).
 """
 
 REFUSALS = frozenset({401, 402, 403})
-"""The statuses by which a server refuses one crawler what it may serve to another.
-
-No other module names them. The draft of 1996 (section 3.1) has 401 and 403; sites that sell access
-to crawlers answer 402.
-"""
+"""The statuses that deny one crawler access (1996 section 3.1); 402 asks it to pay for that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,12 @@ class RecordedRun:
         self._paces = PaceBySettings(self.settings, lambda: self.now)
         self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
+    def judged_final_url(self, asked: Asked, cached: CachedRules) -> Judged:
+        """Judge the final URL of a response at :attr:`now`."""
+        judge = Judge(self._paces, self._paces, None, self.overrides)
+        _, verdict, _ = judge.judge_final_url(asked, cached)
+        return Judged(verdict, None)
+
     def judged(self, asked: Asked, cached: CachedRules, tdmrep: Any) -> Judged:
         """Judge a request at :attr:`now`; ``tdmrep`` holds the tdmrep.json files."""
         settings = self.settings

@@ -133,9 +133,13 @@ class Replay:
             return _compared(line, _Elsewhere("", verdict), run, Result.AGREES)
         cached = self._cached(line, run, authority)
         agent = self._agent or tuple(line["agent"])
-        tdmrep = _ArchivedTdmrep(self._answers, run, with_copy=with_copy)
         page = url or _page_of(line["url"], authority, run, cached)
-        judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
+        asked = Asked(Request(page), page, authority, agent)
+        if line["requested"] is not None:
+            judged = run.judged_final_url(asked, cached)
+        else:
+            tdmrep = _ArchivedTdmrep(self._answers, run, with_copy=with_copy)
+            judged = run.judged(asked, cached, tdmrep)
         if not compares:
             return Replayed(Result.AGREES, "", judged.verdict)
         differences = _differences(line, judged, Basis.of(cached), run.settings.profile)

@@ -73,7 +73,7 @@ def outcome(rng: random.Random, site: Site, depth: int = 0) -> Any:
     framing = rng.choice(["length", "chunked", "close"])
     replies: dict[str, Reply] = {
         "gone": Reply(rng.choice([404, 410, 400]), text),
-        "denied": Reply(rng.choice([401, 402, 403]), text),
+        "denied": Reply(rng.choice([401, 403]), text),
         "busy": Reply(rng.choice([500, 503, 429]), text, {"Retry-After": "60"}),
         "reset": Reset(),
         "empty": Empty(),
