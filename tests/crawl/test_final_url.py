@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -24,7 +24,7 @@ from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_decision_log import decisions
 from tests.crawl.test_replay import archives_in, results
-from tests.replies import Hang, Peer, Reply, html, redirect
+from tests.replies import Hang, Peer, Reply, redirect
 from tests.site import Site
 
 BROWSER = {"DOWNLOAD_HANDLERS": {"http": "tests.crawl.handlers.FollowingHandler"}}
@@ -202,18 +202,32 @@ class After(Reply):
         return await super().answer(peer)
 
 
+class LaterSpider(RequestsSpider):
+    """Makes the requests for `later` when the first page is there, so that its rules are known."""
+
+    def __init__(self, later: Iterable[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.later = [*later]
+
+    def found(self, response: Response) -> Iterable[Request]:
+        """All of them, once, the first one before the others."""
+        later, self.later = self.later, []
+        return [self.request(url, priority=-number) for number, url in enumerate(later)]
+
+
 @ensureDeferred
 async def test_a_response_that_waits_for_rules_keeps_no_request_from_being_made(
     site: Site,
 ) -> None:
     """One place, which the response would hold, and rules that come after all other pages."""
     shop = site.authority(RULES)
-    far = site.authority(After(200, RULES, condition=lambda: len(shop.page_hits) == 6))
-    shop.pages = {"/to": redirect(far.url("/private")), **{f"/{n}": html() for n in range(5)}}
-    urls = [shop.url("/to"), *(shop.url(f"/{n}") for n in range(5))]
-    settings = browse(CONCURRENT_REQUESTS=1, REP_TIMEOUT=25)
-    result = (await crawl(settings=settings, plans=urls, timeout=60)).check()
-    assert (result.forbidden, result.downloaded) == (urls[:1], urls[1:])
+    far = site.authority(After(200, RULES, condition=lambda: len(shop.page_hits) == 7))
+    shop.pages = {"/to": redirect(far.url("/private"))}
+    urls = [shop.url(path) for path in ("/first", "/to", *(f"/{n}" for n in range(5)))]
+    settings = browse(CONCURRENT_REQUESTS=1, REP_TIMEOUT=20)
+    crawled = crawl(LaterSpider, settings, plans=urls[:1], later=urls[1:], timeout=60)
+    result = (await crawled).check()
+    assert (result.forbidden, result.downloaded) == (urls[1:2], urls[:1] + urls[2:])
     assert result.crawler.engine.downloader.total_concurrency == 1
 
 
