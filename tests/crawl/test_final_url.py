@@ -6,6 +6,9 @@ Browsers and services follow redirects by themselves, so that no request for the
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,10 +19,13 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.recording.replay import Result as Replayed
-from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child
+from tests.crawl.faults import FaultError, Faults
+from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, settings_of, within
+from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_decision_log import decisions
@@ -382,3 +388,39 @@ async def test_a_fault_in_the_check_of_a_response_is_no_permission(
     monkeypatch.setattr("scrapy_rep.judgement.Judge.judge_final_url", fail)
     result = (await crawl(settings=browse(), plans=[url])).check(["out of order"])
     assert result.unreachable == [url]
+
+
+INVOLVED = ("downloadermiddlewares", "gate", "judgement", "page_url", "recording.recorder")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a coroutine that a fault left behind
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("places", [5, pytest.param(100, marks=pytest.mark.slow)])
+@ensureDeferred
+async def test_a_fault_anywhere_lets_no_forbidden_page_through(
+    site: Site, tmp_path: Path, places: int
+) -> None:
+    """At any call and after any await: each request has one end, and none a page of that kind."""
+    far, dark = site.authority(RULES), site.authority(Reply(503))
+    allowed = {far.url("/open"), far.url("/open/2")}
+    urls = leading_to(site, *allowed, far.url("/private"), dark.url("/x"), robots="")
+    settings = browse(REP_DECISION_LOG=str(tmp_path / "log"), REP_DECISIONS="all")
+
+    async def visit() -> set[str]:
+        crawler = Crawler(RequestsSpider, settings_of(settings))
+        with LogTap(), contextlib.suppress(FaultError):  # it did not start
+            await within(30, crawler.crawl(plans=urls))
+        spider: Any = crawler.spider
+        if spider is None:
+            return set()
+        ends = sorted(ending.number for ending in spider.endings)
+        assert ends == list(range(len(spider.made)))
+        return {ending.final for ending in spider.endings if ending.kind == "downloaded"}
+
+    with Faults(*(f"scrapy_rep.{name}" for name in INVOLVED)).installed() as faults:
+        assert await visit() == allowed
+        passed = sorted(faults.passed)
+        for point in random.Random(1).sample(passed, min(places, len(passed))):
+            with faults.at(point, FaultError, lasting=True):
+                assert await visit() <= allowed, faults.labels[point]
+        gc.collect()
