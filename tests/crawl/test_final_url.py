@@ -237,13 +237,22 @@ async def test_a_response_that_waits_for_rules_keeps_no_request_from_being_made(
     assert result.crawler.engine.downloader.total_concurrency == 1
 
 
+SLOTLESS = {
+    "DOWNLOADER": "tests.crawl.pacing.SlotlessDownloader",
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+}
+
+
+@pytest.mark.parametrize("downloader", [{}, SLOTLESS], ids=["Scrapy's", "without slots"])
 @ensureDeferred
-async def test_many_responses_that_wait_for_one_site_share_a_fetch(site: Site) -> None:
-    """All of them are judged by it."""
+async def test_many_responses_that_wait_for_one_site_share_a_fetch(
+    site: Site, downloader: dict[str, Any]
+) -> None:
+    """All of them are judged by it, with a custom downloader as well."""
     far = site.authority(Reply(200, RULES, delay=0.2))
     targets = [far.url(f"/{'private' if n % 2 else 'open'}/{n}") for n in range(40)]
     urls = leading_to(site, *targets)
-    result = (await crawl(settings=browse(), plans=urls)).check()
+    result = (await crawl(settings=browse(**downloader), plans=urls)).check()
     assert (result.downloaded, result.forbidden) == (urls[::2], urls[1::2])
     assert len(far.robots_hits) == 1
 
