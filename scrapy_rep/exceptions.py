@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 class RobotsForbidden(IgnoreRequest):
     """The rules of ``authority`` forbid the request (RFC 9309 section 2.2.2).
 
-    ``verdict`` says by which rule, ``retry_at`` (seconds since the epoch) from when on the
-    request may be made, if it is a matter of time. Its text begins ``Forbidden by robots.txt`` and
-    names the rule, its line and its group.
+    ``verdict`` says by which rule. Its text begins ``Forbidden by robots.txt`` and names the rule,
+    its line and its group.
 
     Under ``REP_PAGE_DIRECTIVES = "obey"`` it also ends a request that the page it was found on asks
     not to follow; ``verdict.reason`` is then ``nofollow (meta)``, or names another source.
@@ -32,18 +31,16 @@ class RobotsForbidden(IgnoreRequest):
         self,
         verdict: Verdict,
         authority: Authority | None,
-        retry_at: float | None = None,
         statement: Statement | None = None,
     ):
         whose = "" if authority is None else f" ({authority})"
         super().__init__(f"Forbidden by robots.txt: {why(verdict)}{whose}")
         self.verdict = verdict
         self.authority = authority
-        self.retry_at = retry_at
         self.statement = statement
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verdict, self.authority, self.retry_at, self.statement)
+        return type(self), (self.verdict, self.authority, self.statement)
 
 
 class RobotsUnreachable(IgnoreRequest):

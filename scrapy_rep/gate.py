@@ -40,14 +40,13 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scheduling.shutdown import Shutdown
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.usage.admission import UseOfPages
 
 
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch. ``use``, ``overrides`` and ``recorder`` are there if
-    settings ask for them.
+    ``clock()`` is in seconds since the epoch. ``overrides`` and ``recorder`` are there if settings
+    ask for them.
     """
 
     def __init__(
@@ -61,7 +60,6 @@ class Gate:
         shutdown: Shutdown,
         stats: RepStats,
         clock: Callable[[], float],
-        use: UseOfPages | None = None,
         overrides: AppliedOverrides | None = None,
         recorder: DecisionRecorder | None = None,
     ):
@@ -73,7 +71,6 @@ class Gate:
         self._shutdown = shutdown
         self._stats = stats
         self._clock = clock
-        self._use = use
         self._overrides = overrides
         self._recorder = recorder
         self._is_watched = overrides is not None or recorder is not None
@@ -82,7 +79,7 @@ class Gate:
         """Let ``request`` pass; return it if it has to be scheduled again, as the crawl closes.
 
         This awaits nothing if fresh rules are in memory, the host asks for no pace, nothing waits
-        for the same slot, and no file or record has to be waited for. Raises ``RobotsForbidden`` or
+        for the same slot, and no record has to be waited for. Raises ``RobotsForbidden`` or
         ``RobotsUnreachable`` if the request may not pass.
         """
         meta = request.meta
@@ -121,8 +118,6 @@ class Gate:
 
     async def _go_on(self, asked: Asked, cached: CachedRules) -> Request | None:
         """Let a request pass whose rules are known, at once if nothing holds it up."""
-        if self._lacks_a_file(asked, cached):
-            return await self._wait(asked, cached)
         judgement = self._admit(asked, cached)
         if self._room.must_wait(asked.request):
             return await self._wait(asked, cached)
@@ -164,7 +159,7 @@ class Gate:
         found = resident or self._cache.consult(authority, request)
         if isinstance(found, Miss):
             with self._room.hold(request, authority.host, for_rules=True):
-                fetched = await self._fetch_rules(asked, found)
+                fetched = await self._fetch(asked, found)
             if not isinstance(fetched, CachedRules):
                 return self._give_back(request, fetched)
             found = fetched
@@ -210,11 +205,14 @@ class Gate:
         request, authority = asked.request, asked.authority
         waiting: Waiting | None = None
         while True:
-            lacks = isinstance(found, Miss) or self._lacks_a_file(asked, found)
             with self._room.hold(
-                request, authority.host, for_rules=lacks, late=late, before=waiting
+                request,
+                authority.host,
+                for_rules=isinstance(found, Miss),
+                late=late,
+                before=waiting,
             ) as waiting:
-                if lacks or isinstance(found, Miss):
+                if isinstance(found, Miss):
                     fetched = await self._fetch(asked, found)
                     if not isinstance(fetched, CachedRules):
                         return self._give_back(request, fetched)
@@ -237,32 +235,18 @@ class Gate:
             if kept is None or not kept.holds(now):
                 kept = self._cache.resident(authority, now)
             found = kept or self._cache.consult(authority, request)
-            if not (isinstance(found, Miss) or self._lacks_a_file(asked, found)):
+            if not isinstance(found, Miss):
                 judgement = self._admit(asked, found)
                 break
         if not late:
             await self._pass(asked, found, judgement)
         return None
 
-    async def _fetch(
-        self, asked: Asked, found: CachedRules | Miss
-    ) -> CachedRules | Callable[[], Exception]:
-        """Return the rules after all that was missing is fetched.
+    async def _fetch(self, asked: Asked, miss: Miss) -> CachedRules | Callable[[], Exception]:
+        """Return the rules after a miss.
 
         If the closing crawl cuts that short, return a function that makes the exception to raise.
         """
-        if isinstance(found, Miss):
-            fetched = await self._fetch_rules(asked, found)
-            if not isinstance(fetched, CachedRules):
-                return fetched
-            found = fetched
-        use = self._use
-        if use is None or not use.reads_files or not self._judge.permits_a_fetch(asked, found):
-            return found
-        return found if await use.wait(asked, found) else partial(IgnoreRequest, TOO_LATE)
-
-    async def _fetch_rules(self, asked: Asked, miss: Miss) -> CachedRules | Callable[[], Exception]:
-        """Return the rules after a miss, otherwise as :meth:`_fetch` does."""
         request, url, authority, _ = asked
         try:
             found = await self._cache.fetch(authority, request, miss)
@@ -271,10 +255,6 @@ class Gate:
         if found.interrupted:
             return partial(self.refuse, request, Cause.CLOSING, "", authority, url)
         return found
-
-    def _lacks_a_file(self, asked: Asked, cached: CachedRules) -> bool:
-        """Return whether a file about use must be fetched before a request may go on."""
-        return self._use is not None and not self._use.is_ready(asked, cached)
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
         """Return the request to schedule again; raise ``too_late()`` if nothing would keep it."""

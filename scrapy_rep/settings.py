@@ -52,12 +52,9 @@ class RepSettings:
     max_ttl: float = DAY
     access_denied: str = "allow"
     max_redirects: int = 5
-    park_limit: int = 1_000
-    download_slot: str = "own"
     crawl_delay: bool = True
     max_crawl_delay: float = 60.0
     over_max_crawl_delay: str = "cap"
-    visit_time: str = "ignore"
     shared_pace: bool = True
     page_directives: str = "report"
     noindex: str = "keep"
@@ -65,7 +62,6 @@ class RepSettings:
     preferences: str = "report"
     purposes: tuple[str, ...] = ()
     purpose_tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    tdmrep: bool = False
     overrides: str | Sequence[Mapping[str, Any]] | None = None
     decision_log: str | None = None
     decisions: str = "refused"
@@ -107,11 +103,6 @@ class RepSettings:
         return replace(self, profile=profile, **{name: defaults[name] for name in self.by_profile})
 
     @property
-    def fetches_tdmrep(self) -> bool:
-        """Whether the tdmrep.json of each site is fetched."""
-        return self.tdmrep and self.preferences != "off"
-
-    @property
     def policy(self) -> Policy:
         """The settings that decide how long an entry is used."""
         return Policy(
@@ -128,7 +119,6 @@ class RepSettings:
         """The settings that decide which pace is kept, and which one is refused."""
         return PacePolicy(
             keeps_delays=self.crawl_delay,
-            keeps_visit_times=self.visit_time == "forbid",
             longest=self.max_crawl_delay,
             forbids_longer=self.over_max_crawl_delay == "forbid",
         )
@@ -349,12 +339,9 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_MAX_TTL", "max_ttl", _number(MIN_LIFETIME)),
     ("REP_ACCESS_DENIED", "access_denied", _one_of("allow", "disallow")),
     ("REP_MAX_REDIRECTS", "max_redirects", _whole(5, "hops", " (RFC 9309 section 2.3.1.2)")),
-    ("REP_PARK_LIMIT", "park_limit", _whole(0, "requests")),
-    ("REP_DOWNLOAD_SLOT", "download_slot", _one_of("own", "page")),
     ("REP_CRAWL_DELAY", "crawl_delay", _switch),
     ("REP_MAX_CRAWL_DELAY", "max_crawl_delay", _number(0)),
     ("REP_OVER_MAX_CRAWL_DELAY", "over_max_crawl_delay", _one_of("cap", "forbid")),
-    ("REP_VISIT_TIME", "visit_time", _one_of("ignore", "forbid")),
     ("REP_SHARED_PACE", "shared_pace", _switch),
     ("REP_PAGE_DIRECTIVES", "page_directives", _one_of("off", "report", "obey")),
     ("REP_NOINDEX", "noindex", _one_of("keep", "drop")),
@@ -362,7 +349,6 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_PREFERENCES", "preferences", _one_of("off", "report", "skip", "drop")),
     ("REP_PURPOSES", "purposes", _purposes),
     ("REP_PURPOSE_TOKENS", "purpose_tokens", _purpose_tokens),
-    ("REP_TDMREP", "tdmrep", _switch),
     ("REP_OVERRIDES", "overrides", _overrides),
     ("REP_DECISION_LOG", "decision_log", _path),
     ("REP_DECISIONS", "decisions", _one_of("refused", "all")),

@@ -1,6 +1,6 @@
 """What a crawl would decide if robots.txt files were as they are in a file or an archive.
 
-Nothing is fetched, not even a tdmrep.json. All else that decides in a crawl decides here: the
+Nothing is fetched. All that decides in a crawl decides here: the
 profile, the limits, ``REP_ACCESS_DENIED``, overrides, the pace, and the purposes of the crawl.
 """
 
@@ -53,10 +53,10 @@ class Offline:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
             raise usage_error(str(error)) from None
-        applied, paces = None, PaceBySettings(self.settings, time.time)
+        applied, paces = None, PaceBySettings(self.settings)
         if overrides is not None:
             applied = AppliedOverrides(overrides, stats, paces.read, time.time)
-        use = UseOfPages(self.settings, None)
+        use = UseOfPages(self.settings)
         self.overrides = overrides
         self.use = use if use.refuses else None
         self.judge = Judge(paces, paces, self.use, applied)

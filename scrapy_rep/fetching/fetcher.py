@@ -6,8 +6,7 @@ know, that is Unreachable.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from copy import copy as shallow_copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -73,10 +72,6 @@ _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range")
 _LONGEST_DETAIL = 500
 
 
-MayFollow = Callable[[str, Request | None], Awaitable[bool]]
-"""Says whether the target of a redirect may be requested for a page, None if for none."""
-
-
 class FetchRecord(Protocol):
     """Keeps the exchanges of one fetch."""
 
@@ -132,18 +127,6 @@ class RobotsFetcher:
         self._clock = clock
         self._archive = archive
         self._reception = Reception(crawler, inside, limits.places)
-        self._may_follow: MayFollow | None = None
-
-    def of_other_files(self, stats: RepStats, may_follow: MayFollow) -> RobotsFetcher:
-        """Return a fetcher that shares everything with this one except the stats.
-
-        Only a robots.txt itself may be fetched without asking a robots.txt. So a redirect is
-        followed if ``may_follow(uri, page)`` says so, and refused otherwise.
-        """
-        other = shallow_copy(self)
-        other._stats = stats  # noqa: SLF001  # of the same class
-        other._may_follow = may_follow  # noqa: SLF001
-        return other
 
     async def fetch(
         self, authority: Authority, page: Request | None, copy: Answer | None
@@ -228,8 +211,6 @@ class RobotsFetcher:
                 life = lifetime_of(response, self._clock())
                 return Unavailable(response.status, uri, tuple(trail), life)
             uri = target_of(uri, response, public)
-            if self._may_follow is not None and not await self._may_follow(uri, page):
-                raise RefusedError(f"redirect to a URL that may not be requested: {uri}")
             trail.append(uri)
             self._stats.inc(names.REDIRECTS)
 
@@ -255,12 +236,8 @@ class RobotsFetcher:
         meta = {**_META, DOWNLOAD: download, "download_maxsize": self._settings.max_size}
         negotiates = self._inside.exchanges.negotiates(urlsplit(uri).scheme)
         headers: dict[str, Any] = {} if negotiates else {**_HEADERS}
-        if self._settings.download_slot == "own":
-            # A new slot for each exchange, so that no delay holds up the next hop or attempt.
-            number = next(self._reception.numbers)
-            meta["download_slot"] = f"robots.txt {number} {uri}"
-        elif page is not None and "download_slot" in page.meta:
-            meta["download_slot"] = page.meta["download_slot"]
+        # A new slot for each exchange, so that no delay holds up the next hop or attempt.
+        meta["download_slot"] = f"robots.txt {next(self._reception.numbers)} {uri}"
         if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
             meta["proxy"] = page.meta["proxy"]
             login = self._inside.proxies.login_of(page)

@@ -22,7 +22,7 @@ from scrapy_rep.protocol import compiled as compiling
 from scrapy_rep.protocol import extensions, groups, syntax, usage
 from scrapy_rep.protocol import product_token as tokens
 from scrapy_rep.protocol.compiled import Compiled
-from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
+from scrapy_rep.protocol.extensions import Pace, RequestRate
 from scrapy_rep.protocol.profiles import RFC9309, Profile, named
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from scrapy_rep.protocol.verdict import (
@@ -106,10 +106,6 @@ class RobotsTxt:
             body = syntax.truncate(body, max_size)
         return cls(body, named(profile))
 
-    def under(self, profile: str | Profile) -> RobotsTxt:
-        """Return the same octets, read by another profile. Raises ValueError if it is unknown."""
-        return RobotsTxt(self._body, named(profile))
-
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Return True if a crawler may fetch a URL. RFC 9309 section 2.2.2.
 
@@ -167,14 +163,6 @@ class RobotsTxt:
     def request_rate(self, agent: str | Sequence[str]) -> RequestRate | None:
         """Return the slowest Request-rate for a crawler."""
         return self.pace(agent).request_rate
-
-    def request_rates(self, agent: str | Sequence[str]) -> tuple[RequestRate, ...]:
-        """Return the Request-rates for a crawler, one for each window of the day, slowest first."""
-        return self.pace(agent).request_rates
-
-    def visit_time(self, agent: str | Sequence[str]) -> VisitTime | None:
-        """Return the Visit-time for a crawler: a window of the day, UTC."""
-        return self.pace(agent).visit_time
 
     def preferences(self, url: str, agent: str | Sequence[str]) -> Preferences | None:
         """What the file says about the use of a page by a crawler; None if it may not be fetched.
@@ -268,8 +256,7 @@ class RobotsTxt:
         parts = [part.state for part in self._parts]
         values = len(self._file_values or ())
         said = [lines and lines.state for lines in list(self._usage.values())]
-        rates = [len(pace.request_rates) for pace in list(self._paces.values())]
-        return len(self._matchers), rates, values, made, parts, said
+        return len(self._matchers), len(self._paces), values, made, parts, said
 
     def _octets_of_file(self) -> int:
         """Return the octets of memory of the body and the patterns of rules that have not grown."""
@@ -352,7 +339,7 @@ class RobotsTxt:
         return next((verdict for verdict in verdicts if not verdict.allowed), verdicts[0])
 
     def pace(self, agent: str | Sequence[str]) -> Pace:
-        """Return the Crawl-delay, Request-rates and Visit-time for a crawler, all in one."""
+        """Return the Crawl-delay and the Request-rate for a crawler."""
         if self._parts:
             return extensions.politest(part.pace(agent) for part in self._parts)
         if self._speaks_of_pace is None:
@@ -371,7 +358,7 @@ class RobotsTxt:
     def _find_subjects(self) -> None:
         """Note whether the file speaks of pace, and whether of use: most speak of neither."""
         low = self._text().lower()
-        self._speaks_of_pace = b"delay" in low or b"request-rate" in low or b"visit-time" in low
+        self._speaks_of_pace = b"delay" in low or b"request-rate" in low
         self._speaks_of_use = usage.speaks_of_use(low)
 
 

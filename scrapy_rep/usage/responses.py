@@ -12,8 +12,7 @@ from weakref import WeakSet
 
 from scrapy_rep import stats as names
 from scrapy_rep.preferences.statement import Preferences
-from scrapy_rep.preferences.vocabulary import CATEGORIES, DISALLOWED, TDM
-from scrapy_rep.usage.noted import noted_for
+from scrapy_rep.preferences.vocabulary import CATEGORIES, DISALLOWED
 from scrapy_rep.usage.of_response import preferences_in_a_crawl
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class UseOfResponses:
             return
         if found is not None:
             self._count(found)
-            if self._forbids(response, found):
+            if any(found[purpose] == DISALLOWED for purpose in self._purposes):
                 self._without_items.add(response)
 
     def drops_items(self, response: Response) -> bool:
@@ -92,11 +91,3 @@ class UseOfResponses:
                 self._disallowed[category] += answer == DISALLOWED
         if found.licenses:
             self._stats.inc(names.PREFERENCES_LICENSE)
-
-    def _forbids(self, response: Response, found: Preferences) -> bool:
-        """Return whether a purpose is disallowed, or may be by a tdmrep.json that is unknown."""
-        if any(found[purpose] == DISALLOWED for purpose in self._purposes):
-            return True
-        noted = noted_for(response.request)
-        file_is_unknown = noted is not None and noted.file is None
-        return TDM in self._purposes and file_is_unknown and found.tdm.reserved is None

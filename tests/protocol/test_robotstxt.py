@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.matching.rule_set import LongestMatchRules
-from scrapy_rep.protocol.extensions import LONGEST_DELAY, RequestRate, VisitTime
+from scrapy_rep.protocol.extensions import LONGEST_DELAY, RequestRate
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
 from tests.benchmarks import inputs
@@ -225,7 +225,7 @@ def test_the_longest_delay_counts(values: list[str], expected: float) -> None:
         ("3/60s", RequestRate(3, 60.0)),
         ("1/10m", RequestRate(1, 600.0)),
         ("1 / 1h", RequestRate(1, 3600.0)),
-        ("1/5 0600-0845", RequestRate(1, 5.0, VisitTime(360, 525))),
+        ("1/5 0600-0845", RequestRate(1, 5.0)),
         ("1/0", None),
         ("0/5", None),
         ("-1/5", None),
@@ -246,17 +246,12 @@ def test_request_rates_are_requests_in_seconds(value: str, expected: RequestRate
     assert robots.request_rate("a") == expected
 
 
-def test_the_slowest_rate_and_the_shortest_window_count() -> None:
+def test_the_slowest_rate_counts() -> None:
     """RFC 9309 section 2.2.4: where values disagree the politest counts."""
     robots = RobotsTxt.parse(
         b"User-agent: *\nRequest-rate: 1/5\nRequest-rate: 1/1m\nRequest-rate: 10/1m\n"
-        b"Visit-time: 0000-2400\nVisit-time: 2300-0100\n"
-        b"Visit-time: 0600-1200\nVisit-time: 2500-2600\n"
     )
     assert robots.request_rate("a") == RequestRate(1, 60.0)
-    assert robots.visit_time("a") == VisitTime(1380, 60)
-    assert VisitTime(1380, 60).minutes == 120
-    assert VisitTime(0, 1440).minutes == 1440
 
 
 def test_rules_and_verdicts_can_be_kept_and_sent() -> None:
