@@ -171,6 +171,7 @@ class Gate:
             raise refusal
         if found.stale:
             self._stats.inc(names.STALE)
+        note(request, self._judge.use_of(asked, found))
         # That the request is allowed was counted when it passed.
         if self._recorder is not None:
             self._recorder.passed(asked, found, verdict, requested=page_of(request))

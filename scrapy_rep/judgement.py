@@ -145,6 +145,11 @@ class Judge:
         refusal = self._refusal(asked, cached, verdict)
         return refusal, refusal.verdict, override
 
+    def use_of(self, asked: Asked, cached: CachedRules) -> Noted | None:
+        """Return what the site says about the use of a page; ``None`` if it says nothing."""
+        use = self._use_for(cached)
+        return None if use is None else use.said(asked, cached)
+
     def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:
         """Return the verdict of the rules or of an override, whatever else is decided."""
         overrides = self._overrides_for(asked)

@@ -29,6 +29,7 @@ from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_decision_log import decisions
+from tests.crawl.test_preferences import UseSpider
 from tests.crawl.test_replay import archives_in, results
 from tests.replies import Hang, Peer, Reply, redirect
 from tests.site import Site
@@ -193,6 +194,22 @@ async def test_nothing_but_rules_and_overrides_counts_for_a_final_url(site: Site
     assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
     assert "robotstxt/crawl_delay/hosts" not in result.stats
     assert "robotstxt/preferences/skipped" not in result.stats
+
+
+@ensureDeferred
+async def test_the_use_of_a_page_is_what_its_own_site_says(site: Site) -> None:
+    """Not what the site says that redirected to it: items are dropped by that."""
+    says_no = "User-agent: *\nContent-Usage: train-ai=n\n"
+    silent, far = site.authority(RULES), site.authority(says_no)
+    to_far = leading_to(site, far.url("/a"))
+    to_silent = leading_to(site, silent.url("/a"), robots=says_no)
+    dropping = {"REP_PREFERENCES": "drop", "REP_PURPOSES": ["train-ai"]}
+    for urls, settings, answer in ((to_far, dropping, "disallowed"), (to_silent, {}, None)):
+        result = (await crawl(UseSpider, browse(**settings), plans=urls)).check()
+        counted = result.stats.get("robotstxt/preferences/train-ai/disallowed")
+        assert counted == (1 if answer else None)
+        assert result.stats.get("robotstxt/preferences/dropped") == counted
+        assert len(result.downloaded) == 1
 
 
 @dataclass(frozen=True)
