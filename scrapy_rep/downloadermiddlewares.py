@@ -12,6 +12,7 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep import stats as names
 from scrapy_rep.awaiting import FetchSemaphore
 from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
@@ -25,7 +26,6 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.judgement import Judge
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.profiles import named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from scrapy_rep.explaining import LookUp
     from scrapy_rep.overrides.override import Overrides
@@ -165,6 +166,22 @@ class RepDownloaderMiddleware:
             nested.enter(request)
         return again
 
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
+        """Return ``response``, unless the rules of the page that it is of forbid it.
+
+        That may be another page than was asked for: browsers and services follow redirects by
+        themselves. A request is returned only while the crawl closes, as by process_request.
+        """
+        url = response.url
+        if url == request.url:
+            return response
+        try:
+            self._prepare()
+            again = await self._gate.check_final_url(request, url)
+        except Exception as error:  # noqa: BLE001  # it ends in a refusal
+            self._end(request, error, url)
+        return response if again is None else again
+
     def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
         """Let ``request`` be sent, at the last step; hold it up if it has lost its turn."""
         nested.leave()
@@ -175,14 +192,10 @@ class RepDownloaderMiddleware:
             self._end(request, error)
         return self._hold_up(request)
 
-    def _record(self, request: Request, refusal: Exception) -> None:
-        """Record a refusal."""
+    def _record(self, request: Request, refusal: Exception, final_url: str) -> None:
+        """Record the refusal of a request, or of the final URL of its response."""
         if self._recorder is not None:
-            try:
-                url = page_of(request)
-            except ValueError:
-                url = request.url
-            self._recorder.refused(request, url, self.agents(request), refusal)
+            self._recorder.refused(request, self.agents(request), refusal, final_url)
 
     async def _hold_up(self, request: Request) -> Request | None:
         try:
@@ -190,24 +203,26 @@ class RepDownloaderMiddleware:
         except Exception as error:  # noqa: BLE001
             self._end(request, error)
 
-    def _end(self, request: Request, error: Exception) -> NoReturn:
-        """Raise what a request ends in after an error in its check.
+    def _end(self, request: Request, error: Exception, final_url: str = "") -> NoReturn:
+        """Raise what a request ends in after an error in its check, or in that of its response.
 
         A failure here, or in what surrounds the gate, is not permission.
         """
-        if isinstance(error, IgnoreRequest):
-            self._starts.end(request, error)
-            self._record(request, error)
-            # The frames of the check hold the rules, which would live as long as the exception.
-            raise error.with_traceback(None) from None
         if isinstance(error, CancelledError):
             self._starts.end(request, error)
             raise error
+        if final_url:
+            self._stats.inc(names.FINAL_URLS_REFUSED)
+        if isinstance(error, IgnoreRequest):
+            self._starts.end(request, error)
+            self._record(request, error, final_url)
+            # The frames of the check hold the rules, which would live as long as the exception.
+            raise error.with_traceback(None) from None
         if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
             self._stats.own_fault("The check of a request", error)
-        refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+        refusal = self._gate.refuse(request, Cause.ERROR, str(error), url=final_url)
         self._starts.end(request, refusal)
-        self._record(request, refusal)
+        self._record(request, refusal, final_url)
         raise refusal from error
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
