@@ -21,8 +21,6 @@ class Authority(NamedTuple):
 
     ``host`` is lower case, without a trailing dot, IDNs in their ASCII form, IPv6 literals
     compressed and without brackets. User information is never part of it.
-
-    As a key, it may have a scheme such as ``tdmrep+https``: another file of the same site.
     """
 
     scheme: str
@@ -32,7 +30,7 @@ class Authority(NamedTuple):
     def __str__(self) -> str:
         """Return the origin, without a default port: ``https://example.org``."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        port = "" if self.port == DEFAULT_PORTS[self.scheme.rpartition("+")[2]] else f":{self.port}"
+        port = "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{host}{port}"
 
     @property

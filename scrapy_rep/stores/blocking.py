@@ -48,7 +48,8 @@ class BlockingStore(Store):
         self._closed = False
         self._fault: StoreError | None = None
         # A daemon, so that a call that hangs does not keep the process from ending.
-        Thread(target=self._run, name="robots.txt store", daemon=True).start()
+        self._thread = Thread(target=self._run, name="robots.txt store", daemon=True)
+        self._is_begun = False
 
     @abstractmethod
     def read(self, key: str) -> bytes | None:
@@ -100,11 +101,11 @@ class BlockingStore(Store):
 
         A second call does nothing.
         """
-        if not self._closed:
+        if self._is_begun and not self._closed:
             with suppress(StoreError, FutureTimeoutError):
                 self._call(lambda: None).result(CLOSE_PATIENCE)
-            self._closed = True
             self._calls.put(None)
+        self._closed = True
 
     def _read(self, authority: Authority) -> StoredEntry | None:
         octets = self.read(str(authority))
@@ -146,6 +147,9 @@ class BlockingStore(Store):
                 raise StoreError(f"{QUEUE_LIMIT} calls wait for the store")
             self._waiting += 1
             self._calls.put(call)
+            if not self._is_begun:  # a crawl that does not start leaves no thread
+                self._is_begun = True
+                self._thread.start()
         return answer
 
     def _run(self) -> None:

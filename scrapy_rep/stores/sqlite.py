@@ -18,8 +18,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
@@ -27,7 +29,13 @@ from scrapy_rep.stores import sqlite_rows as rows
 from scrapy_rep.stores import sqlite_turns as turns
 from scrapy_rep.stores.base import Change, Store, merging
 from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.sqlite_file import START_PATIENCE, DamagedError, File, ForeignError
+from scrapy_rep.stores.sqlite_file import (
+    START_PATIENCE,
+    DamagedError,
+    File,
+    ForeignError,
+    check_file,
+)
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
 from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, MONTH, PREFIX, StoredEntry, beginnings
 from scrapy_rep.stores.turn import Turn
@@ -48,9 +56,10 @@ class SqliteStore(Store):
     dated by ``clock``. Leases and turns go by ``turn_clock``, which the processes of a machine
     share.
 
-    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_file`). A file
-    that cannot be opened makes each call raise ``StoreError``, and is tried again with each batch.
-    Several threads may use a store, several processes a file.
+    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_file`). The first
+    call opens the file and starts the threads, so that a crawl that does not start leaves neither.
+    A file that cannot be opened makes each call raise ``StoreError``, and is tried again with each
+    batch. Several threads may use a store, several processes a file.
     """
 
     merges = True
@@ -74,14 +83,15 @@ class SqliteStore(Store):
         # The log and damaged files are stored beside the file itself, not beside a link to it.
         self._file = File(Path(os.path.realpath(path)), rows.TABLES)
         self._process = os.getpid()
-        self._closed = False
+        self._closed = self._is_begun = False
+        self._beginning = Lock()
         self._is_full = False
         self._slow_reads = 0
         try:
-            self._file.open(START_PATIENCE)
+            check_file(self._file.path)
         except ForeignError as error:
             raise ValueError(str(error)) from None
-        except StoreError:
+        except OSError:
             pass  # each call will raise it
         self._writer = Writer(self._file, self._tidy, self._make_room)
         self._reader = ThreadPoolExecutor(1, "robots.txt reader")
@@ -211,10 +221,12 @@ class SqliteStore(Store):
         """Write what is queued, and close the file; within seconds, and quietly."""
         if self._closed or self._process != os.getpid():
             return
-        self._closed = True
-        self._writer.close()
-        self._reader.shutdown(wait=False)
-        self._file.close()
+        with self._beginning:
+            self._closed = True
+        if self._is_begun:
+            self._writer.close()
+            self._reader.shutdown(wait=False)
+            self._file.close()
 
     def _tidy(self, db: sqlite3.Connection) -> tuple[int, bool]:
         return self._told(rows.tidy(db, self._clock(), self._limit))
@@ -242,3 +254,14 @@ class SqliteStore(Store):
             raise StoreError("the store is closed")
         if self._process != os.getpid():
             raise StoreError("the store was opened by another process")
+        if not self._is_begun:
+            self._begin()
+
+    def _begin(self) -> None:
+        with self._beginning:
+            if self._is_begun or self._closed:
+                return
+            with suppress(StoreError):  # each call will raise it
+                self._file.open(START_PATIENCE)
+            self._writer.start()
+            self._is_begun = True

@@ -105,6 +105,9 @@ class Writer:
         self.evicted = 0
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="robots.txt writer", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread, once."""
         self._thread.start()
 
     def waiting(self, key: str) -> list[Change]:

@@ -23,9 +23,6 @@ MONTH = 30 * 86_400.0
 KEEP_CONCLUSIONS = 7 * 86_400.0
 """Seconds for which an answer without rules is kept: the longest life that any profile gives it."""
 
-FILES = ("", "tdmrep+")
-"""What precedes the scheme in a key, for each of the files of a site that a crawl keeps."""
-
 KEEP_FAILURES = 86_400.0
 """Seconds after its last attempt for which the failure streak of an authority is kept."""
 
@@ -34,8 +31,8 @@ KEEP_FAILURES = 86_400.0
 class StoredEntry:
     """All that a store holds of one authority.
 
-    ``entry`` is what every crawler may read; it has no refusal. ``refusals`` are the newest 401 or
-    403 of each crawler, by the digest of the User-Agent that it sent.
+    ``entry`` is what every crawler may read; it has no refusal. ``refusals`` are the newest of
+    each crawler, by the digest of the User-Agent that it sent.
     """
 
     authority: Authority
@@ -101,24 +98,18 @@ def beginnings(start: str) -> tuple[str, ...]:
     """Return how the names of the authorities begin that ``start`` selects.
 
     With ``://`` it is the beginning of an authority, otherwise of a host, whatever the scheme.
-    Upper case is folded, and an empty ``start`` selects all. All files of a site are selected, but
-    for a ``start`` that names one, such as ``tdmrep+https://``.
+    Upper case is folded, and an empty ``start`` selects all.
     """
     start = start.lower()
-    if not start:
-        return ("",)
-    if "://" not in start:
-        return tuple(f"{file}{one}://{start}" for file in FILES for one in sorted(DEFAULT_PORTS))
-    return (start,) if "+" in start.partition("://")[0] else tuple(f"{f}{start}" for f in FILES)
+    if not start or "://" in start:
+        return (start,)
+    return tuple(f"{scheme}://{start}" for scheme in sorted(DEFAULT_PORTS))
 
 
 def authority_in_key(text: str) -> Authority | None:
-    """Return the authority, or the key of another file of it, whose text this is; else ``None``."""
-    file, plus, name = text.partition("+") if text.startswith(FILES[1:]) else ("", "", text)
+    """Return the authority whose text this is; ``None`` if it is of none."""
     try:
-        authority = authority_of(name)
+        authority = authority_of(text)
     except ValueError:
         return None
-    if authority is None or str(authority) != name:
-        return None
-    return authority._replace(scheme=f"{file}{plus}{authority.scheme}")
+    return authority if str(authority) == text else None

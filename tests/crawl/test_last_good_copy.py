@@ -16,7 +16,9 @@ from pytest_twisted import ensureDeferred
 from scrapy_rep.protocol import authority as protocol
 from scrapy_rep.protocol.entry import Answer, Entry
 from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.codec import encode_stored
 from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
@@ -24,6 +26,7 @@ from tests.crawl.sharing import (
     CUSTOM,
     OURS,
     CustomStore,
+    OctetsStore,
     SharedStore,
     key_of,
     shared_store_of,
@@ -151,24 +154,23 @@ async def test_a_redis_server_that_hangs_costs_no_copy(
     assert kept.answer.body == RULES.encode()
 
 
-class UnreadableStore(CustomStore):
-    """It is never answered, but takes what is put."""
+class UnreadableStore(OctetsStore):
+    """It cannot be read, and takes what is written."""
 
-    def get(self, authority: protocol.Authority, crawler: str = "") -> Entry | None:
+    def read(self, key: str) -> bytes | None:
         """It fails."""
         raise StoreError("cannot be read")
 
 
 @pytest.mark.parametrize("robots", [Reply(503), RULES])
 @ensureDeferred
-async def test_a_failure_is_not_put_over_what_could_not_be_read(site: Site, robots: Any) -> None:
-    """Only an answer may replace what a custom store cannot be asked for."""
+async def test_nothing_is_written_over_what_could_not_be_read(site: Site, robots: Any) -> None:
+    """It may be a good copy, and what is put is merged with it."""
     shop = site.authority(robots)
-    CustomStore.entries.clear()
-    before = CustomStore.entries[key_of(shop)] = copy_of(shop, 30.0)
+    OctetsStore.entries.clear()
+    before = encode_stored(StoredEntry(key_of(shop), copy_of(shop, 30.0)))
+    OctetsStore.entries[str(key_of(shop))] = before
     settings = obey(REP_STORE=f"{__name__}.UnreadableStore")
     result = (await crawl(settings=settings, plans=[shop.url("/open")])).check()
     assert result.kind(shop.url("/open")) == ("downloaded" if robots == RULES else "unreachable")
-    kept = CustomStore.entries[key_of(shop)]
-    assert (kept == before) is (robots != RULES)
-    assert kept.failure is None
+    assert OctetsStore.entries == {str(key_of(shop)): before}

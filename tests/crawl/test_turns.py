@@ -90,7 +90,7 @@ async def test_a_turn_of_another_worker_is_waited_for(
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) -> None:
     """The other worker's request ends while the crawl is about to make its first one."""
-    path = store._database.path  # type: ignore[attr-defined]
+    path = store._file.path  # type: ignore[attr-defined]
     shop = paced(site, 0.4)
     token = turn_of(store, 30.0, 0.4, shop.host).token
     assert token
@@ -194,8 +194,9 @@ async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path:
     shop = paced(site, 0.1)
     (await crawl(settings=obey(JOBDIR=str(tmp_path)), plans=urls(shop, 2))).check()
     store = SqliteStore(tmp_path / "robots.db")
-    assert store._database.ask("SELECT * FROM host_turns") == []
-    assert store._database.ask("SELECT * FROM turn_memory") == []
+    assert store.count() == 1
+    for table in ("turns", "turn_memory"):
+        assert list(store._file.rows(f"SELECT * FROM {table}")) == []
     store.close()
 
 

@@ -27,7 +27,6 @@ from scrapy_rep.stores.codec import (
 )
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.json_form import LONGEST_VALIDATOR
-from scrapy_rep.stores.stored import StoredEntry
 from tests.stores.samples import authority, entry, full_entry, gone, refused
 
 KEY = f"{authority()} {ANSWER}"
@@ -187,15 +186,6 @@ def test_a_date_that_the_content_contradicts_is_a_miss() -> None:
     """A server merges by the date in front, and a crawl goes by the one inside."""
     text = json.dumps({"status": 404, "fetched_at": 5.0})
     assert decode_answer(signed(text.encode())) is None
-
-
-def test_a_key_of_another_file_of_a_site_comes_back() -> None:
-    """As that of its tdmrep.json."""
-    key = authority()._replace(scheme="tdmrep+https")
-    stored = StoredEntry(key, entry())
-    assert str(key) == "tdmrep+https://host-0.example"
-    assert decode_stored(key, encode_stored(stored)) == stored
-    assert decode_stored(authority(), encode_stored(stored)) is None
 
 
 def test_a_bomb_inflates_to_no_more_than_it_says() -> None:

@@ -26,6 +26,7 @@ from tests.stores.samples import (
     authority,
     entry,
     listed,
+    make_file,
     refused,
     told,
 )
@@ -132,6 +133,7 @@ def test_an_empty_file_is_taken(tmp_path: Path) -> None:
 def test_a_file_is_marked_as_ours_from_its_first_octet(tmp_path: Path) -> None:
     """The mark is in the file itself, not in its log: a crash leaves a file that we know."""
     store = SqliteStore(tmp_path / "robots.db", clock=now)
+    store.flush()
     shutil.copy(tmp_path / "robots.db", tmp_path / "copy.db")
     store.close()
     check_file(tmp_path / "copy.db")
@@ -189,7 +191,7 @@ def test_a_damaged_file_behind_a_link_is_set_aside_itself(tmp_path: Path) -> Non
     """The link stays, and leads to the new file."""
     (tmp_path / "there").mkdir()
     file, link = tmp_path / "there" / "robots.db", tmp_path / "robots.db"
-    SqliteStore(file, clock=now).close()
+    make_file(file)
     damaged = file.read_bytes()[:200] + b"x" * 4_000
     file.write_bytes(damaged)
     link.symlink_to(file)
@@ -228,6 +230,7 @@ def test_a_file_that_was_made_meanwhile_is_not_replaced(
 
     monkeypatch.setattr(os, "open", slow)
     store = SqliteStore(path, clock=now)
+    store.flush()
     assert made
     assert told(store.get(authority(1))) == entry(1)
     store.close()
@@ -239,7 +242,7 @@ def test_a_second_store_in_a_process_ends_no_lock_of_the_first(tmp_path: Path) -
     store = SqliteStore(path, clock=now)
     store.put(authority(1), entry(1))
     store.flush()
-    SqliteStore(path, clock=now).close()
+    make_file(path)
     in_another_process(path, 2)
     assert told(store.get(authority(2))) == entry(2)
     store.put(authority(3), entry(3))
@@ -261,7 +264,7 @@ def test_several_processes_set_a_damaged_file_aside_once(tmp_path: Path) -> None
     """Those that come later find the new file of the first one, and leave it."""
     path = tmp_path / "robots.db"
     for number in range(5):
-        SqliteStore(path, clock=now).close()
+        make_file(path)
         damaged = path.read_bytes()[:200] + bytes([number]) * 4_000
         path.write_bytes(damaged)
         code = (
@@ -296,7 +299,7 @@ def test_a_process_that_was_killed_as_it_set_a_file_aside_holds_up_none(
     """What it leaves behind is removed after a while."""
     monkeypatch.setattr("scrapy_rep.stores.sqlite_file.MENDING_PATIENCE", 0.1)
     path = tmp_path / "robots.db"
-    SqliteStore(path, clock=now).close()
+    make_file(path)
     path.write_bytes(path.read_bytes()[:200] + b"x" * 4_000)
     (tmp_path / "robots.db.mending").mkdir()
     store = SqliteStore(path, clock=now)

@@ -97,6 +97,7 @@ def test_a_clock_far_behind_shortens_the_life_of_nothing(
         store.put(authority(), failure(at=behind, count=1))
         store.flush()
     with closing(SqliteStore(path, clock=now)) as store:
+        store.flush()
         time.sleep(0.3)
         found = told(store.get(authority()))
     assert found is not None
@@ -118,6 +119,7 @@ def test_no_more_is_dropped_than_it_takes(tmp_path: Path) -> None:
         used = store._file.read(lambda db: db.execute("SELECT size FROM totals").fetchone()[0])
     limit = int(0.98 * used)
     with closing(SqliteStore(path, limit=limit, clock=now)) as store:
+        store.flush()
         until(lambda: store.evicted >= 0.015 * count)
         time.sleep(1.0)
         assert store.evicted <= 0.04 * count
@@ -135,6 +137,7 @@ def test_what_has_expired_goes_before_any_good_copy(tmp_path: Path) -> None:
             store.put(authority(1_000 + number), gone(at=NOW - 8 * DAY))
         store.flush()
     with closing(SqliteStore(path, limit=100_000, clock=lambda: NOW + 1)) as store:
+        store.flush()
         until(lambda: store.evicted > 0)
         assert not [one for one in listed(store) if int(one.host[5:-8]) >= 1_000]
 
@@ -148,6 +151,7 @@ def test_an_authority_goes_whole(tmp_path: Path) -> None:
             store.put(authority(number), entry(number, at=NOW - 1 - number), "other")
         store.flush()
     with closing(SqliteStore(path, limit=100_000, clock=now)) as store:
+        store.flush()
         until(lambda: store.evicted > 100)
         found = [told(store.get(authority(number), "mine")) for number in range(500)]
     assert any(found)
@@ -218,6 +222,7 @@ def test_other_processes_write_while_a_file_is_pruned(tmp_path: Path) -> None:
         filler.put(authority(number), entry(number))
     filler.close()
     pruning = SqliteStore(path, limit=200_000, clock=now)
+    pruning.flush()
     other = SqliteStore(path, clock=now)
     leases = 0
     while pruning.evicted < 4_000:
@@ -238,6 +243,7 @@ def test_pruning_goes_on_soon_after_another_process_held_the_lock(tmp_path: Path
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     store = SqliteStore(path, limit=200_000, clock=now)
+    store.flush()
     time.sleep(1.0)  # longer than a writer waits for the lock
     other.execute("COMMIT")
     other.close()

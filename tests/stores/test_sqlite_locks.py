@@ -72,6 +72,7 @@ def test_leases_do_not_wait_for_a_lock(tmp_path: Path) -> None:
     """One waits half a second; from then on they fail at once, but for an attempt a second."""
     path = tmp_path / "robots.db"
     store = SqliteStore(path, clock=now)
+    store.flush()
     with locked(path):
         start = time.monotonic()
         for number in range(500):
@@ -84,6 +85,7 @@ def test_leases_do_not_wait_for_a_lock(tmp_path: Path) -> None:
 def test_a_lock_is_over_when_it_is_over(path: Path) -> None:
     """The writer finds out by itself, whether anything waits or not."""
     store = SqliteStore(path, clock=now)
+    store.flush()
     with locked(path), pytest.raises(StoreError, match="locked"):
         told(store.lease(authority(), 15.0))
     end = time.monotonic() + 10
@@ -149,6 +151,7 @@ def test_of_what_waits_the_newest_of_each_authority_is_kept(
     """Up to the limit all is kept; the rest is an error, and is counted."""
     monkeypatch.setattr(f"scrapy_rep.stores.sqlite_writer.{limit}", value)
     store = SqliteStore(path, clock=now)
+    store.flush()
     body = b"#" * 238
     with locked(path):
         store.put(authority(0), entry(0, body=body))
@@ -190,6 +193,7 @@ def test_a_flush_and_a_close_are_bounded_in_time(
 def test_a_lease_that_cannot_have_been_granted_is_void(tmp_path: Path, until: object) -> None:
     """A row of an earlier start of the machine, or a damaged one, shuts no site."""
     store = SqliteStore(tmp_path / "robots.db", turn_clock=lambda: 5_000.0)
+    store.flush()
     row = (f"{PREFIX}:{authority()}", "token", until)
     with sqlite3.connect(tmp_path / "robots.db") as connection:
         connection.execute("INSERT INTO leases VALUES (?, ?, ?)", row)
