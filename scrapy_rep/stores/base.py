@@ -241,7 +241,7 @@ class Store(ABC):
 
 def merging(authority: Authority, entry: Entry, crawler: str, now: float) -> Change:
     """Return the change that merges ``entry``, as ``crawler`` puts it at ``now``."""
-    if not crawler:
+    if not crawler and entry.refusal is not None:
         entry = replace(entry, refusal=None)
 
     def change(kept: StoredEntry | None) -> StoredEntry | None:
@@ -251,7 +251,7 @@ def merging(authority: Authority, entry: Entry, crawler: str, now: float) -> Cha
         refusals.pop(crawler, None)
         if merged.refusal is not None:
             refusals[crawler] = merged.refusal
-        stored = StoredEntry(authority, replace(merged, refusal=None), refusals)
+        stored = StoredEntry(authority, Entry(merged.answer, None, merged.failure), refusals)
         return stored if refusals or stored.entry != Entry() else None
 
     return change

@@ -29,7 +29,7 @@ from struct import error as struct_error
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure, date_of
 from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.json_form import from_plain, part_of, plain_part, to_plain
+from scrapy_rep.stores.json_form import part_of, plain_part, plain_parts, stored_of
 from scrapy_rep.stores.stored import StoredEntry
 
 MAGIC = b"REP\x01"
@@ -64,8 +64,8 @@ _WORDS = (
     rb"Allow: /wp-admin/admin-ajax.php\n\nSitemap: https://www./sitemap.xml\n"
     rb'"},"refusals":{"failure":{"since":,"failed_at":,"count":1,"retry_after":,"cause":"status 503'
     rb'","ours":true,"redirects":["https://www."],"cut_at":512000,"record":"urn:uuid:","body_base64'
-    rb'":"","etag":"W/\"\"","last_modified":" GMT","body":"User-agent: *\nDisallow: {"authority":"'
-    rb'https://www..com","answer":{"status":404,"uri":"https://www..com/robots.txt","fetched_at":1'
+    rb'":"","etag":"W/\"\"","last_modified":" GMT","body":"User-agent: *\nDisallow: '
+    rb'{"answer":{"status":404,"uri":"https://www..com/robots.txt","fetched_at":1'
     rb',"lifetime":86400.0,"etag":"\"","last_modified":"Mon, 01 Jan 2026 00:00:00 GMT","body":"User'
 )
 
@@ -77,17 +77,15 @@ def refusal_of(crawler: str) -> str:
 
 def encode_stored(stored: StoredEntry) -> bytes:
     """Return all that is kept of an authority as octets. Raises :class:`StoreError`."""
-    return _encode(str(stored.authority), stored.updated_at, to_plain(stored))
+    return _encode(str(stored.authority), stored.updated_at, plain_parts(stored))
 
 
 def decode_stored(authority: Authority, octets: bytes) -> StoredEntry | None:
     """Return what :func:`encode_stored` encoded of ``authority``, else ``None``; never raises."""
     try:
-        stored = from_plain(_decode(str(authority), octets)[1])
+        return stored_of(authority, _decode(str(authority), octets)[1])
     except (struct_error, zlib.error, ValueError, RecursionError):
         return None
-    # The authority itself, which may be of a subclass that compares as equal.
-    return StoredEntry(authority, stored.entry, stored.refusals)
 
 
 def encode_part(authority: Authority, name: str, part: Answer | Failure) -> bytes:

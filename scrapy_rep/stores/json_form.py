@@ -14,13 +14,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
+from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.stores.stored import StoredEntry, authority_in_key
 
 Part = TypeVar("Part", Answer, Failure)
 Check = Callable[[object, str], Any]
 
-_ENTRY = {"authority", "answer", "refusals", "failure"}
+_PARTS = {"answer", "refusals", "failure"}
+_ENTRY = {"authority", *_PARTS}
 _LARGEST = 2**31 - 1
 
 LONGEST_VALIDATOR = 1024
@@ -95,9 +97,20 @@ _DEFAULTS = {
 }
 
 
+_KNOWN = {
+    Answer: {*_CHECKS[Answer], *_OCTETS, *(f"{name}_base64" for name in _OCTETS)},
+    Failure: set(_CHECKS[Failure]),
+}
+
+
 def to_plain(stored: StoredEntry) -> dict[str, Any]:
     """Return texts, numbers, lists and dictionaries that :func:`from_plain` reads."""
-    plain: dict[str, Any] = {"authority": str(stored.authority)}
+    return {"authority": str(stored.authority), **plain_parts(stored)}
+
+
+def plain_parts(stored: StoredEntry) -> dict[str, Any]:
+    """Return the same without the authority, for :func:`stored_of`."""
+    plain: dict[str, Any] = {}
     if stored.entry.answer is not None:
         plain["answer"] = plain_part(stored.entry.answer)
     if stored.refusals:
@@ -111,16 +124,24 @@ def to_plain(stored: StoredEntry) -> dict[str, Any]:
 
 def from_plain(plain: object) -> StoredEntry:
     """Return what :func:`to_plain` wrote. Raises ``ValueError``, one line, on anything else."""
-    found = _mapping(plain, "an entry", _ENTRY)
+    found = dict(_mapping(plain, "an entry", _ENTRY))
+    name = _text(found.pop("authority", None), "authority")
+    authority = authority_in_key(name)
+    if authority is None:
+        raise ValueError(f"authority: {name!a} is not like https://example.org")
+    return stored_of(authority, found)
+
+
+def stored_of(authority: Authority, plain: object) -> StoredEntry:
+    """Return what :func:`plain_parts` wrote. Raises ``ValueError``, one line, on anything else."""
+    found = _mapping(plain, "an entry", _PARTS)
     answer, failure, refusals = (found.get(name) for name in ("answer", "failure", "refusals"))
     refusals = {} if refusals is None else refusals
     if not isinstance(refusals, Mapping) or not all(map(_is_digest, refusals)):
         raise ValueError("refusals is not an object with a crawler's digest for each refusal")
-    name = _text(found.get("authority"), "authority")
-    authority = authority_in_key(name)
-    if authority is None:
-        raise ValueError(f"authority: {name!a} is not like https://example.org")
-    stored = StoredEntry(
+    if answer is None and failure is None and not refusals:
+        raise ValueError("an entry has neither an answer, nor refusals, nor a failure")
+    return StoredEntry(
         authority,
         Entry(
             None if answer is None else part_of(Answer, answer, "answer"),
@@ -128,9 +149,6 @@ def from_plain(plain: object) -> StoredEntry:
         ),
         {crawler: part_of(Answer, refusal, "refusal") for crawler, refusal in refusals.items()},
     )
-    if stored.entry == Entry() and not stored.refusals:
-        raise ValueError("an entry has neither an answer, nor refusals, nor a failure")
-    return stored
 
 
 def plain_part(part: Answer | Failure) -> dict[str, Any]:
@@ -154,8 +172,7 @@ def part_of(kind: type[Part], plain: object, name: str) -> Part:
     """Return what :func:`plain_part` wrote. Raises ``ValueError``, one line, on anything else."""
     checks: dict[str, Check] = _CHECKS[kind]
     octets: tuple[str, ...] = _OCTETS if kind is Answer else ()
-    known = {*checks, *octets, *(f"{each}_base64" for each in octets)}
-    found = _mapping(plain, name, known)
+    found = _mapping(plain, name, _KNOWN[kind])
     values = {
         field: check(found.get(field), field)
         for field, check in checks.items()
@@ -168,9 +185,9 @@ def part_of(kind: type[Part], plain: object, name: str) -> Part:
 def _mapping(plain: object, name: str, known: set[str]) -> Mapping[str, Any]:
     if not isinstance(plain, Mapping):
         raise ValueError(f"{name} is not an object")
-    unknown = sorted(ascii(key) for key in plain if key not in known)
-    if unknown:
-        raise ValueError(f"{name} has no field {unknown[0]}")
+    if not plain.keys() <= known:
+        unknown = min(ascii(key) for key in plain if key not in known)
+        raise ValueError(f"{name} has no field {unknown}")
     return plain
 
 

@@ -179,8 +179,6 @@ class Writer:
         """Write the queue once more, and end the thread."""
         with self._wake:
             self._closed = True
-            # A lease that is granted now would never be released.
-            self._fail_asked(StoreError("the store is closed"), len(self._queue))
             self._wake.notify_all()
         self._thread.join(CLOSE_PATIENCE)
         path = str(self._file.path)
@@ -214,8 +212,11 @@ class Writer:
             with self._wake:
                 due = self._tidy_at if self._trouble is None else self._retry_at
                 has_work = self._wake.wait_for(self._has_work, max(0.0, due - time.monotonic()))
-                if self._closed and not self._queue:
-                    return
+                if self._closed:
+                    # A lease that is granted now would never be released.
+                    self._fail_asked(StoreError("the store is closed"), len(self._queue))
+                    if not self._queue:
+                        return
                 if self._queue:
                     self._wake.wait_for(self._is_urgent, BATCH_DELAY)
                 batch = list(islice(self._queue, AT_ONCE))
@@ -293,8 +294,9 @@ class Writer:
             return
         self._trouble = error
         self._failures += 1
-        self._retry_at = time.monotonic() + RETRY_DELAY
-        self._fail_asked(LoggedError(str(error)), len(self._queue))
+        self._fail_asked(LoggedError(str(error)), len(batch))
+        is_asked = any(operation.future is not None for operation in self._queue)
+        self._retry_at = 0.0 if is_asked else time.monotonic() + RETRY_DELAY
         if self._given_up_at is None and (self._failures >= FAILURES or not self._has_written):
             self._given_up_at = time.monotonic()
             path = str(self._file.path)

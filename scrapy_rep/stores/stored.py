@@ -41,8 +41,10 @@ class StoredEntry:
 
     def seen_by(self, crawler: str) -> Entry | None:
         """Return the entry as the crawler of that digest reads it, ``None`` if that is nothing."""
-        entry = replace(self.entry, refusal=self.refusals.get(crawler))
-        return entry if entry != Entry() else None
+        refusal = self.refusals.get(crawler)
+        if refusal is None:
+            return self.entry if self.entry != Entry() else None
+        return replace(self.entry, refusal=refusal)
 
     def state(self, now: float, policy: Policy, crawler: str = "") -> State:
         """Return what the entry is worth to a crawler with ``policy`` at ``now``."""

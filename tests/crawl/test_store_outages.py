@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from random import uniform
 from typing import Any
 
 import pytest
+import redis
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.scheduling.shared_pace import SPREAD
 from scrapy_rep.stores import StoreError, Turn
+from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.harness import crawl
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
@@ -22,7 +29,8 @@ from tests.crawl.sharing import CustomStore
 from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
 from tests.site import Site
 from tests.stores.samples import make_file
-from tests.stores.servers import RedisServer
+from tests.stores.servers import DistantServer, RedisServer
+from tests.stores.turn_contract import taken
 
 PACE = "keeps the pace of a site by itself"
 
@@ -172,6 +180,114 @@ async def test_a_store_answers_again_when_it_answers_every_question(site: Site) 
     assert len(result.downloaded) == len(plans)
     assert len(result.lines("the disk is far away", "WARNING")) == 1
     assert not result.lines("answers again", "WARNING")
+
+
+def lock(path: Path, server: RedisServer, seconds: float) -> None:
+    """Another process holds the write lock of the file."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        time.sleep(seconds)
+        other.execute("ROLLBACK")
+
+
+def stop(path: Path, server: RedisServer, seconds: float) -> None:
+    """The server is down."""
+    server.stop()
+    time.sleep(seconds)
+    server.start()
+
+
+def flap(path: Path, server: RedisServer, seconds: float) -> None:
+    """The server answers for a second and a half, and then not for five, again and again."""
+    with redis.Redis(port=server.port) as client:
+        for _ in range(3):
+            client.execute_command("CLIENT", "PAUSE", 5_500, "WRITE")
+            time.sleep(7.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("outage", "seconds"), [(lock, 8.0), (stop, 8.5), (flap, 5.5)])
+@ensureDeferred
+async def test_an_outage_is_over_when_it_is_over(
+    site: Site,
+    server: RedisServer,
+    tmp_path: Path,
+    outage: Callable[[Path, RedisServer, float], None],
+    seconds: float,
+) -> None:
+    """If it is shorter than a lease, no request is made without a turn, however often it comes.
+
+    The store is asked again and again, whether it is left alone for other questions or not.
+    """
+    path = tmp_path / "robots.db"
+    shop, interval = paced(site, 0.5), 0.5
+
+    def break_down() -> None:
+        while len(shop.page_hits) < 3:
+            time.sleep(0.02)
+        outage(path, server, seconds)
+
+    breaking = threading.Thread(target=break_down)
+    breaking.start()
+    uri = f"sqlite://{path}" if outage is lock else server.uri
+    try:
+        settings = obey(REP_STORE=uri)
+        result = (await crawl(settings=settings, plans=urls(shop, 20), timeout=90)).check()
+    finally:
+        breaking.join()
+    assert len(result.downloaded) == 20
+    assert min(gaps(shop)) >= interval
+    assert "robotstxt/crawl_delay/without_store" not in result.stats
+    if outage is not flap:
+        assert seconds - 1.0 < max(gaps(shop)) < seconds + 20.0
+
+
+@ensureDeferred
+async def test_a_redis_server_whose_memory_is_full_is_said_once(
+    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It refuses turns at once; after a lease each worker keeps the pace by itself."""
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.2)
+    shop = paced(site, 0.2)
+    with redis.Redis(port=server.port) as client:
+        client.config_set("maxmemory", "1")
+        result = (await crawl(settings=obey(REP_STORE=server.uri), plans=urls(shop, 8))).check()
+        client.config_set("maxmemory", "0")
+    assert len(result.downloaded) == 8
+    assert min(gaps(shop)) >= 0.2
+    assert result.stats["robotstxt/crawl_delay/without_store"] == 8
+    assert len(result.lines("OutOfMemory.*each worker keeps the pace|" + ALONE, "WARNING")) == 1
+
+
+@ensureDeferred
+async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: RedisServer) -> None:
+    """A near one of another machine asks as soon as it may, too; each asks a moment later."""
+    shop, interval, turns = paced(site, 0.4), 0.4, 24
+    pages: list[int] = []
+
+    def work() -> None:
+        while not shop.page_hits:
+            time.sleep(0.02)
+        with closing(RedisStore(server.uri)) as store:
+            for _ in range(turns):
+                token = ""
+                while not token:
+                    turn = taken(store, 10.0, interval, shop.host)
+                    token = turn.token or ""
+                    time.sleep(0.0 if token else turn.wait + uniform(0.0, SPREAD * interval))
+                store.end_turn(shop.host, token, interval)
+                time.sleep(interval)
+        pages.append(len(shop.page_hits))
+
+    near = threading.Thread(target=work)
+    near.start()
+    with DistantServer(server.port, 0.05) as distant:
+        settings = obey(REP_STORE=distant.uri)
+        result = (await crawl(settings=settings, plans=urls(shop, 30), timeout=60)).check()
+    near.join()
+    assert len(result.downloaded) == 30
+    assert pages[0] >= turns // 4
 
 
 class PartlyDeadStore(CustomStore):

@@ -151,3 +151,20 @@ def test_operations_are_done_in_the_order_in_which_they_came(tmp_path: Path) -> 
     assert all(told(other.get(authority(number))) for number in range(1_000))
     store.close()
     other.close()
+
+
+def test_a_close_in_the_middle_of_a_batch_loses_nothing(tmp_path: Path) -> None:
+    """What is being written is written, what waits as well; a lease that waits is refused."""
+    for number in range(20):
+        path = tmp_path / f"{number}.db"
+        store = SqliteStore(path, clock=now)
+        answers = []
+        for n in range(30):
+            store.put(authority(n), entry(n))
+            answers.append(store.lease(authority(n), 30.0))
+        time.sleep(0.001 * number)
+        store.close()
+        assert all(answer.done() for answer in answers)
+        again = SqliteStore(path, clock=now)
+        assert set(listed(again)) == {authority(n) for n in range(30)}
+        again.close()
