@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 import scrapy
 
+from tests import timed
 from tests.site import Site
 from tests.stores.servers import RedisServer, running_server
 
@@ -23,6 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", ignored)
     if scrapy.version_info < (2, 15):  # the files of its disk queues
         config.addinivalue_line("filterwarnings", "ignore:unclosed file:ResourceWarning")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before `-m` chooses: a timed test is a slow one."""
+    timed.complete(items)
 
 
 def pytest_collection_finish() -> None:
