@@ -14,6 +14,7 @@ from tests.crawl.harness import WARNINGS
 from tests.processes import ROOT, run_python
 from tests.replies import Reply, html
 from tests.site import Site
+from tests.timed import timed
 
 FOLDER = ROOT / "example_project"
 COLUMN = re.compile(r"(?:^|(?<=\s\s))\S")
@@ -119,6 +120,7 @@ def test_demo_shows_which_group_and_line_decided() -> None:
     ]
 
 
+@timed
 def test_demo_keeps_the_pace_of_a_site() -> None:
     """Crawl-delay: 0.5 (RFC 9309 2.2.4), while the other sites are long done."""
     times = times_of(demo().stdout, "paced")

@@ -24,6 +24,7 @@ from tests.replies import (
     redirect,
 )
 from tests.site import Site
+from tests.timed import timed
 
 RULES = "User-agent: *\nDisallow: /private\n"
 
@@ -257,6 +258,7 @@ def test_https_and_ipv6_are_authorities_like_others(site: Site) -> None:
     assert six.url(user="me:pw") == f"http://me:pw@[::1]:{six.port}/"
 
 
+@timed
 def test_hundreds_of_authorities_cost_little(site: Site) -> None:
     """Each has an address of its own, and all are there within two seconds."""
     start = time.monotonic()

@@ -14,6 +14,7 @@ from scrapy.settings import Settings
 from scrapy_rep.commands.comparison import Comparison
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.protocol.authority import Authority
+from tests.timed import timed
 
 SHOP = Authority("https", "e.org", 443)
 AGENT = ("mybot",)
@@ -143,6 +144,7 @@ def test_rules_are_compared_at_any_hour() -> None:
     assert change.startswith(f"the rules of {SHOP} have changed: /a was disallowed")
 
 
+@timed
 def test_a_file_that_has_not_changed_is_not_compared() -> None:
     """With thousands of rules, that would take minutes where the first match counts."""
     options = Namespace(agent=[*AGENT], rep_profile="strictest", spider=None)

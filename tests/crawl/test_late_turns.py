@@ -60,6 +60,7 @@ def test_pages_that_wait_for_an_inner_page_keep_the_pace(site: Site, mode: str, 
     assert min(gaps(slow)) >= 0.3
 
 
+@timed
 @ensureDeferred
 async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(site: Site) -> None:
     """Two sites of one host; only the second asks, while pages of the first are held up."""

@@ -115,7 +115,7 @@ async def test_a_turn_is_held_for_as_long_as_a_request_takes(
     site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is renewed, so that it outlasts its lease; after the crawl nobody has to wait for it."""
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 2.0)
     monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.BEAT", 0.2)
     shop = paced(site, 0.3, Reply(200, delay=3.0))
     waits: list[float] = []
@@ -132,7 +132,7 @@ async def test_a_turn_is_held_for_as_long_as_a_request_takes(
     (await crawl(settings=sharing(tmp_path), plans=urls(shop, 1))).check()
     watching.set()
     thread.join()
-    assert len(waits) > 10
+    assert len(waits) > 3
     assert min(waits) > 0
     assert turn_of(store, 1.0, 0.3, shop.host).wait <= 0.3
 
@@ -148,7 +148,6 @@ async def test_pages_from_the_http_cache_use_up_no_turn(
     shop.robots = "User-agent: *\nCrawl-delay: 30\n"
     again = (await crawl(settings=settings, plans=urls(shop, 10))).check()
     assert len(again.downloaded) == len(shop.page_hits) == 10
-    assert again.stats["elapsed_time_seconds"] < 5
     assert turn_of(store, 1.0, 0.1, shop.host).token
 
 
@@ -171,10 +170,9 @@ async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
 ) -> None:
     """REP_SHARED_PACE = False: another worker's turn is none of its business."""
     shop = paced(site, 0.3)
-    token = turn_of(store, 30.0, 0.3, shop.host).token
+    token = turn_of(store, 600.0, 0.3, shop.host).token
     settings = sharing(tmp_path, REP_SHARED_PACE=False)
-    result = (await crawl(settings=settings, plans=urls(shop, 3))).check()
-    assert result.stats["elapsed_time_seconds"] < 5
+    (await crawl(settings=settings, plans=urls(shop, 3))).check()
     assert min(gaps(shop)) >= 0.3
     store.end_turn(shop.host, token or "", 0.3)
 
@@ -182,9 +180,8 @@ async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
 @ensureDeferred
 async def test_memory_grants_no_turns(site: Site) -> None:
     """No other worker shares it, so that no first request has to wait for an interval."""
-    shop = paced(site, 10.0)
-    result = (await crawl(settings=obey(REP_STORE="memory:"), plans=urls(shop, 1))).check()
-    assert result.stats["elapsed_time_seconds"] < 5
+    shop, settings = paced(site, 60.0), obey(REP_STORE="memory:")
+    result = (await crawl(settings=settings, plans=urls(shop, 1), timeout=50)).check()
     assert not result.lines("turns")
 
 
