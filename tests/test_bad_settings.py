@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import ROOT, run_python
+from tests.rows import first
 
 SELECT = "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"
 SOON = "REP_TIMEOUT = 'soon': must be a number of seconds, at least 0.1"
@@ -234,7 +235,7 @@ def test_a_bad_setting_matters_only_where_robots_txt_is_obeyed(project: Path) ->
         ("nameless", "robotstxt_user_agent = 7: must be a product token or a list of them"),
     ],
 )
-@pytest.mark.parametrize("reactor", ["", SELECT])
+@pytest.mark.parametrize("reactor", first(1, ["", SELECT]))
 def test_a_bad_setting_of_a_spider_is_the_last_line(
     project: Path, spider: str, said: str, reactor: str
 ) -> None:

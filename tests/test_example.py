@@ -136,6 +136,7 @@ def test_demo_returns_to_a_site_that_recovers() -> None:
     assert {row[3] for row in rows if row[2] == "dropped"} == {"Disallow: /private/"}
 
 
+@pytest.mark.slow
 def test_second_run_fetches_no_robots_txt() -> None:
     """RFC 9309 2.4: what is stored is used by a later crawl, a failure as well."""
     done = python("-m", "example.twice")

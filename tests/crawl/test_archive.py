@@ -34,6 +34,7 @@ from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_flights import OneByOneSpider
 from tests.recording.archives import Read, archives, records
 from tests.replies import Endless, Hang, Reply, Reset, ShortBody, redirect
+from tests.rows import first
 from tests.site import Authority, Site
 
 LIMIT = 512_000
@@ -305,9 +306,7 @@ for number in range(1_000_000):
 """
 
 
-@pytest.mark.parametrize(
-    "moment", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 50))]
-)
+@pytest.mark.parametrize("moment", first(1, range(50)))
 def test_a_process_that_is_killed_leaves_whole_records(tmp_path: Path, moment: int) -> None:
     """At a random moment: both readers get every record but the one that is cut."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -47,6 +47,7 @@ def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, or
     assert result.stats["robotstxt/allowed"] == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [pytest.param(1, marks=pytest.mark.slow), 16])
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_pages_that_wait_for_an_inner_page_keep_the_pace(site: Site, mode: str, most: int) -> None:

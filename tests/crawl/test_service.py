@@ -65,17 +65,21 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("value", BAD, ids=repr)
 @ensureDeferred
-async def test_a_page_that_is_none_is_no_permission(site: Site, value: Any) -> None:
+async def test_a_page_that_is_none_is_no_permission(site: Site) -> None:
     """The request ends unreachable, by its URL; neither the service nor a page is asked."""
     service = site.authority()
-    plan = {"url": service.url("/render"), "meta": {"robotstxt_url": value}}
-    result = (await crawl(settings=obey(), plans=[plan])).check()
-    assert result.unreachable == [plan["url"]]
-    assert result.ending(plan["url"]).problem.data["cause"] == "malformed url"
+    asked_for = {service.url(f"/render{number}"): value for number, value in enumerate(BAD)}
+    plans = [{"url": url, "meta": {"robotstxt_url": value}} for url, value in asked_for.items()]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert {ending.url: ending.kind for ending in result.endings} == dict.fromkeys(
+        asked_for, "unreachable"
+    )
+    for url, value in asked_for.items():
+        assert result.ending(url).problem.data["cause"] == "malformed url", value
     assert site.hits == []
-    assert result.lines(r"meta\['robotstxt_url'\] is not an http or https URL", "DEBUG")
+    said = result.lines(r"meta\['robotstxt_url'\] is not an http or https URL", "DEBUG")
+    assert len(said) == len(BAD)
 
 
 @ensureDeferred

@@ -81,6 +81,7 @@ def test_three_workers_keep_one_pace_together(
     print(f"used: {used(shop, 0.5):.0%}")  # noqa: T201
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_request_is_under_way_while_redis_loses_its_memory(
     site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path

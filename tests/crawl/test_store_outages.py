@@ -21,6 +21,7 @@ from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
 from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
+from tests.rows import first
 from tests.site import Site
 from tests.stores.servers import RedisServer
 
@@ -103,7 +104,7 @@ STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
 
 
 @pytest.mark.parametrize("make", STORES)
-@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("ends", first(1, [True, False]))
 @ensureDeferred
 async def test_an_outage_is_one_line_and_its_end_another(
     site: Site,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.processes import ROOT, run_python
+from tests.rows import first
 from tests.site import Site
 
 WORD = "hunter2"
@@ -42,7 +43,7 @@ process.start()
 """
 
 
-@pytest.mark.parametrize("priority", ["project", "spider"])
+@pytest.mark.parametrize("priority", first(1, ["project", "spider"]))
 @pytest.mark.parametrize(
     ("store", "starts"),
     [

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from scrapy_rep.preferences.page import PagePreferences, together
 from scrapy_rep.preferences.tdmrep import SILENT, Said, TdmRules
 from scrapy_rep.protocol.usage import FORM
+from tests.rows import rows
 
 
 def rule(location: Any, reservation: Any, policy: Any = None) -> dict[str, Any]:
@@ -86,9 +85,7 @@ def rules(document: Any) -> TdmRules:
     return TdmRules.parse(body, FORM)
 
 
-@pytest.mark.parametrize(
-    ("source", "document", "path", "expected"), ROWS, ids=[row[0] for row in ROWS]
-)
+@rows("source, document, path, expected", ROWS)
 def test_a_tdmrep_json_says_for_a_path(
     source: str, document: Any, path: str, expected: Any
 ) -> None:

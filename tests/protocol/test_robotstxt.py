@@ -14,6 +14,7 @@ from scrapy_rep.protocol.extensions import LONGEST_DELAY, RequestRate, VisitTime
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
 from tests.benchmarks import inputs
+from tests.rows import rows
 
 BODY = b"""\
 Sitemap: https://e.org/a.xml
@@ -177,7 +178,7 @@ def test_there_are_five_hundred_odd_delays() -> None:
     assert len(ODD_DELAYS) >= 500
 
 
-@pytest.mark.parametrize("value", ODD_DELAYS, ids=range(len(ODD_DELAYS)))
+@rows("value", ODD_DELAYS)
 def test_odd_delays_are_passed_by(value: str) -> None:
     """RFC 9309 section 2.2.4: parsing of other records must do no harm."""
     robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {value}\nDisallow: /x\n".encode())

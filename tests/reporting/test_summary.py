@@ -192,6 +192,7 @@ def test_a_file_that_begins_with_noise_is_given_up_soon() -> None:
     assert stream.tell() < 10_000
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_log() -> None:
     """Six times as many sites, rules, runs and overrides take no more; totals stay exact."""
     peaks = []
