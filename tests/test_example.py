@@ -29,7 +29,7 @@ def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project's folder."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return run_python(*arguments, options=WARNINGS, cwd=FOLDER, env=environment, timeout=90)
+    return run_python(*arguments, options=WARNINGS, cwd=FOLDER, env=environment, timeout=200)
 
 
 def table_of(output: str) -> dict[str, list[tuple[str, ...]]]:

@@ -164,7 +164,7 @@ def test_a_trickle_sends_octet_by_octet(site: Site) -> None:
     with connect(site.authority(Trickle(200, "abcd", interval=0.1))) as sock:
         ask(sock)
         start = time.monotonic()
-        assert rest(sock, timeout=1).endswith(b"abcd")
+        assert rest(sock, timeout=5).endswith(b"abcd")
         assert time.monotonic() - start >= 0.3
 
 
@@ -185,7 +185,7 @@ def test_an_endless_body_comes_until_the_client_hangs_up(site: Site) -> None:
     octets = answer(endless, enough=10 << 20)
     assert len(octets) >= 10 << 20
     assert octets.partition(b"\r\n\r\n")[2].startswith(RULES.encode())
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while endless.hits[0].finished is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)

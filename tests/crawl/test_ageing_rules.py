@@ -37,7 +37,7 @@ async def test_rules_that_expire_while_requests_wait_hold_up_none(
     shop.pages = leap
     plans = [shop.url(f"/{n}") for n in range(30)]
     settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    result = (await crawl(settings=settings, plans=plans, timeout=20)).check()
+    result = (await crawl(settings=settings, plans=plans)).check()
     assert sorted(result.downloaded) == sorted(plans)
     assert 2 <= len(shop.robots_hits) <= 3
 
@@ -66,5 +66,5 @@ async def test_ageing_rules_from_a_store_are_used(site: Site, limit: int) -> Non
     shop = site.authority(RULES)
     plans = [shop.url(f"/{n}") for n in range(20)]
     settings = obey(REP_STORE="tests.crawl.test_ageing_rules.SlowStore", REP_PARK_LIMIT=limit)
-    result = (await crawl(settings=settings, plans=plans, timeout=20)).check()
+    result = (await crawl(settings=settings, plans=plans)).check()
     assert sorted(result.downloaded) == sorted(plans)

@@ -160,7 +160,7 @@ async def test_each_failure_leaves_a_record(site: Site, tmp_path: Path) -> None:
     """With its cause; a response that came before it is kept too."""
     replies = [Reset(), Hang(), ShortBody(body=RULES), Reply(503, "busy"), redirect("ftp://a/b")]
     sites = [*(site.authority(reply) for reply in replies), site.refusing()]
-    settings = archived(tmp_path, REP_TIMEOUT=1)
+    settings = archived(tmp_path, REP_TIMEOUT=3)
     result = await crawl(settings=settings, plans=[one.url("/x") for one in sites])
     result.check(["is unreachable"])
     found = read(tmp_path)

@@ -77,7 +77,7 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     silent = site.authority(Hang())
     now = time.time()
     urls = [dark.url("/a"), silent.url("/a")]
-    result = (await crawl(settings=obey(REP_TIMEOUT=0.5), plans=urls)).check()
+    result = (await crawl(settings=obey(REP_TIMEOUT=3), plans=urls)).check()
     errors = []
     for url in urls:
         problem = result.ending(url).problem
@@ -119,7 +119,7 @@ def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     robots = [Reply(503), Reply(429), Reset(), Hang()]
     dark = [*(site.authority(answer) for answer in robots), site.refusing()]
     urls = [authority.url(f"/{number}") for authority in dark for number in range(5)]
-    settings = obey(REP_TIMEOUT=1)
+    settings = obey(REP_TIMEOUT=3)
     result = crawl_in_child(mode=mode, settings=settings, plans=urls).check()
     assert result.unreachable == urls
     for authority in dark:

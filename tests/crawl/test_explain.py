@@ -209,9 +209,9 @@ async def test_cache_info_counts_what_is_known(site: Site) -> None:
 @ensureDeferred
 async def test_cache_info_counts_what_is_under_way(site: Site) -> None:
     """While requests wait, and when they do no more."""
-    slow = site.authority(Reply(200, RULES, delay=0.5))
+    slow = site.authority(Hang())
     urls = [slow.url(f"/{n}") for n in range(5)]
-    result = await crawl(ClosingSpider, obey(), plans=urls, close_after=0.3)
+    result = await crawl(ClosingSpider, obey(), plans=urls, parked=5, close_after=0.1)
     assert result.stats["closing/waiting"] == 5
     gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
     info = gate.cache_info()

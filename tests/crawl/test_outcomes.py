@@ -135,7 +135,7 @@ def test_each_answer_has_its_outcome(site: Site, mode: str) -> None:
     there = {name: make(site) for name, (make, _) in CASES.items()}
     urls = [a.url(path) for a in there.values() for path in ("/open", "/private")]
     hosts = [authority.host for authority in there.values()]
-    settings = obey(REP_TIMEOUT=1.5, CONCURRENT_REQUESTS=32)
+    settings = obey(REP_TIMEOUT=4, CONCURRENT_REQUESTS=32)
     result = crawl_in_child(mode=mode, settings=settings, plans=urls, allowed_domains=hosts)
     result.check()
     expected = {name: kinds for name, (_, kinds) in CASES.items()}
