@@ -35,15 +35,16 @@ async def test_default_headers_bring_no_cookie_to_robots_txt(site: Site) -> None
     assert [second.header(name) for name in secrets] == [None, None, None]
 
 
-@pytest.mark.parametrize("path", ["/robots.txt", "/robots.txt#part", "/robots.txt#/a?b"])
 @ensureDeferred
-async def test_a_request_for_the_rules_waits_for_no_rules(site: Site, path: str) -> None:
+async def test_a_request_for_the_rules_waits_for_no_rules(site: Site) -> None:
     """RFC 9309 section 2.2.2, in every spelling of their URL: they are not even fetched."""
-    shop = site.authority(Reply(503))
-    plan = {"url": shop.url(path), "meta": {"handle_httpstatus_all": True, "dont_retry": True}}
-    result = (await crawl(settings=obey(), plans=[plan])).check()
-    assert result.downloaded == [shop.url(path)]
-    assert len(shop.robots_hits) == 1
+    paths = ("/robots.txt", "/robots.txt#part", "/robots.txt#/a?b")
+    urls = [site.authority(Reply(503)).url(path) for path in paths]
+    meta = {"handle_httpstatus_all": True, "dont_retry": True}
+    plans = [{"url": url, "meta": dict(meta)} for url in urls]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert result.downloaded == urls
+    assert len(site.hits) == len(urls)
     assert "robotstxt/request_count" not in result.stats
 
 
