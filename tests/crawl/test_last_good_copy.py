@@ -59,7 +59,7 @@ async def judges_by_the_copy(shop: Authority, uri: str, **settings: Any) -> None
 
 
 @pytest.mark.parametrize("age", first(1, [DAY + 30, 30.0]))
-@pytest.mark.parametrize("wrong", first(2, [-3_600, 3_600, -120, 0, 120]))
+@pytest.mark.parametrize("wrong", first(1, [3_600, -3_600, -120, 0, 120]))
 @ensureDeferred
 async def test_a_wrong_clock_costs_no_copy(
     site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch, wrong: float, age: float
@@ -107,7 +107,7 @@ async def test_a_custom_store_that_hangs_costs_no_copy(site: Site, age: float) -
     assert kept.answer.body == RULES.encode()
 
 
-@pytest.mark.parametrize("age", [30.0, DAY + 30])
+@pytest.mark.parametrize("age", first(1, [DAY + 30, 30.0]))
 @ensureDeferred
 async def test_a_redis_server_that_hangs_costs_no_copy(
     site: Site, tmp_path: Path, age: float

@@ -30,6 +30,7 @@ def holding(middleware: type[Any], order: int = 950, **settings: Any) -> dict[st
     return obey(CONCURRENT_REQUESTS=16, DOWNLOADER_MIDDLEWARES={path: order}, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [pytest.param(150, marks=pytest.mark.slow), 950])
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, order: int) -> None:
@@ -86,6 +87,7 @@ async def test_a_late_request_goes_before_those_that_have_yet_to_begin(site: Sit
     assert order.index("/held?1.2") <= 3
 
 
+@pytest.mark.slow
 @ensureDeferred
 async def test_a_late_request_is_given_back_when_the_crawl_stops(
     site: Site, tmp_path: Path

@@ -352,7 +352,9 @@ def test_settings_may_be_text() -> None:
     assert (settings.crawl_delay, settings.max_crawl_delay) == (False, 90.0)
 
 
-@pytest.mark.parametrize("chosen", [False, True], ids=["slot of the host", "slot of the request"])
+@pytest.mark.parametrize(
+    "chosen", first(1, [False, True]), ids=["slot of the host", "slot of the request"]
+)
 @ensureDeferred
 async def test_the_delay_of_a_configured_slot_is_kept_between_requests(
     site: Site, chosen: bool

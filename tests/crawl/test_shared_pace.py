@@ -61,6 +61,7 @@ def used(shop: Authority, interval: float) -> float:
     return possible / (hits[-1].received - hits[0].received)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("store", [pytest.param("SQLite", marks=pytest.mark.slow), "Redis"])
 def test_three_workers_keep_one_pace_together(

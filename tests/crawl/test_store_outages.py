@@ -103,7 +103,7 @@ def of_a_user(server: RedisServer, place: Path) -> tuple[str, Callable[[], objec
 STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
 
 
-@pytest.mark.parametrize("make", first(2, STORES))
+@pytest.mark.parametrize("make", first(1, STORES))
 @pytest.mark.parametrize("ends", first(1, [True, False]))
 @ensureDeferred
 async def test_an_outage_is_one_line_and_its_end_another(
