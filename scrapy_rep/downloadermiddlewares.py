@@ -16,7 +16,7 @@ from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
 from scrapy_rep.caching.refresh import Attempts, Refresher
 from scrapy_rep.caching.store_adapter import open_store_adapter
-from scrapy_rep.explaining import Explainer, asked_for
+from scrapy_rep.explaining import Explainer
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
@@ -25,7 +25,6 @@ from scrapy_rep.judgement import Judge
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.page_url import page_of
-from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.profiles import named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -34,6 +33,7 @@ from scrapy_rep.recording.recorder import DecisionRecorder, Run
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.scheduling import fetches, nested
 from scrapy_rep.scheduling.hosts import Hosts
+from scrapy_rep.scheduling.places import MOST_LENT
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
 from scrapy_rep.scheduling.shared_pace import SharedPace
@@ -43,8 +43,8 @@ from scrapy_rep.settings import RepSettings, failing_at_start, obeys, unknown_se
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
-from scrapy_rep.usage import tdmrep_files
 from scrapy_rep.usage.admission import UseOfPages
+from scrapy_rep.without_effect import without_effect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -77,6 +77,8 @@ class RepDownloaderMiddleware:
         self._stats = RepStats(crawler.stats)
         for name, nearest in unknown_settings(crawler.settings):
             self._stats.unknown_setting(name, nearest)
+        for name, why in without_effect(crawler.settings, settings):
+            self._stats.without_effect(name, why)
         self._starts = StartRequests(self._stats)
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
         self._is_prepared = False
@@ -85,23 +87,21 @@ class RepDownloaderMiddleware:
         resumed = may_resume(crawler.settings)  # asked first: the store makes a file in JOBDIR
         self._store = open_store_adapter(crawler, settings, self._stats, time.time)
         hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
-        limit = settings.park_limit
         self._room = WaitingRoom(
-            crawler, inside, hosts, self._semaphore, limit, self._stats, resumed=resumed
+            crawler, inside, hosts, self._semaphore, MOST_LENT, self._stats, resumed=resumed
         )
-        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
+        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
         self._identity = Identity(crawler, settings, self._stats)
         run = uuid4().hex
         self._archive = self._make_archive(settings, run)
         self._fetcher = self._make_fetcher(crawler, settings)
         self._cache = self._make_cache(crawler, settings)
-        self._tdmrep = self._make_tdmrep_cache(crawler, settings)
         self._overrides = self._applied(overrides)
         self._recorder = self._make_recorder(settings, run, overrides)
         use = self._make_use(settings)
         judge = self._judge = self._make_judge(use)
-        self.explainer = Explainer(self._identity, self._cache, judge, use)
+        self.explainer = Explainer(self._identity, self._cache, judge)
         self._gate = Gate(
             identity=self._identity,
             cache=self._cache,
@@ -111,7 +111,6 @@ class RepDownloaderMiddleware:
             shutdown=self._shutdown,
             stats=self._stats,
             clock=time.time,
-            use=use,
             overrides=self._overrides,
             recorder=self._recorder,
         )
@@ -257,37 +256,8 @@ class RepDownloaderMiddleware:
             RulesReader(parse, self._politeness.read),
             RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
             started=self._shutdown.watch,
-            memory_limit=self._memory_for_rules(settings) - self._memory_for_tdmrep(settings),
+            memory_limit=settings.memory_limit - self._store.memory_limit,
         )
-
-    def _make_tdmrep_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache | None:
-        """Return the cache of tdmrep.json files, if they are to be fetched."""
-        if not settings.fetches_tdmrep:
-            return None
-        stats = tdmrep_files.TdmrepStats(crawler.stats)
-        fetcher = self._fetcher.of_other_files(stats, self._may_follow)
-        context = AccessContext(self._store, settings.policy, stats, time.time)
-        attempts = Attempts(settings.timeout, settings.retry_delays)
-        return RobotsCache(
-            context,
-            Refresher(context, fetcher.fetch, attempts),
-            tdmrep_files.READER,
-            tdmrep_files.Silence(),
-            started=self._shutdown.watch,
-            memory_limit=self._memory_for_tdmrep(settings),
-        )
-
-    async def _may_follow(self, uri: str, page: Request | None) -> bool:
-        """Return whether the target of a redirect may be requested, by the rules of its site."""
-        authority = authority_of(uri)
-        if authority is None:
-            return False
-        cached = await self._cache.lookup(authority, page)
-        asked = asked_for(uri, authority, self.agents(page))
-        return self._judge.permits_a_fetch(asked, cached)
-
-    def _memory_for_rules(self, settings: RepSettings) -> int:
-        return settings.memory_limit - self._store.memory_limit
 
     def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
         if overrides is None:
@@ -310,32 +280,21 @@ class RepDownloaderMiddleware:
             return None
         return Archive(settings.warc, run, self._stats, time.time)
 
-    def _memory_for_tdmrep(self, settings: RepSettings) -> int:
-        if not settings.fetches_tdmrep:
-            return 0
-        return self._memory_for_rules(settings) // tdmrep_files.MEMORY_SHARE
-
     def _make_use(self, settings: RepSettings) -> UseOfPages | None:
         if settings.preferences == "off":
             return None
-        if settings.preferences != "report" and not settings.purposes:
-            self._stats.without_purpose(settings.preferences)
-        return UseOfPages(settings, self._tdmrep, self._overrides)
+        return UseOfPages(settings)
 
     def _make_judge(self, use: UseOfPages | None) -> Judge:
         wanted = None if self._recorder is None else self._recorder.wants_verdict
         politeness, overrides = self._politeness, self._overrides
         return Judge(self._cache, politeness, use, overrides, wants_verdict=wanted)
 
-    def _caches(self) -> list[RobotsCache]:
-        return [self._cache] if self._tdmrep is None else [self._cache, self._tdmrep]
-
     def _busy(self) -> bool:
-        return bool(self._room.waiting or any(cache.flights for cache in self._caches()))
+        return bool(self._room.waiting or self._cache.flights)
 
     def _interrupt(self, started_before: float) -> None:
-        for cache in self._caches():
-            cache.interrupt(started_before, self._is_direct)
+        self._cache.interrupt(started_before, self._is_direct)
         self._room.give_up()
 
     def _is_direct(self, request: Request | None) -> bool:
@@ -351,7 +310,7 @@ class RepDownloaderMiddleware:
 
     async def _engine_started(self) -> None:
         """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
-        self._stats.identity(self.agents(None))
+        self._stats.identity(self._identity.searched_for)
         if self._overrides is not None:
             self._overrides.open()
         if self._archive is not None:
@@ -369,8 +328,7 @@ class RepDownloaderMiddleware:
         if self._overrides is not None:
             self._overrides.close()
         self._shutdown.stop()
-        for cache in self._caches():
-            cache.interrupt()
+        self._cache.interrupt()
         self._room.close()
         self._store.close()
         if self._archive is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import BY_PACE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
 from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict, is_undefined
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_rep.overrides.override import Override
     from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
+    from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.usage.admission import UseOfPages
     from scrapy_rep.usage.noted import Noted
@@ -46,8 +46,8 @@ class HoldsRules(Protocol):
 class RefusesPaces(Protocol):
     """What knows the paces that are refused: the politeness of a crawl."""
 
-    def refusal(self, pace: RequestedPace) -> Refusal | None:
-        """Return why that pace refuses an allowed request now; ``None`` if it does not."""
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
+        """Return the verdict by which a pace refuses an allowed request; None if it does not."""
 
 
 class Judgement(NamedTuple):
@@ -133,13 +133,6 @@ class Judge:
             return overrides.verdict(asked, cached)[0]
         return cached.verdict(asked.authority, asked.url, asked.agent)
 
-    def permits_a_fetch(self, asked: Asked, cached: CachedRules) -> bool:
-        """Return whether all but the use of the page permits a request."""
-        if not self.verdict(asked, cached).allowed:
-            return False
-        pace = self._pace(asked, cached, self._overrides_for(asked))
-        return self._refusal_of_pace(asked, pace) is None
-
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.
 
@@ -162,9 +155,7 @@ class Judge:
         if use is not None and use.refuses:
             return False
         pace = self._cache.pace(asked.authority, cached, asked.agent)
-        return pace is None or (
-            pace.visit_time is None and not pace.rates and not self._politeness.refusal(pace)
-        )
+        return pace is None or self._politeness.refusal(pace) is None
 
     def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
         """Return the overrides if there are any for the authority."""
@@ -197,7 +188,7 @@ class Judge:
         found = self._politeness.refusal(pace.pace)
         if found is None or asked.authority.has_its_rules_at(asked.url):
             return None
-        return RobotsForbidden(found.verdict, asked.authority, found.retry_at)
+        return RobotsForbidden(found, asked.authority, by=BY_PACE)
 
     def _refusal(
         self, asked: Asked, cached: CachedRules, verdict: Verdict | None
@@ -214,14 +205,10 @@ class Judge:
 
 
 class PaceBySettings:
-    """Answers for the pace where there is no crawl: in a replay and in the command.
+    """Answers for the pace where there is no crawl: in a replay and in the command."""
 
-    ``clock()`` is in seconds since the epoch.
-    """
-
-    def __init__(self, settings: RepSettings, clock: Callable[[], float]):
+    def __init__(self, settings: RepSettings):
         self._policy = settings.pace_policy
-        self._clock = clock
         self.read = self._policy.read
         """Returns the pace that is asked of an agent, ``None`` if there is none to keep."""
 
@@ -234,6 +221,6 @@ class PaceBySettings:
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Do nothing: no memory is limited here."""
 
-    def refusal(self, pace: RequestedPace) -> Refusal | None:
-        """Return why a pace refuses a request now, as in a crawl."""
-        return self._policy.refusal(pace, self._clock())
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
+        """Return the verdict by which a pace refuses a request, as in a crawl."""
+        return self._policy.refusal(pace)

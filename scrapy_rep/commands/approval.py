@@ -93,8 +93,6 @@ class Approval:
 def _plain(override: Override) -> dict[str, Any]:
     """Return what an override does, as JSON has it; not why, by whom and until when."""
     value: Any = override.value
-    if isinstance(value, bytes):
-        value = value.decode("latin-1")
-    elif isinstance(value, tuple):
+    if isinstance(value, tuple):
         value = [*value]
     return {"action": override.action, "paths": [*override.paths], "value": value}

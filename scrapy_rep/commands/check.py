@@ -170,7 +170,7 @@ def _row(
 ) -> Row:
     delay = None
     if robots is not None:
-        delay = RequestedPace.read(robots, tuple(agent)).asked(time.time()) or None
+        delay = RequestedPace.read(robots, tuple(agent)).interval or None
     return Row(
         url=url,
         verdict=_word(verdict),

@@ -8,15 +8,14 @@ paths that follow from all patterns that may have a say.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.explaining import asked_for
 from scrapy_rep.judgement import Judge
 from scrapy_rep.linting.effects import Effect, witnesses
 from scrapy_rep.overrides.application import AppliedOverrides
-from scrapy_rep.overrides.override import AGENT, FILE, PROFILE, Override
+from scrapy_rep.overrides.override import AGENT, Override
 from scrapy_rep.preferences.content_usage import path_and_expression
 from scrapy_rep.preferences.robots_lines import USAGE_KEY
 from scrapy_rep.protocol import syntax
@@ -29,15 +28,11 @@ if TYPE_CHECKING:
     from scrapy_rep.commands.offline import Offline
     from scrapy_rep.judgement import Judgement
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import Refusal
     from scrapy_rep.protocol.verdict import Verdict
 
 
 class _EveryPace:
-    """Knows what pace rules ask for, whatever the settings; none is refused.
-
-    Otherwise all verdicts would be the same outside the hours of a site.
-    """
+    """Knows what pace rules ask for, whatever the settings; none is refused."""
 
     def pace(
         self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
@@ -48,7 +43,7 @@ class _EveryPace:
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Do nothing: no memory is limited here."""
 
-    def refusal(self, pace: RequestedPace) -> Refusal | None:
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
         """Return None."""
         return None
 
@@ -97,27 +92,19 @@ class Comparison:
         overrides, settings = self.overrides(authority), self._offline.settings
         for path in (path for one in overrides for path in one.paths):
             yield False, path.encode().decode("latin-1")
-        bodies = [body, *_values(overrides, FILE)]
         tokens = [(token,) for several in settings.purpose_tokens.values() for token in several]
-        agents = [agent, *_values(overrides, AGENT), *tokens]
-        profiles = [settings.profile, *_values(overrides, PROFILE)]
-        for one in product(bodies, agents, profiles):
-            yield from Effect(*one).rules
+        others: list[Any] = [one.value for one in overrides if one.action == AGENT]
+        for one in (agent, *others, *tokens):
+            yield from Effect(body, one, settings.profile).rules
         for record in syntax.records(syntax.text_of(body, RFC9309).decode("latin-1"), RFC9309):
             if record.key == USAGE_KEY:
                 yield False, path_and_expression(record.value)[0]
 
 
-def _values(overrides: Sequence[Override], action: str) -> list[Any]:
-    return [one.value for one in overrides if one.action == action]
-
-
 def _pace(judgement: Judgement) -> tuple[object, ...] | None:
     """Return the pace of an allowed request, whoever asks for it; None for no pace."""
     pace = judgement.pace.pace if judgement.pace is not None else None
-    if pace is None or not (pace.longest or pace.visit_time):
-        return None
-    return pace[1:]
+    return None if pace is None or not pace.interval else pace[1:]
 
 
 def _told(judgement: Judgement) -> str:

@@ -31,7 +31,6 @@ class PaceAsText(NamedTuple):
 
     crawl_delay: str | None
     request_rate: str | None
-    visit_time: str | None
 
 
 class Effect:
@@ -66,7 +65,6 @@ class Effect:
         return PaceAsText(
             None if delay is None else f"{delay:g} s",
             None if rate is None else f"{rate.requests}/{rate.seconds:g} s",
-            str(robots.visit_time(agent) or "") or None,
         )
 
     @property

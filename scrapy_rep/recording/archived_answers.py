@@ -199,29 +199,21 @@ class ArchivedAnswers:
             _check_not_after(kept, now - (line["age"] or 0.0), run)
         return _failure_at(now, kept)
 
-    def entry_at(self, uri: str, run: RecordedRun, *, with_copy: bool = False) -> Entry | None:
-        """Return what a run knew of the file at a URI, by the newest fetch before its ``now``.
-
-        If that failed or was refused, a crawl may know the last good copy as well, or not: its
-        memory and its store are not in the archive. ``with_copy`` says that it does.
-        """
-        refusal = failure = None
-        for kept in reversed(self._known(uri, run)):
-            _check_sound(kept)
-            try:
-                ended = self._ended(kept, run)
-                answer = self._answer_of(ended, run.settings, min(kept.time, run.now))
-            except MismatchError:
-                if refusal is None and failure is None:
-                    failure = _failure_of(kept, run.now)
-            else:
-                if answer.status not in REFUSALS:
-                    return Entry(answer, refusal, failure)
-                refusal = refusal or answer
-            if not with_copy and (refusal is not None or failure is not None):
-                break
-        is_known = refusal is not None or failure is not None
-        return Entry(None, refusal, failure) if is_known else None
+    def entry_at(self, uri: str, run: RecordedRun) -> Entry | None:
+        """Return what a run knew of the file at a URI, by the newest fetch before its ``now``."""
+        several = self._known(uri, run)
+        if not several:
+            return None
+        kept = several[-1]
+        _check_sound(kept)
+        try:
+            ended = self._ended(kept, run)
+            answer = self._answer_of(ended, run.settings, min(kept.time, run.now))
+        except MismatchError:
+            return Entry(failure=_failure_of(kept, run.now))
+        if answer.status in REFUSALS:
+            return Entry(refusal=answer)
+        return Entry(answer)
 
     def _known(self, uri: str, run: RecordedRun) -> list[Kept]:
         """Return the records of the fetches of a file that came before ``now``, by time.
@@ -306,8 +298,9 @@ def _cause_of(kept: Kept) -> str:
         status = said.get("status")
         return f"{said.get('cause', '')} {status}" if status else said.get("cause", "")
     meaning = meaning_of(kept.status)
-    failed = meaning in (Meaning.UNREACHABLE, Meaning.NOT_MODIFIED)
-    if failed or kept.status == PROXY_AUTHENTICATION_REQUIRED:
+    if kept.status == PROXY_AUTHENTICATION_REQUIRED:
+        return f"{Cause.PROXY} {kept.status}"
+    if meaning in (Meaning.UNREACHABLE, Meaning.NOT_MODIFIED):
         return f"{Cause.STATUS} {kept.status}"
     raise MismatchError(f"the record {kept.id} is not of a failure")
 

@@ -68,9 +68,9 @@ def version_of(cached: CachedRules) -> tuple[Decision, float | None, float | Non
     return cached.decision, fetched_at, None if failure is None else failure.failed_at
 
 
-def delay_of(pace: RequestedPace, now: float) -> float | None:
-    """Return the interval in seconds that a pace asks for now, as a line has it; None for none."""
-    return round(pace.asked(now), 3) or None
+def delay_of(pace: RequestedPace) -> float | None:
+    """Return the interval in seconds that a pace asks for, as a line has it; None for none."""
+    return round(pace.interval, 3) or None
 
 
 class Decided(NamedTuple):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import binascii
 import json
-from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import date
@@ -13,11 +11,10 @@ from typing import Any, NamedTuple
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.judgement import Judge, PaceBySettings
 from scrapy_rep.overrides.application import AppliedOverrides
-from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, FILE, PROFILE, Override, Overrides
+from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, Override, Overrides
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.decisions import delay_of
@@ -35,11 +32,9 @@ _OF_LINE = (
     "crawl_delay",
     "max_crawl_delay",
     "over_max_crawl_delay",
-    "visit_time",
     "preferences",
     "purposes",
     "purpose_tokens",
-    "tdmrep",
     "log_urls",
 )
 """The other settings that decisions depend on."""
@@ -71,15 +66,13 @@ class RecordedRun:
         """How many hops the recorded run followed, whatever ``profile`` says."""
         self.now = 0.0
         """When :meth:`judged` decides, in seconds since the epoch."""
-        overrides, stats = _overrides_of(line, self.settings), RepStats(NoCollector())
-        self._paces = PaceBySettings(self.settings, lambda: self.now)
+        overrides, stats = _overrides_of(line), RepStats(NoCollector())
+        self._paces = PaceBySettings(self.settings)
         self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
-    def judged(self, asked: Asked, cached: CachedRules, tdmrep: Any) -> Judged:
-        """Judge a request at :attr:`now`; ``tdmrep`` holds the tdmrep.json files."""
-        settings = self.settings
-        files = tdmrep if settings.fetches_tdmrep else None
-        use = UseOfPages(settings, files, self.overrides)
+    def judged(self, asked: Asked, cached: CachedRules) -> Judged:
+        """Judge a request at :attr:`now`."""
+        use = UseOfPages(self.settings)
         # Where the use of a page refuses nothing, it need not be known.
         kept = use if use.refuses else None
         judge = Judge(self._paces, self._paces, kept, self.overrides)
@@ -99,7 +92,7 @@ class RecordedRun:
         if asked.authority in self.overrides:
             return None
         pace = self._paces.pace(asked.authority, cached, asked.agent)
-        return None if pace is None else delay_of(pace, self.now)
+        return None if pace is None else delay_of(pace)
 
 
 def _settings_of(line: Mapping[str, Any]) -> RepSettings:
@@ -127,16 +120,9 @@ def _setting(name: str, said: Any, where: str) -> Any:
     return value
 
 
-def _overrides_of(line: Mapping[str, Any], settings: RepSettings) -> Overrides:
+def _overrides_of(line: Mapping[str, Any]) -> Overrides:
     """Return the overrides that a checked line names; raise ``ValueError``, in one line."""
-    found = [_override(one) for one in line["overrides"]]
-    return Overrides(found, settings.profile, settings.max_size)
-
-
-def _profile(name: Any) -> str:
-    if name not in PROFILES:
-        raise ValueError(f"there is no profile {name}")
-    return str(name)
+    return Overrides([_override(one) for one in line["overrides"]])
 
 
 def _override(one: Mapping[str, Any]) -> Override:
@@ -154,17 +140,10 @@ def _checked_override(one: Mapping[str, Any]) -> Override:
     authority, action, value = authority_of(one["authority"]), one["action"], one["value"]
     if authority is None or action not in ACTIONS:
         raise ValueError("no authority, or no action")
-    if action == PROFILE:
-        _profile(value)
-    elif action == AGENT:
+    if action == AGENT:
         value = tuple(value)
     elif action == DELAY:
         value = float(value)
-    elif action == FILE:
-        try:
-            value = b64decode(value, validate=True)
-        except binascii.Error:
-            raise ValueError("the local robots.txt is not Base64") from None
     until = date.fromisoformat(one["until"])
     paths = tuple(one["paths"])
     return Override(one["entry"], authority, action, one["reason"], one["by"], until, paths, value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict
@@ -104,11 +103,9 @@ class DecisionRecorder:
                 "crawl_delay": settings.crawl_delay,
                 "max_crawl_delay": settings.max_crawl_delay,
                 "over_max_crawl_delay": settings.over_max_crawl_delay,
-                "visit_time": settings.visit_time,
                 "preferences": settings.preferences,
                 "purposes": settings.purposes,
                 "purpose_tokens": settings.purpose_tokens,
-                "tdmrep": settings.tdmrep,
                 "overrides": [_plain_override(one) for one in self._run.overrides],
                 "decisions": settings.decisions,
                 "log_urls": settings.log_urls,
@@ -132,7 +129,7 @@ class DecisionRecorder:
             preferences = preferences_of(cached, url, agent)
             now = self._clock()
             args = (now, request.method, url, authority, agent, verdict, cached.basis)
-            self._file.add(Decided(*args, preferences, delay=_delay(cached, agent, now)))
+            self._file.add(Decided(*args, preferences, delay=_delay(cached, agent)))
 
     def passed_without_rules(self, asked: Asked) -> None:
         """Record a request for rules that are not known; it rests on nothing."""
@@ -212,28 +209,27 @@ def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -
 
 
 def _plain_override(one: Override) -> dict[str, Any]:
-    """Return an override as plain values; octets, those of a local robots.txt, in Base64."""
-    value = b64encode(one.value).decode() if isinstance(one.value, bytes) else one.value
+    """Return an override as plain values."""
     return {
         "entry": one.entry,
         "authority": str(one.authority),
         "action": one.action,
         "paths": one.paths,
-        "value": value,
+        "value": one.value,
         "reason": one.reason,
         "by": one.by,
         "until": one.until.isoformat(),
     }
 
 
-def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | None:
-    """Return the interval in seconds that the rules ask of ``agent`` now; None for none.
+def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:
+    """Return the interval in seconds that the rules ask of ``agent``; None for none.
 
     It is None at an authority that has overrides, which may set another pace: there
     :class:`scrapy_rep.judgement.Judge` never asks the cache for the pace, so that none is read.
     """
     pace = cached.pace
-    return delay_of(pace, now) if pace is not None and pace.agent == agent else None
+    return delay_of(pace) if pace is not None and pace.agent == agent else None
 
 
 def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:

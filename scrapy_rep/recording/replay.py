@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 from scrapy import Request
 
 from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.caching.context import Miss
 from scrapy_rep.nofollow import is_by_nofollow
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import Authority, authority_of
@@ -47,7 +46,6 @@ from scrapy_rep.recording.decisions import Basis, url_digest
 from scrapy_rep.recording.recorded_run import Judged, RecordedRun
 from scrapy_rep.recording.warc_reader import ArchiveIndex
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.usage import tdmrep_files
 
 _RESTS_ON = {
     "rules": {"status", "digest", "record", "age"},
@@ -114,17 +112,7 @@ class Replay:
     def _decide_from_archives(
         self, line: Mapping[str, Any], run: RecordedRun, compares: bool
     ) -> Replayed:
-        """Decide without a last good copy of a ``tdmrep.json``, then as if the crawl had one."""
-        replayed = self._decide_once(line, run, compares, with_copy=False)
-        if replayed.result is Result.DIFFERS:
-            again = self._decide_once(line, run, compares, with_copy=True)
-            replayed = again if again.result is Result.AGREES else replayed
-        return replayed
-
-    def _decide_once(
-        self, line: Mapping[str, Any], run: RecordedRun, compares: bool, *, with_copy: bool
-    ) -> Replayed:
-        """Decide again; ``with_copy``: the last good copy of a ``tdmrep.json`` was known."""
+        """Decide again by what the archives hold."""
         url, authority = _url_and_authority(line)
         run.now = seconds(line["time"])
         if line["outcome"] == "unknown" and _is_of_the_rules(line["url"], authority):
@@ -133,9 +121,8 @@ class Replay:
             return _compared(line, _Elsewhere("", verdict), run, Result.AGREES)
         cached = self._cached(line, run, authority)
         agent = self._agent or tuple(line["agent"])
-        tdmrep = _ArchivedTdmrep(self._answers, run, with_copy=with_copy)
         page = url or _page_of(line["url"], authority, run, cached)
-        judged = run.judged(Asked(Request(page), page, authority, agent), cached, tdmrep)
+        judged = run.judged(Asked(Request(page), page, authority, agent), cached)
         if not compares:
             return Replayed(Result.AGREES, "", judged.verdict)
         differences = _differences(line, judged, Basis.of(cached), run.settings.profile)
@@ -179,27 +166,6 @@ class Replay:
         parse = partial(RobotsTxt.parse, body, profile=profile, max_size=most)
         robots: RobotsTxt = remembered(self._parsed, key, parse)
         return robots
-
-
-class _ArchivedTdmrep:
-    """The tdmrep.json files as they were at a time; it stands in for the cache of a crawl."""
-
-    def __init__(self, answers: ArchivedAnswers, run: RecordedRun, *, with_copy: bool):
-        self._answers = answers
-        self._run = run
-        self._with_copy = with_copy
-
-    def consult(self, key: Any, page: Any) -> CachedRules | Miss:
-        """Return what was known of a file."""
-        now = self._run.now
-        entry = self._answers.entry_at(key.robots_uri, self._run, with_copy=self._with_copy)
-        if entry is None:
-            raise UndecidableError(f"{key.robots_uri} is in no archive")
-        current = standing(entry, now, self._run.settings.policy)
-        if current.decision is Decision.WAIT:
-            return Miss(entry)
-        robots = None if current.body is None else tdmrep_files.READER.parse(current.body)
-        return CachedRules(entry, current, robots, now)
 
 
 def _contradiction(line: Mapping[str, Any]) -> str:
@@ -274,7 +240,7 @@ def _page_of(digest: str, authority: Authority, run: RecordedRun, cached: Cached
     """Return a URL that is decided as the hashed one; raise if that depends on the URL."""
     if _is_of_the_rules(digest, authority):
         return authority.robots_uri
-    if cached.robots is not None or run.settings.fetches_tdmrep or authority in run.overrides:
+    if cached.robots is not None or authority in run.overrides:
         raise UndecidableError("its URL is not in the log")
     return f"{authority}/"
 

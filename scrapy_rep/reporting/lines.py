@@ -38,11 +38,9 @@ _SETTINGS = frozenset(
         "crawl_delay",
         "max_crawl_delay",
         "over_max_crawl_delay",
-        "visit_time",
         "preferences",
         "purposes",
         "purpose_tokens",
-        "tdmrep",
         "decisions",
         "log_urls",
     )

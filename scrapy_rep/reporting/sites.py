@@ -47,9 +47,7 @@ _REASONS = (
     ("unreachable", Why.UNREACHABLE),
     ("access denied", Why.DENIED),
     ("nofollow", Why.NOFOLLOW),
-    ("tdmrep.json", Why.PREFERENCE),
     ("too costly", Why.COST),
-    ("outside the visit time", Why.PACE),
     ("asks for", Why.PACE),
 )
 

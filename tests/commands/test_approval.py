@@ -156,21 +156,6 @@ class TestOverrides:
         assert ended.status == status
         assert ("the overrides for https://e.org have changed" in ended.err) == (status == 4)
 
-    def test_local_file_needs_approval_even_while_the_site_is_unreachable(
-        self, site: Site, tmp_path: Path
-    ) -> None:
-        """Which changes nothing about the rules that were approved before."""
-        shop = site.authority(robots=Reply(503))
-        local = tmp_path / "local.txt"
-        self.write(tmp_path, shop.url("/a"), action="file", file="local.txt")
-        local.write_text("User-agent: *\nDisallow: /x\n")
-        assert self.check(tmp_path, shop.url("/a")).status == 0
-        local.write_text("User-agent: *\nDisallow: /y\n")
-        assert self.check(tmp_path, shop.url("/a")).status == 4
-        local.write_text("User-agent: *\nDisallow: /x\n")
-        shop.robots = RULES
-        assert self.check(tmp_path, shop.url("/a")).status == 0
-
 
 def test_rules_are_neither_approved_nor_compared_while_they_are_unreachable(
     site: Site, tmp_path: Path

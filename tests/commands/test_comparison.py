@@ -52,7 +52,7 @@ VERSIONS = {
     "use of pages": MINE + "Content-Usage: /*.pdf train-ai=n\n" + PARTNER,
     "use of the site": MINE + "Content-Signal: ai-train=no\n" + PARTNER,
     "use by name": MINE + PARTNER + "\nUser-agent: Extended\nDisallow: /d\n",
-    "hours": MINE + f"Visit-time: {LATER}00-{LATER}30\n" + PARTNER,
+    "pace": MINE + "Request-rate: 1/9\n" + PARTNER,
     "partner's pace": MINE + PARTNER + "Crawl-delay: 5\n",
 }
 OVERRIDES: dict[str, dict[str, Any]] = {
@@ -62,10 +62,7 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "forbid a path": {"action": "forbid", "paths": ["/c"]},
     "agent": {"action": "agent", "agent": "partnerbot"},
     "agent for a path": {"action": "agent", "agent": "partnerbot", "paths": ["/a/"]},
-    "profile": {"action": "profile", "profile": "1994"},
     "delay": {"action": "delay", "delay": 3},
-    "file": {"action": "file"},
-    "file for a path": {"action": "file", "paths": ["/a"]},
 }
 PURPOSES: dict[str, dict[str, Any]] = {
     "reported": {"REP_PREFERENCES": "report", "REP_PURPOSES": "train-ai"},
@@ -78,16 +75,13 @@ PURPOSES: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def offline(request: pytest.FixtureRequest, tmp_path: Any) -> Offline:
+def offline(request: pytest.FixtureRequest) -> Offline:
     """What decides with an override and some purposes."""
     override, purposes = request.param
     settings = {**PURPOSES[purposes]}
     if OVERRIDES[override]:
         entry = {"authority": str(SHOP), "reason": "ours", "by": "ops", "until": TOMORROW}
         entry |= OVERRIDES[override]
-        if entry["action"] == "file":
-            (tmp_path / "local.txt").write_text("User-agent: *\nDisallow: /\nAllow: /e\n")
-            entry["file"] = str(tmp_path / "local.txt")
         settings["REP_OVERRIDES"] = [entry]
     options = Namespace(agent=[*AGENT], rep_profile=None, spider=None)
     return Offline(Settings(settings), options)
@@ -115,14 +109,13 @@ def test_a_change_is_told_if_a_crawl_decides_otherwise(offline: Offline) -> None
 @pytest.mark.parametrize(
     ("offline", "version", "told"),
     [
-        (("none", "reported"), "hours", True),
+        (("none", "reported"), "pace", True),
         (("none", "reported"), "partner's pace", False),
-        (("agent", "reported"), "hours", False),
+        (("agent", "reported"), "pace", False),
         (("agent", "reported"), "partner's pace", True),
         (("agent for a path", "reported"), "partner's pace", True),
-        (("delay", "reported"), "hours", False),
-        (("file", "reported"), "hours", False),
-        (("allow", "reported"), "hours", True),
+        (("delay", "reported"), "pace", False),
+        (("allow", "reported"), "pace", True),
     ],
     indirect=["offline"],
 )
@@ -133,15 +126,6 @@ def test_the_pace_counts_that_a_crawl_would_be_asked_to_keep(
     old, new = VERSIONS["rules"].encode(), VERSIONS[version].encode()
     change = Comparison(offline).change(SHOP, AGENT, old, new)
     assert change == (f"the pace that {SHOP} asks for has changed" if told else "")
-
-
-def test_rules_are_compared_at_any_hour() -> None:
-    """Although a crawl that keeps the hours of a site would now be refused each page of both."""
-    options = Namespace(agent=[*AGENT], rep_profile=None, spider=None)
-    comparison = Comparison(Offline(Settings({"REP_VISIT_TIME": "forbid"}), options))
-    old = VERSIONS["hours"].encode()
-    change = comparison.change(SHOP, AGENT, old, old.replace(b"/a", b"/b"))
-    assert change.startswith(f"the rules of {SHOP} have changed: /a was disallowed")
 
 
 @timed

@@ -58,15 +58,6 @@ CASES = {
         "ynny",
         "use",
     ),
-    "visit time": Case(
-        f"User-agent: *\nDisallow: /private\nVisit-time: {LATER}00-{LATER}30\n",
-        {"REP_VISIT_TIME": "forbid"},
-        "nnny",
-        "pace",
-    ),
-    "visit time that is ignored": Case(
-        f"User-agent: *\nDisallow: /private\nVisit-time: {LATER}00-{LATER}30\n", {}, "yyny"
-    ),
     "delay that is too long": Case(
         "User-agent: *\nDisallow: /private\nCrawl-delay: 90\n",
         {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},

@@ -303,23 +303,22 @@ BAD_RUNS: list[tuple[dict[str, Any], str]] = [
 OVERRIDE = {
     "entry": 1,
     "authority": "http://a.example",
-    "action": "file",
+    "action": "agent",
     "paths": [],
-    "value": "?",
+    "value": None,
     "reason": "a",
     "by": "b",
     "until": "2026-12-01",
 }
 BAD_RUNS += [
-    ({"overrides": [{**OVERRIDE, "value": 10**400}]}, "value is not string or number"),
+    ({"overrides": [{**OVERRIDE, "value": 10**400}]}, "value is not number or array"),
 ]
 BAD_RUNS += [
     ({"overrides": [{**OVERRIDE, **bad}]}, "its override 1 is not one: ")
     for bad in (
         {},
-        {"value": None},
-        {"action": "delay", "value": "x"},
-        {"action": "profile", "value": 3},
+        {"action": "delay", "value": ["x"]},
+        {"action": "profile", "value": ["google"]},
         {"action": "agent", "value": 3},
         {"action": "none"},
         {"until": "tomorrow"},

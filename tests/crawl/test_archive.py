@@ -233,16 +233,6 @@ async def test_a_response_of_a_component_says_so(site: Site, tmp_path: Path) -> 
     assert "made or changed by a component" in note.said["note"]
 
 
-@ensureDeferred
-async def test_tdmrep_json_is_archived_too(site: Site, tmp_path: Path) -> None:
-    """It decides about requests as well."""
-    shop = site.authority(RULES, pages={"/.well-known/tdmrep.json": Reply(200, "[]")})
-    settings = archived(tmp_path, REP_TDMREP=True)
-    (await crawl(settings=settings, plans=[shop.url("/x")])).check()
-    found = of_kind(read(tmp_path), "response")
-    assert [one.body for one in found] == [RULES.encode(), b"[]"]
-
-
 def test_two_processes_make_two_files(site: Site, tmp_path: Path) -> None:
     """At the same time, under one name; so do two runs."""
     shop = site.authority(RULES)

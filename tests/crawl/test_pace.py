@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 from typing import Any
 
@@ -31,12 +30,6 @@ from tests.timed import timed
 DAY = 86_400.0
 
 
-def window(start: float, end: float) -> str:
-    """A window of the day, UTC, so many hours from now."""
-    now = datetime.now(timezone.utc)
-    return "-".join((now + timedelta(hours=hours)).strftime("%H%M") for hours in (start, end))
-
-
 def pages(authority: Authority, count: int) -> list[str]:
     """The URLs of so many pages."""
     return [authority.url(f"/{number}") for number in range(count)]
@@ -51,18 +44,15 @@ def since(first: Authority, other: Authority) -> list[float]:
 
 def at_their_pace(site: Site, mode: str) -> dict[float, list[Authority]]:
     """Sites of which a crawler asks four pages each, by the seconds that they ask for."""
-    inside, outside = window(-2, 2), window(2, 4)
     asked = {
         0.5: [
             "User-agent: *\nRequest-rate: 2/1\n",
-            f"User-agent: *\nRequest-rate: 2/1 {inside}\n",
-            f"User-agent: *\nRequest-rate: 1/10m {outside}\nRequest-rate: 2/1\n",
+            "User-agent: *\nRequest-rate: 2/1 0000-0001\nVisit-time: 0000-0001\n",
             "User-agent: *\nCrawl-delay: 0.5\nRequest-rate: 100/1\nCrawl-delay: 0.1\n",
             "User-agent: *\nCrawl-delay: 30\n\nUser-agent: mybot\nCrawl-delay: 0.5\n",
         ],
         0.7: ["User-agent: *\nRequest-rate: 1/10m\n"],  # cut to the longest allowed
         0.0: [
-            f"User-agent: *\nRequest-rate: 1/10m {outside}\n",
             "User-agent: *\nCrawl-delay: 30\n\nUser-agent: mybot\nDisallow: /x\n",
             "User-agent: otherbot\nRequest-rate: 1/9\n\nUser-agent: *\nDisallow: /x\n",
             "User-agent: *\nCrawl-delay: 0\nCrawl-delay: -5\nCrawl-delay: nan\n",
@@ -81,13 +71,13 @@ def at_their_pace(site: Site, mode: str) -> dict[float, list[Authority]]:
 
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_request_rates_and_groups(site: Site, mode: str) -> None:
-    """Request-rate is kept, in its window only; the group of the agent decides, not that of *."""
+    """Request-rate is kept; the group of the agent decides, not that of *."""
     at_their_pace(site, mode)
 
 
 @timed
 def test_no_site_is_asked_much_later_than_it_wants(site: Site) -> None:
-    """A window that is shut, a group of another agent: these ask for nothing."""
+    """Nor is one that asks another agent for a pace asked slowly."""
     shops = at_their_pace(site, "asyncio")
     assert max(min(gaps(shop)) for shop in shops[0.5]) < 0.65
     assert taken(shops[0.0]) < 1.5
@@ -254,8 +244,7 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     problem = result.ending(shy.url("/0")).problem
     assert problem is not None
     assert isinstance(problem.exception, RobotsForbidden)
-    assert problem.text.startswith("Forbidden by robots.txt: asks for 61 s between requests")
-    assert problem.exception.retry_at is None
+    assert problem.text.startswith("Forbidden by pace: asks for 61 s between requests")
     assert result.stats["robotstxt/forbidden"] == 2
     assert "robotstxt/crawl_delay/capped" not in result.stats
     gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
@@ -263,29 +252,6 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     assert (await gate.explain(shy.url("/x"))).reason == "rule"
     assert (await gate.explain(shop.url("/0"))).allowed
     assert (await gate.explain(at_will.url("/0"))).allowed
-
-
-@ensureDeferred
-async def test_visit_time_is_ignored_unless_told_otherwise(site: Site) -> None:
-    """REP_VISIT_TIME = "ignore", the default."""
-    shop = site.authority(f"User-agent: *\nVisit-time: {window(2, 4)}\n")
-    result = (await crawl(settings=obey(), plans=[shop.url("/")])).check()
-    assert result.downloaded == [shop.url("/")]
-
-
-@ensureDeferred
-async def test_visit_time_can_forbid(site: Site) -> None:
-    """Outside the window a request ends as forbidden, with the time at which the window opens."""
-    early = site.authority(f"User-agent: *\nVisit-time: {window(2, 4)}\n")
-    right = site.authority(f"User-agent: *\nVisit-time: {window(-2, 4)}\n")
-    always = site.authority()
-    urls = [early.url("/"), right.url("/"), always.url("/")]
-    result = (await crawl(settings=obey(REP_VISIT_TIME="forbid"), plans=urls)).check()
-    assert (result.forbidden, result.downloaded) == (urls[:1], urls[1:])
-    problem = result.ending(early.url("/")).problem
-    assert problem is not None
-    assert "outside the visit time" in problem.text
-    assert problem.data["retry_at"] == pytest.approx(time.time() + 2 * 3600, abs=120)
 
 
 @pytest.mark.parametrize("told", ["THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY", "no"])
@@ -332,11 +298,10 @@ async def test_a_downloader_without_slots_keeps_the_pace(site: Site) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("REP_CRAWL_DELAY", "yes", "must be True or False"),
+        ("REP_CRAWL_DELAY", 2, "must be True or False"),
         ("REP_MAX_CRAWL_DELAY", -1, "must be a number of seconds, at least 0"),
         ("REP_MAX_CRAWL_DELAY", "a minute", "must be a number of seconds, at least 0"),
         ("REP_OVER_MAX_CRAWL_DELAY", "skip", "must be one of cap, forbid"),
-        ("REP_VISIT_TIME", True, "must be one of ignore, forbid"),
     ],
 )
 def test_a_bad_value_is_refused_in_one_line(name: str, value: Any, said: str) -> None:

@@ -288,7 +288,7 @@ def others_beside(site: Site, slow: int) -> tuple[float, list[Authority]]:
     one, ten = site.authority("User-agent: *\nCrawl-delay: 1\n"), site.authorities(10, RULES)
     plans = [one.url(f"/{n}") for n in range(slow)]
     plans += [shop.url(f"/{n}") for n in range(40) for shop in ten]
-    settings = obey(REP_PARK_LIMIT=20, CLOSESPIDER_PAGECOUNT=400)
+    settings = obey(CLOSESPIDER_PAGECOUNT=400)
     crawl_in_child(settings=settings, plans=plans)
     return taken(ten), [one]
 

@@ -67,16 +67,12 @@ def disagreeing(found: list[tuple[Result, str, dict[str, Any]]]) -> list[Any]:
 def overrides_for(recorded: RecordedCrawl) -> list[dict[str, Any]]:
     """One of each kind, for sites that come first."""
     until = (datetime.now(timezone.utc).date() + timedelta(days=3)).isoformat()
-    local = recorded.folder / "local-robots.txt"
-    local.write_bytes(b"User-agent: *\nDisallow: /a\n")
     kinds = [
         {"action": "allow", "paths": ["/a", "/*.gif"]},
         {"action": "forbid", "paths": ["/b"]},
         {"action": "unreachable-is-allowed"},
-        {"action": "profile", "profile": "google"},
         {"action": "agent", "agent": ["otherbot"]},
         {"action": "delay", "delay": 0},
-        {"action": "file", "file": str(local)},
     ]
     about = {"reason": "ours", "by": "ops", "until": until}
     return [
@@ -111,7 +107,7 @@ async def test_a_random_crawl_agrees_with_its_archive(
     outcomes = {line["outcome"] for _, _, line in found}
     assert {"rules", "stale", "unavailable", "denied", "unreachable"} <= outcomes
     reasons = " ".join({line["reason"] for _, _, line in found})
-    for word in ("rule", "no group", "override", "visit time", "disallows train-ai"):
+    for word in ("rule", "no group", "override", "disallows train-ai"):
         assert word in reasons
     assert "asks for" in reasons or seed != 1
     apart = [one for one in found if one[0] is Result.ELSEWHERE]
@@ -388,30 +384,6 @@ async def test_urls_that_are_not_in_the_log_are_not_decided(site: Site, tmp_path
 
 
 @ensureDeferred
-async def test_refusals_of_a_tdmrep_json_are_replayed(site: Site, tmp_path: Path) -> None:
-    """What reserves the rights is archived as well; so is its absence, and a failure."""
-    reserved = Reply(200, '[{"location": "/a", "tdm-reservation": 1}]')
-    tellers = [reserved, Reply(404), Reply(503), Reply(200, "not JSON")]
-    sites = [site.authority(RULES, pages={"/.well-known/tdmrep.json": one}) for one in tellers]
-    log = tmp_path / "decisions.jsonl"
-    settings = obey(
-        REP_DECISION_LOG=str(log),
-        REP_DECISIONS="all",
-        REP_WARC=str(tmp_path / "robots.warc.gz"),
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["tdm"],
-        REP_TDMREP=True,
-    )
-    urls = [one.url(path) for one in sites for path in ("/a", "/b", "/private")]
-    await crawl(settings=settings, plans=urls)
-    found = results(log, archives_in(tmp_path))
-    assert disagreeing(found) == []
-    reasons = {line["reason"] for _, _, line in found}
-    assert "tdmrep.json disallows tdm" in reasons
-    assert "tdmrep.json could not be fetched, and may reserve the rights of tdm" in reasons
-
-
-@ensureDeferred
 async def test_nothing_is_guessed_of_a_url_that_is_only_a_digest(
     site: Site, tmp_path: Path
 ) -> None:
@@ -436,37 +408,6 @@ async def test_nothing_is_guessed_of_a_url_that_is_only_a_digest(
         (own.url(""), False): (Result.UNKNOWN, "its URL is not in the log"),
         (own.url(""), True): (Result.UNKNOWN, "its URL is not in the log"),
     }
-
-
-@pytest.mark.parametrize("has_store", [True, False])
-@ensureDeferred
-async def test_the_last_good_copy_of_a_tdmrep_json_is_found_again(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_store: bool
-) -> None:
-    """It still reserves its rights, for a crawl that knows it, while the file is unreachable."""
-    clock = take_over(monkeypatch)
-    reserved = Reply(200, '[{"location": "/a", "tdm-reservation": 1}]')
-    later = [Reply(503), Reply(403)]
-    sites = [
-        site.authority(RULES, pages={"/.well-known/tdmrep.json": [reserved, x]}) for x in later
-    ]
-    log = tmp_path / "decisions.jsonl"
-    settings = obey(
-        REP_DECISION_LOG=str(log),
-        REP_DECISIONS="all",
-        REP_WARC=str(tmp_path / "robots.warc.gz"),
-        REP_STORE=f"sqlite://{tmp_path}/robots.db" if has_store else None,
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["tdm"],
-        REP_TDMREP=True,
-    )
-    for clock.seconds in (0, 90_000):
-        await crawl(
-            settings=settings, plans=[one.url(path) for one in sites for path in ["/a", "/b"]]
-        )
-    found = results(log, archives_in(tmp_path))
-    assert len(found) == 8
-    assert disagreeing(found) == []
 
 
 @ensureDeferred

@@ -59,20 +59,16 @@ def replay(folder: Path) -> tuple[Ended, list[dict[str, Any]]]:
 
 
 async def replayed(
-    site: Site, folder: Path, clock: Ahead, moves: dict[int, float], tdmrep: bool
+    site: Site, folder: Path, clock: Ahead, moves: dict[int, float]
 ) -> tuple[list[dict[str, Any]], Ended]:
     """What a replay says of a crawl during which the clock was moved."""
     outcomes = (RULES, Reply(404), Reply(503), Reply(403), Reset())
-    pages = {"/.well-known/tdmrep.json": RESERVED}
-    shops = [site.authority(one, pages=pages) for one in outcomes]
+    shops = [site.authority(one) for one in outcomes]
     settings = obey(
         REP_DECISION_LOG=str(folder / "decisions.jsonl"),
         REP_DECISIONS="all",
         REP_WARC=str(folder / "robots.warc.gz"),
         REP_ACCESS_DENIED="disallow",
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["tdm"],
-        REP_TDMREP=tdmrep,
         REP_RETRY_DELAYS=[],
     )
     number = iter(range(1_000))
@@ -91,15 +87,14 @@ async def replayed(
     return found, done
 
 
-@pytest.mark.parametrize("tdmrep", first(1, [False, True]))
 @pytest.mark.parametrize("seconds", first(2, [-59.0, -61.0, -0.01, -30.0, -3_600.0, -90_000.0]))
 @ensureDeferred
 async def test_it_is_said_once_and_no_decision_differs(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, tdmrep: bool
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     """Whatever the crawl still believed then, of rules, their absence, refusals and failures."""
     moves = {3: 50.0, 8: 50.0 + seconds}
-    found, done = await replayed(site, tmp_path, take_over(monkeypatch), moves, tdmrep)
+    found, done = await replayed(site, tmp_path, take_over(monkeypatch), moves)
     (said,) = [one for one in found if one["finding"] == "time goes back"]
     assert f"{-seconds:,.3f} s before that of the line before it" in said["why"]
     others = [one for one in found if one is not said]
@@ -107,12 +102,11 @@ async def test_it_is_said_once_and_no_decision_differs(
     strange = [one for one in others if "the clock of its run was set back" not in one["why"]]
     assert strange == []
     # A fetch that was under way may be dated further ahead.
-    assert len(others) <= (0 if seconds > -60 else 3) or tdmrep, others
+    assert len(others) <= (0 if seconds > -60 else 3), others
     assert done.status == 1
     assert done.err.endswith("; the time goes back once\n")
 
 
-@pytest.mark.parametrize("tdmrep", first(1, [False, True]))
 @pytest.mark.parametrize(
     ("moves", "steps"),
     first(
@@ -132,10 +126,9 @@ async def test_a_clock_that_is_set_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
     moves: dict[int, float],
     steps: int,
-    tdmrep: bool,
 ) -> None:
     """Each step back is said; a step forward is like a long wait."""
-    found, done = await replayed(site, tmp_path, take_over(monkeypatch), moves, tdmrep)
+    found, done = await replayed(site, tmp_path, take_over(monkeypatch), moves)
     said = [one for one in found if one["finding"] == "time goes back"]
     assert len(said) == steps
     others = [one for one in found if one["finding"] != "time goes back"]

@@ -13,7 +13,6 @@ from typing import Any
 from pytest_twisted import ensureDeferred
 
 from tests.commands.running import robots
-from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply, Reset, redirect
@@ -119,31 +118,3 @@ async def test_two_records_of_one_id_have_to_be_the_same(site: Site, tmp_path: P
             status, found = replay(tmp_path, several)
             assert status == 1, (other, found)
             assert any("is damaged" in one["why"] for one in found)
-
-
-@ensureDeferred
-async def test_no_older_answer_takes_the_place_of_a_changed_one(
-    site: Site, tmp_path: Path, monkeypatch: Any
-) -> None:
-    """What counted is known by the time alone: of a tdmrep.json, for one."""
-    clock = take_over(monkeypatch)
-    bodies = [Reply(404), Reply(200, '[{"location": "/b", "tdm-reservation": 1}]')]
-    shop = site.authority(RULES, pages={"/.well-known/tdmrep.json": bodies})
-    settings = obey(
-        REP_DECISION_LOG=str(tmp_path / "decisions.jsonl"),
-        REP_DECISIONS="all",
-        REP_WARC=str(tmp_path / "robots.warc.gz"),
-        REP_PREFERENCES="skip",
-        REP_PURPOSES=["tdm"],
-        REP_TDMREP=True,
-    )
-    for clock.seconds in (0, 90_000):
-        (await crawl(settings=settings, plans=[shop.url("/a")])).check()
-    records = recorded_in(tmp_path)
-    assert replay(tmp_path, records) == (0, [])
-    (newest,) = [one for one in records if b"tdm-reservation" in one]
-    changed = newest.replace(b'"/b"', b'"/c"')
-    assert changed != newest
-    status, found = replay(tmp_path, [changed if one is newest else one for one in records])
-    assert status == 1
-    assert "is damaged" in found[0]["why"]

@@ -7,6 +7,7 @@ from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
+from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply, redirect
 from tests.site import Site
 
@@ -83,8 +84,6 @@ async def test_a_request_for_the_rules_is_allowed_once_they_are_known(
     """RFC 9309 section 2.2.2: neither rules, nor a pace, nor the purposes of a crawl refuse it."""
     shop = site.authority(f"User-agent: *\n{lines}\n")
     settings = obey(
-        CONCURRENT_REQUESTS=1,
-        REP_PARK_LIMIT=0,
         ROBOTSTXT_USER_AGENT="seller",
         REP_OVER_MAX_CRAWL_DELAY="forbid",
         REP_PREFERENCES="skip",
@@ -92,6 +91,6 @@ async def test_a_request_for_the_rules_is_allowed_once_they_are_known(
         REP_PURPOSE_TOKENS={"train-ai": ["buyer"]},
     )
     urls = [shop.url("/a"), shop.url("/robots.txt")]
-    result = (await crawl(settings=settings, plans=urls)).check()
+    result = (await crawl(OneByOneSpider, settings, plans=urls)).check()
     assert [ending.url for ending in result.endings] == urls
     assert (result.forbidden, result.downloaded) == (urls[:1], urls[1:])

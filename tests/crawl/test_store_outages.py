@@ -205,7 +205,7 @@ async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_th
     monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
     monkeypatch.setattr(PartlyDeadStore, "given_back", 0)
     PartlyDeadStore.entries.clear()
-    settings = obey(REP_STORE=f"{__name__}.PartlyDeadStore", REP_PARK_LIMIT=100)
+    settings = obey(REP_STORE=f"{__name__}.PartlyDeadStore")
     plans = [*urls(dead, 4), *urls(well, 50)]
     result = (await crawl(settings=settings, plans=plans)).check()
     assert len(result.downloaded) == 54

@@ -208,7 +208,7 @@ def test_a_pace_among_blank_lines_is_read_in_no_time(name: str, profile: str) ->
 
     def paces() -> list[object]:
         robots = RobotsTxt.parse(body, profile=profile)
-        return [robots.crawl_delay(AGENT), robots.request_rate(AGENT), robots.visit_time(AGENT)]
+        return [robots.crawl_delay(AGENT), robots.request_rate(AGENT)]
 
     assert paces() == [3.0, (1, 5.0, None), (60, 120)]
     most = PACE * ROOM * calibration()

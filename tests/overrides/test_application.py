@@ -26,7 +26,7 @@ NOW = 1_700_000_000.0
 def test_a_failure_of_the_crawler_is_not_one_of_the_site(cause: Cause, ours: bool) -> None:
     """`unreachable-is-allowed` allows nothing that might be asked of the site a moment later."""
     one = Override(1, SITE, UNREACHABLE_IS_ALLOWED, "ours", "ops", date(2999, 1, 1))
-    known = Overrides([one], "rfc9309", 512_000)
+    known = Overrides([one])
     applied = AppliedOverrides(known, RepStats(NoCollector()), lambda *_: None, lambda: NOW)
     entry = Entry(failure=Failure(NOW, NOW, cause=str(cause), ours=ours))
     cached = CachedRules(entry, standing(entry, NOW, Policy()), None, NOW)

@@ -51,14 +51,11 @@ def test_each_refusal_has_a_reason() -> None:
         failure(),
         decision(**no, reason="access denied (403)", outcome="denied"),
         decision(**no, reason="use for train-ai", preferences={"train-ai": "disallowed"}),
-        decision(**no, reason="outside the visit time 0600-0845"),
+        decision(**no, reason="asks for 99 s between requests, more than 60 s"),
         decision(**no, reason="asks for 90 s between requests, more than 60 s"),
         decision(**no, reason="nofollow (meta)"),
         overridden(allowed=False),
         decision(**no, reason="too costly"),
-        decision(
-            **no, reason="tdmrep.json could not be fetched, and may reserve the rights of tdm"
-        ),
         decision(**no, reason="a reason of a later version"),
         decision(),
     )
@@ -66,14 +63,14 @@ def test_each_refusal_has_a_reason() -> None:
         Why.RULE: 2,
         Why.UNREACHABLE: 1,
         Why.DENIED: 1,
-        Why.PREFERENCE: 2,
+        Why.PREFERENCE: 1,
         Why.PACE: 2,
         Why.NOFOLLOW: 1,
         Why.OVERRIDE: 1,
         Why.COST: 1,
         Why.OTHER: 1,
     }
-    assert (found.total.decisions, found.total.refused, found.total.allowed) == (13, 12, 1)
+    assert (found.total.decisions, found.total.refused, found.total.allowed) == (12, 11, 1)
     assert found.sites[SITE].whys == found.whys
 
 
