@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.running import COMMANDS
 from tests.processes import ROOT, run_python
 from tests.rows import first
 
@@ -98,7 +99,8 @@ def project(tmp_path: Path) -> Path:
 def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project."""
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    return run_python(*arguments, cwd=project, env={**os.environ, "PYTHONPATH": path})
+    environment = {**os.environ, "PYTHONPATH": path}
+    return run_python(*arguments, imports=COMMANDS, cwd=project, env=environment)
 
 
 @pytest.mark.parametrize(

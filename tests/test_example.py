@@ -10,7 +10,7 @@ from itertools import pairwise, takewhile
 
 import pytest
 
-from tests.crawl.harness import WARNINGS
+from tests.crawl.harness import CHILD, WARNINGS
 from tests.processes import ROOT, run_python
 from tests.replies import Reply, html
 from tests.site import Site
@@ -29,7 +29,8 @@ def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project's folder."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return run_python(*arguments, options=WARNINGS, cwd=FOLDER, env=environment, timeout=200)
+    how = {"options": WARNINGS, "imports": CHILD, "cwd": FOLDER, "env": environment}
+    return run_python(*arguments, **how)
 
 
 def table_of(output: str) -> dict[str, list[tuple[str, ...]]]:

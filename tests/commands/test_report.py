@@ -158,6 +158,7 @@ def test_a_missing_dependency_is_named_with_the_extra(
     )
 
 
+@pytest.mark.slow
 def test_other_subcommands_do_without_the_extra(tmp_path: Path) -> None:
     """Neither jinja2 nor matplotlib is imported before it is needed."""
     code = (

@@ -37,6 +37,9 @@ if scrapy.version_info < (2, 15):
     del MODES["none"]
     WARNINGS.append("-Wignore:unclosed file:ResourceWarning")
 
+CHILD = (*SCRAPY, "tests.crawl.harness")
+"""What a process with a crawl finds imported already."""
+
 EACH_MODE = [
     mode if mode == "asyncio" else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES
 ]
@@ -132,7 +135,7 @@ def crawl_in_child(
         child = run_python(
             *("-m", "tests.crawl.child", str(order), str(answer)),
             options=WARNINGS,
-            imports=(*SCRAPY, "tests.crawl.harness"),
+            imports=CHILD,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
             timeout=timeout,
         )

@@ -15,6 +15,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
+from tests.commands.running import COMMANDS
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pipelines import FilesSpider
 from tests.crawl.plugin import NOTHING, RULES, obey
@@ -228,7 +229,8 @@ def scrapy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`scrapy ...` in that project."""
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": path}
-    return run_python("-m", "scrapy", *arguments, cwd=project, env=environment)
+    words = ("-m", "scrapy", *arguments)
+    return run_python(*words, imports=COMMANDS, cwd=project, env=environment)
 
 
 def test_scrapy_fetch_prints_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import redis
 
-from tests.crawl.harness import WARNINGS
+from tests.crawl.harness import CHILD, WARNINGS
 from tests.crawl.worker import fill
-from tests.processes import ROOT, SCRAPY, Forked, start_python
+from tests.processes import ROOT, Forked, start_python
 from tests.replies import Hang, Reply
 from tests.site import Authority, Script, Site
 from tests.stores.servers import RedisServer
@@ -59,7 +59,7 @@ class Workers:
         return start_python(
             *("-m", "tests.crawl.worker", *arguments),
             options=WARNINGS,
-            imports=(*SCRAPY, "tests.crawl.harness"),
+            imports=CHILD,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
 

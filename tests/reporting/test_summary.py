@@ -74,6 +74,7 @@ def test_each_refusal_has_a_reason() -> None:
     assert found.sites[SITE].whys == found.whys
 
 
+@pytest.mark.slow
 def test_logs_in_any_order_give_the_same_page() -> None:
     """Runs that share a file, and files of several processes, are put in order of time."""
     values = crawl()
