@@ -43,9 +43,13 @@ def rows(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], C
 
 
 def first(count: int, values: Iterable[Any]) -> list[Any]:
-    """Leave so many values of a parameter in the default run; the others only deepen them."""
-    chosen = []
-    for number, value in enumerate(values):
-        single = value if isinstance(value, tuple) else (value,)
-        chosen.append(value if number < count else pytest.param(*single, marks=pytest.mark.slow))
-    return chosen
+    """Leave so many values of a parameter in the default run; the others only deepen them.
+
+    A tuple is the values of several parameters. One that is a value itself is given as a
+    `pytest.param`.
+    """
+    kept = [*values]
+    deeper = (value if isinstance(value, tuple) else (value,) for value in kept[count:])
+    return kept[:count] + [
+        pytest.param(*getattr(value, "values", value), marks=pytest.mark.slow) for value in deeper
+    ]

@@ -91,7 +91,7 @@ def offline(request: pytest.FixtureRequest) -> Offline:
 EACH = [(override, purposes) for override in OVERRIDES for purposes in PURPOSES]
 
 
-@pytest.mark.parametrize("offline", first(6, EACH), ids=map(", ".join, EACH), indirect=True)
+@pytest.mark.parametrize("offline", first(6, map(pytest.param, EACH)), indirect=True)
 def test_a_change_is_told_if_a_crawl_decides_otherwise(offline: Offline) -> None:
     """For each two versions; a path is named whose verdict changes."""
 

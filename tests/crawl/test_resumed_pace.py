@@ -14,7 +14,7 @@ from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.site import Site
 
-SLOW = "User-agent: *\nCrawl-delay: 3\n"
+SLOW = "User-agent: *\nCrawl-delay: 1.5\n"
 
 
 @ensureDeferred
@@ -28,7 +28,7 @@ async def test_the_first_page_of_a_resumed_job_comes_an_interval_after_its_start
     first = await crawl(settings=settings, plans=plans)
     second = await crawl(settings=settings, plans=[])
     assert sorted([*first.downloaded, *second.downloaded]) == plans
-    assert min(gaps(slow)) >= 3
+    assert min(gaps(slow)) >= 1.5
 
 
 @ensureDeferred

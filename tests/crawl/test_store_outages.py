@@ -193,6 +193,7 @@ class PartlyDeadStore(CustomStore):
         PartlyDeadStore.given_back += 1
 
 
+@pytest.mark.slow
 @ensureDeferred
 async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_that_is_down(
     site: Site, monkeypatch: pytest.MonkeyPatch
