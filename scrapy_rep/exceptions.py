@@ -57,8 +57,9 @@ class RobotsForbidden(IgnoreRequest):
 class RobotsUnreachable(IgnoreRequest):
     """The rules of ``authority`` are undefined: complete disallow (RFC 9309 section 2.3.1.4).
 
-    ``cause`` says why, ``retry_at`` (seconds since the epoch, or ``None`` if unknown) from when
-    on the authority will be asked again. ``authority`` is ``None`` where the URL names none.
+    ``cause`` says why, and ``detail`` more of it, if there is more to say. ``retry_at`` (seconds
+    since the epoch, or ``None`` if unknown) is from when on the authority will be asked again.
+    ``authority`` is ``None`` where the URL names none.
     """
 
     def __init__(
@@ -67,12 +68,16 @@ class RobotsUnreachable(IgnoreRequest):
         authority: Authority | None,
         cause: Cause | str,
         retry_at: float | None = None,
+        detail: str = "",
     ):
-        super().__init__(f"robots.txt unreachable: {cause} ({authority})")
+        more = f": {detail}" if detail else ""
+        whose = "" if authority is None else f" ({authority})"
+        super().__init__(f"robots.txt unreachable: {cause}{more}{whose}")
         self.verdict = verdict
         self.authority = authority
         self.cause = str(cause)
         self.retry_at = retry_at
+        self.detail = detail
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verdict, self.authority, self.cause, self.retry_at)
+        return type(self), (self.verdict, self.authority, self.cause, self.retry_at, self.detail)

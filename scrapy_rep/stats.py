@@ -25,6 +25,8 @@ ALLOWED = "robotstxt/allowed"
 FORBIDDEN = "robotstxt/forbidden"
 UNREACHABLE = "robotstxt/unreachable"
 BYPASSED = "robotstxt/bypassed"
+FINAL_URLS = "robotstxt/final_url/judged"
+FINAL_URLS_REFUSED = "robotstxt/final_url/refused"
 REQUESTS = "robotstxt/request_count"
 RESPONSES = "robotstxt/response_count"
 RESPONSE_STATUS = "robotstxt/response_status_count/{}"
@@ -110,6 +112,17 @@ class RepStats:
         if logger.isEnabledFor(logging.DEBUG):
             page = without_credentials(url)
             logger.debug("Forbidden by %s: <%s %s> (%s)", by, method, page, why(verdict))
+
+    def led_elsewhere(self, method: str, page: str, final_url: str) -> None:
+        """Count a response of another page than was asked for, whose own rules now count."""
+        self.inc(FINAL_URLS)
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(
+                "<%s %s> led to <%s>, which is judged by the rules of its own site",
+                method,
+                without_credentials(page),
+                without_credentials(final_url),
+            )
 
     def allowed_by_override(self, method: str, url: str, verdict: Verdict) -> None:
         """Say what an override lets through."""

@@ -175,6 +175,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "downloadermiddlewares",
         "explaining",
         "fetching",
+        "identity",
         "judgement",
         "linting",
         "matching",

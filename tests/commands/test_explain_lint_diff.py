@@ -207,7 +207,7 @@ class TestDiff:
         assert robots("diff", f"warc:{file}#https://x.org", "/dev/null").status == 3
 
     @pytest.mark.parametrize("denied", first(1, ["disallow", "allow"]))
-    @pytest.mark.parametrize("status", first(2, [403, 503, 401, 404, 410]))
+    @pytest.mark.parametrize("status", first(2, [403, 503, 401, 402, 404, 410]))
     def test_an_answer_without_rules_means_what_it_means_in_a_crawl(
         self, site: Site, tmp_path: Path, status: int, denied: str
     ) -> None:

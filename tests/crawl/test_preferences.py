@@ -279,10 +279,10 @@ async def test_a_redirect_is_judged_by_where_it_leads(site: Site) -> None:
 
 @ensureDeferred
 async def test_the_page_of_a_service_is_the_one_that_counts(site: Site) -> None:
-    """`robotstxt_url`: the preferences of the page that is named, not of the service."""
+    """`robotstxt_page`: the preferences of the page that is named, not of the service."""
     shop, service = site.authority(BY_PATH), site.authority()
     url = service.url("/render")
-    plans = [{"url": url, "meta": {"robotstxt_url": shop.url("/art/1")}}]
+    plans = [{"url": url, "meta": {"robotstxt_page": shop.url("/art/1")}}]
     result = await visit(plans)
     assert said(result, url) == "train-ai=n"
     refused = await visit(plans, REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
