@@ -15,18 +15,9 @@ def _quick_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 0.1)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _garbage_of_others() -> None:
-    """What earlier modules have left is collected before the first test sets the rest aside."""
-    gc.collect()
-
-
 @pytest.fixture(autouse=True)
-def _own_garbage(_garbage_of_others: None) -> Iterator[None]:
-    """No collection within a test looks at what was there before: it is ten times as quick.
-
-    Each crawl collects its garbage when it has ended, and a worker holds a million objects.
-    """
+def _own_garbage(others_set_aside: None) -> Iterator[None]:
+    """What a crawl has left is collected, and nothing else is looked at."""
     gc.freeze()
     yield
     gc.collect()

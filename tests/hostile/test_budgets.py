@@ -22,6 +22,8 @@ from tests.benchmarks import inputs
 from tests.rows import first
 from tests.timed import timed
 
+pytestmark = pytest.mark.usefixtures("others_set_aside")
+
 AGENT = "mybot"
 URL = "https://e.org/articles/2024/05/how-to-bake-bread?page=2"
 LONG_URL = "https://e.org/" + "a" * 8_178

@@ -24,6 +24,8 @@ from tests.benchmarks import inputs
 from tests.hostile.test_budgets import BODIES
 from tests.rows import first, rows
 
+pytestmark = pytest.mark.usefixtures("others_set_aside")
+
 TEXT = """\
 User-agent: *
 Disallow: /é
