@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.protocol.printable import why
+from scrapy_rep.robotstxt.printable import why
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.outcome import Cause
     from scrapy_rep.preferences.statement import Statement
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.outcome import Cause
-    from scrapy_rep.protocol.robotstxt import Verdict
+    from scrapy_rep.robotstxt.robotstxt import Verdict
 
 
 class RobotsForbidden(IgnoreRequest):

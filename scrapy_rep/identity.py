@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.protocol.product_token import product_token
+from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:

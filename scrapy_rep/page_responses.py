@@ -17,8 +17,8 @@ from scrapy_rep.pages.profiles import DEFAULT, PageProfile, page_profile
 from scrapy_rep.pages.reading import read
 from scrapy_rep.pages.source import Kind, PageSource
 from scrapy_rep.pages.statements import PageDirectives
-from scrapy_rep.protocol.product_token import tokens_of
-from scrapy_rep.protocol.profiles import RFC9309
+from scrapy_rep.robotstxt.product_token import tokens_of
+from scrapy_rep.robotstxt.profiles import RFC9309
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:

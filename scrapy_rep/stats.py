@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.statscollectors import StatsCollector
 
-from scrapy_rep.protocol.printable import printable, why, without_credentials
+from scrapy_rep.robotstxt.printable import printable, why, without_credentials
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.outcome import Unreachable
     from scrapy_rep.pages.statements import PageDirectives
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.outcome import Unreachable
-    from scrapy_rep.protocol.robotstxt import Verdict
+    from scrapy_rep.robotstxt.robotstxt import Verdict
 
 logger = logging.getLogger("scrapy_rep")
 

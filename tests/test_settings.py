@@ -10,7 +10,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import _CHECKS, RepSettings, unknown_settings
 from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.plugin import obey

@@ -25,8 +25,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_batch import Batch

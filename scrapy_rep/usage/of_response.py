@@ -13,11 +13,12 @@ from scrapy_rep.page_responses import page_source
 from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.profiles import DEFAULT
 from scrapy_rep.pages.reading import read
+from scrapy_rep.preferences import robots_txt as of_robots_txt
 from scrapy_rep.preferences.licenses import MEDIA_TYPE, RELATION
 from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, PagePreferences, of_response, together
 from scrapy_rep.preferences.statement import Preferences
-from scrapy_rep.protocol.product_token import tokens_of
-from scrapy_rep.protocol.profiles import RFC9309
+from scrapy_rep.robotstxt.product_token import tokens_of
+from scrapy_rep.robotstxt.profiles import RFC9309
 from scrapy_rep.settings import product_tokens
 from scrapy_rep.usage.noted import noted_for
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.pages.profiles import PageProfile
     from scrapy_rep.pages.source import PageSource
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 _FIELDS = frozenset(Headers.fromkeys((*FIELDS, "X-Robots-Tag", "Robots-Tag")))
 """The fields that are read, as Scrapy keeps their names: one look at all is 1 us, not 40."""
@@ -57,11 +58,11 @@ def usage_preferences(
     source = page_source(response)
     page = _read_page(source, response.url, tokens, DEFAULT) if _speaks(source) else _SILENT
     rules = noted.robots if robots is None and noted is not None else robots
-    said = None if rules is None else rules.preferences(url, tokens)
+    said = None if rules is None else of_robots_txt.preferences(rules, url, tokens)
     return together(
         page,
         (*(said.statements if said else ()), *(noted.tokens if noted is not None else ())),
-        () if rules is None else rules.licenses(tokens),
+        () if rules is None else of_robots_txt.licenses(rules, tokens),
     )
 
 

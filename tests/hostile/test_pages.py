@@ -17,7 +17,7 @@ from scrapy_rep.page_responses import page_source
 from scrapy_rep.pages.links import urls_not_to_follow
 from scrapy_rep.pages.profiles import PAGE_PROFILES
 from scrapy_rep.pages.reading import read
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.hostile.test_budgets import calibration
 from tests.pages.cases import response
 from tests.timed import timed

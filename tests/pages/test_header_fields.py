@@ -51,9 +51,6 @@ X_ROBOTS_TAG = {
     "google: a name ends at a digit": Case(
         GOOGLE, rules("noindex"), lines=x("mybot2: noindex"), profile="google"
     ),
-    "strictest: a name may end at a digit": Case(
-        CHOICE, rules("noindex"), lines=x("mybot2: noindex"), profile="strictest"
-    ),
     "a star is all": Case(CHOICE, rules("noindex"), lines=x("*: noindex")),
     "the name robots is all": Case(CHOICE, rules("noindex"), lines=x("robots: noindex")),
     "no name before the colon is all": Case(CHOICE, rules("noindex"), lines=x(": noindex")),

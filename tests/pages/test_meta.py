@@ -301,12 +301,6 @@ PROFILES = {
         f"<html><head></head><body><p>text</p>{meta('noindex')}</body></html>",
         profile="google",
     ),
-    "strictest: metas in the body count": Case(
-        CHOICE, rules("noindex", "nofollow"), f"<body>{meta('noindex')}", profile="strictest"
-    ),
-    "strictest: all lifts nothing": Case(
-        CHOICE, rules("nofollow"), robots("all, nofollow"), profile="strictest"
-    ),
     "rfc9309: metas in the body do not count": Case(
         REPEXT, {}, f"<html><head></head><body><p>text</p>{meta('noindex')}</body></html>"
     ),

@@ -6,8 +6,8 @@ import random
 from concurrent.futures import Future
 from typing import Any
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.stores.base import Store
 
 NOW = 1_790_000_000.0

@@ -1,0 +1,57 @@
+"""Text that others wrote, made harmless for log lines, terminals and messages of exceptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy_rep.robotstxt.verdict import Verdict
+
+_LONGEST = 200
+
+
+def escaped(text: str) -> str:
+    """Return untrusted text without characters that a terminal or a log reader interprets.
+
+    They become escapes, as in literals of Python.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def printable(text: str | bytes | None) -> str:
+    """Return untrusted text escaped, and cut at 200 characters."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    shown = escaped(text or "")
+    return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
+
+
+def without_login(url: str) -> str:
+    """Return a URL without user information; most have none."""
+    scheme, separator, rest = url.partition("://")
+    if "@" not in rest:
+        return url
+    ends = [end for end in map(rest.find, "/?#") if end >= 0]
+    end = min(ends, default=len(rest))
+    return f"{scheme}{separator}{rest[:end].rpartition('@')[2]}{rest[end:]}"
+
+
+def without_credentials(url: str) -> str:
+    """Return a URL for a log line: without user information, printable, not too long."""
+    return printable(without_login(url))
+
+
+def why(verdict: Verdict) -> str:
+    """Return what a verdict follows from: printable, in one line."""
+    if verdict.override is not None and verdict.without is not None:
+        would = "allowed" if verdict.without.allowed else "forbidden"
+        without = f"without it: {would}, {why(verdict.without)}"
+        return f"{printable(verdict.override)}; {without}"
+    if verdict.rule is None:
+        return verdict.reason
+    rule, group = printable(str(verdict.rule)), printable(verdict.group)
+    return f"{rule}, line {verdict.line}, group {group}"
