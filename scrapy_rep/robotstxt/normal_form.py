@@ -48,8 +48,10 @@ _NOT_OF_A_URI: Final = re.compile("[^!#-;=?-Z\\[\\]_a-z~]|%(?![0-9A-Fa-f]{2})")
 _UNRESERVED_ESCAPES: Final = re.compile(
     "%(?:2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
 )
+_NOT_SENT: Final = re.compile(r"[\t\n\r\\]")
+_QUERY_STARTS: Final = re.compile("[?#]")
 _DOT: Final = re.compile("%2[Ee]")
-_ORIGIN: Final = re.compile("https?://[^/?;#%\x00- \x7f-\U0010ffff]+/")
+_ORIGIN: Final = re.compile("https?://[^/?;#%\\\\\x00- \x7f-\U0010ffff]+/")
 _PATH_STARTS: Final = re.compile("[/?;]")
 _TO_ENCODE: Final = re.compile(r"[^!#-;=?-Z\[\]_a-z~]")
 _ENCODED: Final = {
@@ -160,7 +162,7 @@ def match_path(uri: str, form: NormalForm) -> str:
 
 def written_path(uri: str, form: NormalForm) -> str:
     """Return the path and query of any URI, or of a path without an origin, as written."""
-    uri = uri.partition("#")[0]
+    uri = _as_sent(uri, form).partition("#")[0]
     if form.encodes and uri.startswith("//"):
         # A caller that has encoded the URI may have left out the scheme.
         uri = "http:" + uri
@@ -178,6 +180,19 @@ def written_path(uri: str, form: NormalForm) -> str:
     return path if found.group() == "/" else "/" + path
 
 
+def _as_sent(uri: str, form: NormalForm) -> str:
+    """Return a URI without tabs and line ends, and with ``/`` for each backslash of its path.
+
+    So it is requested by clients that read URIs as browsers do. They do it before anything else.
+    """
+    if form.encodes or not _NOT_SENT.search(uri):
+        return uri
+    uri = uri.translate(dict.fromkeys(b"\t\n\r"))
+    query = _QUERY_STARTS.search(uri)
+    end = query.start() if query else len(uri)
+    return uri[:end].replace("\\", "/") + uri[end:]
+
+
 def origin_of(uri: str) -> str:
     """Return the start of an http or https URI, up to the ``/`` that begins its path.
 
@@ -189,6 +204,7 @@ def origin_of(uri: str) -> str:
 
 def readings(path: str, form: NormalForm) -> list[str]:
     """Return a path and query in octets and, if it has dot segments, the same without them."""
+    path = _as_sent(path, form)
     if "#" in path:
         path = path.partition("#")[0]
     if not path.isascii():

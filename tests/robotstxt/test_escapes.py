@@ -262,3 +262,30 @@ def test_a_rule_that_begins_or_ends_within_an_escape_has_two_known_limits(
 ) -> None:
     """RFC 9309 section 2.2.2: lower-case hex, and an octet that need not be written as escape."""
     assert answers(f"Disallow: {pattern}", path) == {is_allowed}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/pri\nvate",
+        "/pri\tvate/x",
+        "\n/private",
+        "\\private",
+        "/a\\..\\private",
+        "/priv\rate\\x?\\",
+    ],
+)
+def test_a_uri_is_judged_as_clients_request_it(path: str) -> None:
+    r"""Clients that read URIs as browsers do drop tabs and line ends, and take ``\`` for ``/``."""
+    for profile in PROFILES:
+        expected = {profile == "google"}
+        assert answers("Disallow: /private", path, profile) == expected, profile
+    assert answers("Disallow: /a?b\\c", "/a?b\\c") == {False}
+
+
+def test_a_backslash_ends_the_host() -> None:
+    r"""``http://h\private`` is requested as ``http://h/private``."""
+    robots = RobotsTxt.parse("User-agent: *\nDisallow: /private\n")
+    for url in (r"http://e.org\private", r"http://e.org\private/x", "http://e.\norg/private"):
+        assert not robots.allowed(url, "mybot"), url
+        assert not robots.verdict(url, "mybot"), url
