@@ -18,9 +18,10 @@ from scrapy_rep.access.outcome import Cause
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
+from scrapy_rep.judgement import Judgement
 from scrapy_rep.nofollow import NOFOLLOW_KEY, reason_of
-from scrapy_rep.page_url import PAGE, Asked, page_of
+from scrapy_rep.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict
 from scrapy_rep.scheduling.shutdown import TOO_LATE
 from scrapy_rep.usage.noted import note
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.identity import Identity
-    from scrapy_rep.judgement import Judge, Judgement
+    from scrapy_rep.judgement import Judge
     from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.recording.recorder import DecisionRecorder
     from scrapy_rep.scheduling.politeness import Politeness
@@ -136,6 +137,47 @@ class Gate:
             again = await self._wait(Asked(request, url, authority, agent), known, late=True)
             if again is not None:
                 return again
+        return None
+
+    async def check_final_url(self, request: Request, url: str) -> Request | None:
+        """Judge the final URL of a response, if that is of another page than was asked for.
+
+        Awaits its rules if they are not known; the request keeps no other from being made
+        meanwhile. Returns and raises as :meth:`check` does.
+        """
+        if request.meta.get("dont_obey_robotstxt"):
+            return None
+        try:
+            authority = authority_of(url) if leads_elsewhere(request, url) else None
+        except ValueError as error:
+            raise self.refuse(request, Cause.URL, str(error), url=url) from None
+        if authority is None or authority.has_its_rules_at(url):
+            return None
+        asked = Asked(request, url, authority, self._identity.of(request))
+        self._stats.led_elsewhere(request.method, page_of(request), url)
+        resident = self._cache.resident(authority, self._clock())
+        found = resident or self._cache.consult(authority, request)
+        if isinstance(found, Miss):
+            with self._room.hold(request, authority.host, for_rules=True):
+                fetched = await self._fetch(asked, found)
+            if not isinstance(fetched, CachedRules):
+                return self._give_back(request, fetched)
+            found = fetched
+        else:
+            self._stats.inc(names.HIT)
+        refusal, verdict, override = self._judge.judge_final_url(asked, found)
+        if refusal is not None:
+            self._count_refusal(asked, found, Judgement(refusal, override=override), refusal)
+            raise refusal
+        if found.stale:
+            self._stats.inc(names.STALE)
+        note(request, self._judge.use_of(asked, found))
+        # That the request is allowed was counted when it passed.
+        if self._recorder is not None:
+            self._recorder.passed(asked, found, verdict, requested=page_of(request))
+            await self._recorded(request)
+        if self._overrides is not None:
+            self._overrides.count_allowed(asked, found, verdict, override, None)
         return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
@@ -250,7 +292,7 @@ class Gate:
             self._stats.inc(names.PREFERENCES_SKIPPED)
         if self._overrides is not None:
             self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
-        self._stats.forbidden(request.method, url, refusal.verdict)
+        self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
 
     async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
         """Record and count a request that goes on, and note what is said about its use."""
@@ -312,11 +354,12 @@ class Gate:
         """
         said = f"{cause}: {detail}" if detail else str(cause)
         self._stats.unreachable(request.method, url or request.url, said)
-        return RobotsUnreachable(Verdict(allowed=False, reason=UNREACHABLE), authority, cause)
+        undefined = Verdict(allowed=False, reason=UNREACHABLE)
+        return RobotsUnreachable(undefined, authority, cause, detail=detail)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Raise that a page asks not to follow its links; no rules are needed for that."""
         verdict = Verdict(allowed=False, reason=reason_of(request))
         self._stats.inc(names.PAGE_REQUESTS_REFUSED)
-        self._stats.forbidden(request.method, url, verdict)
-        raise RobotsForbidden(verdict, authority)
+        self._stats.forbidden(request.method, url, verdict, BY_PAGE_DIRECTIVE)
+        raise RobotsForbidden(verdict, authority, by=BY_PAGE_DIRECTIVE)

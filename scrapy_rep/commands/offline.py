@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.outcome import (
+    PROXY_AUTHENTICATION_REQUIRED,
     Cause,
     Meaning,
     Outcome,
@@ -103,4 +104,5 @@ def _outcome(authority: Authority, body: bytes, status: int) -> Outcome:
         return Success(body, status, authority.robots_uri)
     if meaning is Meaning.UNAVAILABLE:
         return Unavailable(status, authority.robots_uri)
-    return Unreachable(Cause.STATUS, status)
+    by_proxy = status == PROXY_AUTHENTICATION_REQUIRED
+    return Unreachable(Cause.PROXY if by_proxy else Cause.STATUS, status)

@@ -65,11 +65,20 @@ _META: dict[str, Any] = {
     "autothrottle_dont_adjust_delay": True,
     "download_fail_on_dataloss": True,  # half a robots.txt does not count
 }
+TRANSPORT_KEYS = ("proxy", "impersonate", "impersonate_args", "impersonate_curl_options")
+"""The meta keys that choose how a request is sent: robots.txt is requested as its page is.
+
+``proxy`` may be None, for no proxy. The others are those of scrapy-impersonate.
+"""
+
 _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 
 # A header that is set, even without a value, is not filled in from the project's defaults.
 _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
 _LONGEST_DETAIL = 500
+
+_ON_THE_WAY = frozenset((Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT))
+"""What fails before there is a status; on the way through a proxy it is the proxy's failure."""
 
 
 class FetchRecord(Protocol):
@@ -105,7 +114,8 @@ class FetchLimits:
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``.
 
-    ``clock()`` is in seconds since the epoch; ``archive`` keeps what is exchanged, if it is there.
+    ``clock()`` is in seconds since the epoch. ``name()`` is the User-Agent to send, or ``None``
+    where Scrapy adds one. ``archive`` keeps what is exchanged, if it is there.
     """
 
     def __init__(
@@ -116,6 +126,7 @@ class RobotsFetcher:
         stats: RepStats,
         limits: FetchLimits,
         clock: Callable[[], float],
+        name: Callable[[], bytes | None],
         archive: FetchArchive | None = None,
     ):
         self._crawler = crawler
@@ -125,6 +136,7 @@ class RobotsFetcher:
         self._semaphore = limits.semaphore
         self._places = limits.places
         self._clock = clock
+        self._name = name
         self._archive = archive
         self._reception = Reception(crawler, inside, limits.places)
 
@@ -167,6 +179,8 @@ class RobotsFetcher:
             cause = cause_of(error)
             # Another middleware may have chosen a proxy for the robots.txt alone.
             proxied = bool(hops and hops[-1].meta.get("proxy"))
+            if proxied and cause in _ON_THE_WAY:
+                cause = Cause.PROXY
             ours = proxied or cause in (Cause.ERROR, Cause.DROPPED)
             detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
             return Unreachable(cause, detail=detail, ours=ours)
@@ -238,11 +252,13 @@ class RobotsFetcher:
         headers: dict[str, Any] = {} if negotiates else {**_HEADERS}
         # A new slot for each exchange, so that no delay holds up the next hop or attempt.
         meta["download_slot"] = f"robots.txt {next(self._reception.numbers)} {uri}"
-        if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
-            meta["proxy"] = page.meta["proxy"]
-            login = self._inside.proxies.login_of(page)
-            meta.update(login[0])
-            headers.update(login[1])
+        if page is not None:
+            meta.update({key: page.meta[key] for key in TRANSPORT_KEYS if key in page.meta})
+            if "proxy" in meta:
+                login = self._inside.proxies.login_of(page)
+                meta.update(login[0])
+                headers.update(login[1])
+        headers["User-Agent"] = self._name()
         # Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
         if copy is not None and copy.uri == uri:
             headers["If-None-Match"] = copy.etag
@@ -274,11 +290,12 @@ class RobotsFetcher:
             return Success(body, status, uri, trail, life, etag, modified, cut_at)
         if meaning is Meaning.NOT_MODIFIED and copy is not None and copy.uri == uri:
             return NotModified(lifetime_of(response, now))
-        ours = status == PROXY_AUTHENTICATION_REQUIRED and request.meta.get("proxy")
-        if meaning is Meaning.UNAVAILABLE and not ours:
-            return Unavailable(status, uri, trail, lifetime_of(response, now))
         wait = retry_after(response.headers.get("Retry-After"), now)
-        return Unreachable(Cause.STATUS, status, wait, ours=bool(ours))
+        if status == PROXY_AUTHENTICATION_REQUIRED and request.meta.get("proxy"):
+            return Unreachable(Cause.PROXY, status, wait, ours=True)
+        if meaning is Meaning.UNAVAILABLE:
+            return Unavailable(status, uri, trail, lifetime_of(response, now))
+        return Unreachable(Cause.STATUS, status, wait)
 
     def _count(self, response: Response) -> None:
         self._stats.inc(names.RESPONSES)

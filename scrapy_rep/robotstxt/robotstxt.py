@@ -7,7 +7,6 @@ the rules of the crawler that asks, and keeps those too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from scrapy_rep.robotstxt import lines
@@ -16,18 +15,18 @@ from scrapy_rep.robotstxt.lines import Group
 from scrapy_rep.robotstxt.normal_form import ROBOTS_TXT, form_of
 from scrapy_rep.robotstxt.pace import Pace, RequestRate
 from scrapy_rep.robotstxt.patterns import Scores, TooCostlyError
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.product_token import tokens_of
 from scrapy_rep.robotstxt.profiles import Profile, named
 from scrapy_rep.robotstxt.rules import Match, Rules
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE, octets_of, text_of, truncate
 from scrapy_rep.robotstxt.verdict import (
     BY_RULE,
-    NO_GROUP,
-    NO_RULE_MATCHES,
     ROBOTS_TXT_ITSELF,
     TOO_COSTLY,
     Rule,
     Verdict,
+    unmatched,
 )
 
 __all__ = ["RobotsTxt", "Rule", "Verdict"]
@@ -103,6 +102,11 @@ class RobotsTxt:
     def __reduce__(self) -> tuple[type[RobotsTxt], tuple[bytes, Profile]]:
         return type(self), (self._body, self.profile)
 
+    def __repr__(self) -> str:
+        """Return the size, the profile and the beginning of the file: printable, in one line."""
+        said = f"{len(self._body):,} bytes, {self.profile.name}: {printable(self._body)}"
+        return f"<RobotsTxt {said}>"
+
     @classmethod
     def parse(
         cls,
@@ -154,7 +158,7 @@ class RobotsTxt:
         if match.too_costly:
             return Verdict(False, group=group, reason=TOO_COSTLY)
         if match.allow is None:
-            return _unmatched(group)
+            return unmatched(group)
         key = group, match.allow, (*match.patterns,), (*match.overruled,)
         verdict = compiled.verdicts.get(key)
         if verdict is None:
@@ -300,10 +304,3 @@ def _rules_of(group: Group, profile: Profile) -> Rules:
 def _shown(allow: bool, pattern: str, line: int) -> Rule:
     """Return a rule; its pattern is decoded from UTF-8."""
     return Rule(allow, pattern.encode("latin-1").decode("utf-8", "backslashreplace"), line)
-
-
-@lru_cache(maxsize=1_000)
-def _unmatched(group: str | None) -> Verdict:
-    """Return the verdict on a URL that no rule matches."""
-    reason = NO_GROUP if group is None else NO_RULE_MATCHES
-    return Verdict(True, group=group, reason=reason)

@@ -178,7 +178,9 @@ class Rules:
         allow = self._allow
         return 1_900 + self._disallow.size + (allow.size if allow else 75 * len(self._allow_values))
 
-    def matcher(self) -> Callable[[str], bool]:
+    def matcher(  # noqa: C901 (a call for each step of a question would take longer than it does)
+        self,
+    ) -> Callable[[str], bool]:
         """Return a function that tells whether a URI may be fetched."""
         if not self._disallow.written:
             return _allow_all
@@ -189,7 +191,7 @@ class Rules:
         query = "%" if form.with_query else "?"
         here: tuple[str | tuple[()], int] = (), 0  # one value, so that threads see both or none
 
-        def allows(uri: str) -> bool:  # noqa: C901 (a call for each step would take longer)
+        def allows(uri: str) -> bool:
             nonlocal here
             origin, start = here
             if not uri.startswith(origin):

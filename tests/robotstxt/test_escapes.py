@@ -269,7 +269,6 @@ def test_a_rule_that_begins_or_ends_within_an_escape_has_two_known_limits(
     [
         "/pri\nvate",
         "/pri\tvate/x",
-        "\n/private",
         "\\private",
         "/a\\..\\private",
         "/priv\rate\\x?\\",
