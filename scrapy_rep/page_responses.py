@@ -72,7 +72,7 @@ def _new_source(response: Response) -> PageSource:
 def page_directives(
     response: Response, agent: str | Sequence[str] | None = None, profile: str | None = None
 ) -> PageDirectives:
-    """Return what a page asks of ``agent``: META robots, X-Robots-Tag and Robots-Tag.
+    """Return what a page asks of ``agent``: META robots and X-Robots-Tag.
 
     If ``agent`` and ``profile`` are ``None``, they are those of the crawler in a crawl with the
     spider middleware. Elsewhere only directives for all agents count then, in the profile

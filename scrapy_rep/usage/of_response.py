@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy_rep.pages.source import PageSource
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
-_FIELDS = frozenset(Headers.fromkeys((*FIELDS, "X-Robots-Tag", "Robots-Tag")))
+_FIELDS = frozenset(Headers.fromkeys((*FIELDS, "X-Robots-Tag")))
 """The fields that are read, as Scrapy keeps their names: one look at all is 1 us, not 40."""
 _SILENT = PagePreferences()
 
@@ -128,8 +128,7 @@ def _links(markup: Markup) -> Iterator[tuple[str, str, str]]:
 def _terms(
     source: PageSource, agent: tuple[str, ...], profile: PageProfile
 ) -> Iterator[tuple[str, str]]:
-    """Yield the robots terms for an agent, except those in ``http-equiv``."""
+    """Yield the robots terms for an agent."""
     tokens = tokens_of(agent, RFC9309)
     for statement in read(source, tokens, profile, whole=False).statements:
-        if statement.source != "http-equiv":
-            yield statement.name, statement.source
+        yield statement.name, statement.source
