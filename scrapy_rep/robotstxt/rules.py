@@ -188,7 +188,7 @@ class Rules:
         prefilter = self._prefilter
         prefixes, suffixes, inner = prefilter.prefixes, prefilter.suffixes, prefilter.inner
         begins = prefilter.begins if len(prefixes) > MANY_PREFIXES else None
-        query = "%" if form.with_query else "?"
+        cuts = not form.with_query
         here: tuple[str | tuple[()], int] = (), 0  # one value, so that threads see both or none
 
         def allows(uri: str) -> bool:
@@ -199,9 +199,11 @@ class Rules:
                 if not origin:
                     return of_others(written_path(uri, form))
                 here = origin, start = origin, len(origin) - 1
-            if "%" in uri or "/." in uri or "#" in uri or query in uri or not uri.isascii():
+            if "%" in uri or "#" in uri or not uri.isascii() or (cuts and "?" in uri):
                 return of_others(uri[start:])
             if "\\" in uri or "\n" in uri or "\r" in uri or "\t" in uri:
+                return of_others(uri[start:])
+            if uri.find(".", start) >= 0 and "/." in uri:  # the first search is the quicker one
                 return of_others(uri[start:])
             if begins(uri[start:]) if begins else uri.startswith(prefixes, start):
                 return of_path(uri[start:], None, STEPS)
