@@ -31,7 +31,7 @@ REACTOR = "twisted.internet.reactor"
 
 OUTSIDE = {
     "scrapy_rep.overrides": {"tomli"},
-    "scrapy_rep.pages": {"http_sf", "lxml", "w3lib"},
+    "scrapy_rep.pages": {"lxml", "w3lib"},
     "scrapy_rep.preferences": {"http_sf"},
     "scrapy_rep.access": set(),
     "scrapy_rep.linting": set(),
@@ -77,8 +77,8 @@ EVERYTHING = {"scrapy_rep"}
 MAY_IMPORT: dict[str, set[str]] = {
     "robotstxt": set(),
     "access": {"robotstxt"},
-    "preferences": {"robotstxt"},
-    "pages": {"preferences"},
+    "pages": set(),
+    "preferences": {"pages", "robotstxt"},
     "nofollow": set(),
     "linting": {"preferences", "robotstxt"},
     "page_responses": {"pages", "access", "robotstxt", "settings"},

@@ -248,7 +248,7 @@ def test_a_statement_says_where_it_stands() -> None:
     [train, foo] = found.statements
     assert (train.vocabulary, train.label, train.value) == ("content-usage", "train-ai", "n")
     assert (train.source, train.line, train.raw) == ("robots.txt", 3, "/a train-ai=n;x=1, foo=7")
-    assert (train.category, train.answer, train.outdated) == ("train-ai", "disallowed", False)
+    assert (train.category, train.answer) == ("train-ai", "disallowed")
     assert (foo.label, foo.value, foo.category, foo.answer) == ("foo", "7", None, "unknown")
     assert found.about("train-ai") == (train,)
     assert found.against("train-ai") == train
@@ -262,17 +262,6 @@ def test_a_value_that_cannot_be_read_is_kept_as_it_is_written() -> None:
     assert found is not None
     [statement] = found.statements
     assert (statement.label, statement.answer, statement.raw) == ("", "unknown", "Train-AI=n")
-
-
-def test_labels_of_earlier_drafts_are_told_apart() -> None:
-    """They are outdated; a label that no draft has is only unknown."""
-    robots = RobotsTxt.parse("User-agent: *\nContent-Usage: genai=n, banana=n")
-    found = robots.preferences("https://e.org/a", "mybot")
-    assert found is not None
-    assert [(one.label, one.outdated) for one in found.statements] == [
-        ("genai", True),
-        ("banana", False),
-    ]
 
 
 def test_a_category_that_does_not_exist_is_an_error_of_the_caller() -> None:
