@@ -217,7 +217,7 @@ class Wildcards:
 
 
 class GramIndex:
-    """Many patterns with wildcards, each filed by the rarest four octets of its literal.
+    """Many patterns with wildcards, each filed by the rarest four octets of its pieces.
 
     A path of n octets has n grams, so that few patterns are candidates, however many there are.
     """
@@ -242,9 +242,9 @@ class GramIndex:
     @staticmethod
     def _grams(one: Wildcard) -> Sequence[str]:
         """Return the last grams of some pieces of a pattern; a piece that is shorter, whole."""
-        pieces = one.pieces[:SOME_PIECES] if one.pieces is one.in_query else ()
+        pieces = one.pieces if one.pieces is one.in_query else (one.literal,)
         found = []
-        for text in pieces or (one.literal or one.head,):
+        for text in (one.head, *pieces[:SOME_PIECES]):
             text = text[-GRAMS:]
             if text:
                 found += [text[at : at + GRAM] for at in range(len(text) - GRAM + 1)] or [text]
@@ -318,20 +318,16 @@ class Patterns:
         special = dict.fromkeys(self.special)
         literals = {*self.written} - special.keys()
         self._sizes = sorted({*map(len, literals)}, reverse=True)
-        self._wild = Wildcards(
-            [self._parsed.pop(one) if one in self._parsed else self.parsed(one) for one in special]
-        )
+        self._wild = Wildcards([self._parsed.get(one) or self.parsed(one) for one in special])
+        self._parsed = {}
         self._literals = literals
         return literals
 
     def parsed(self, pattern: str) -> Wildcard:
-        """Return a special pattern, parsed; the prefilter needs it for those with escapes."""
+        """Parse a special pattern, which is kept until all are parsed."""
         stars, score = self._scores is None, self._score(pattern)
-        return Wildcard(pattern, pattern, score, self._form, stars=stars)
-
-    def keep(self, one: Wildcard) -> None:
-        """Keep a parsed pattern until all are parsed."""
-        self._parsed[one.pattern] = one
+        one = self._parsed[pattern] = Wildcard(pattern, pattern, score, self._form, stars=stars)
+        return one
 
     def _within_escapes(self) -> Wildcards:
         """Return the patterns that may match within an escape, in the form for that."""

@@ -7,7 +7,7 @@ profile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -105,24 +105,6 @@ GOOGLE = Profile(
     dot_segments_are_removed=False,
 )
 
-DRAFT1996 = Profile(
-    "1996",
-    misspelt_disallow=(),
-    colon_may_be_missing=False,
-    blank_line_ends_the_group=True,
-    group_needs_a_rule=True,
-    extensions_are_rules=True,
-    name_alphabet="",
-    agent_rule="line contains the token",
-    all_groups_are_merged=False,
-    most_octets_win=False,
-    only_the_slash_stays_encoded=True,
-    query_is_matched=False,
-    access_denied_closes_the_site=True,
-    default_life=7 * 86_400.0,
-    redirects_followed=20,
-)
-
 CONSENSUS1994 = Profile(
     "1994",
     misspelt_disallow=(),
@@ -140,23 +122,20 @@ CONSENSUS1994 = Profile(
     redirects_followed=20,
 )
 
-KOLLAR = Profile(
-    "kollar",
-    misspelt_disallow=(),
-    colon_may_be_missing=False,
-    blank_line_ends_the_group=True,
-    group_needs_a_rule=True,
+DRAFT1996 = replace(
+    CONSENSUS1994,
+    name="1996",
+    allow_is_a_rule=True,
+    extensions_are_rules=True,
+    query_is_matched=False,
+)
+
+KOLLAR = replace(
+    CONSENSUS1994,
+    name="kollar",
     several_names_on_a_line=True,
-    name_alphabet="",
-    agent_rule="token contains the name",
-    all_groups_are_merged=False,
-    allow_is_a_rule=False,
-    most_octets_win=False,
     several_paths_on_a_line=True,
-    only_the_slash_stays_encoded=True,
-    access_denied_closes_the_site=True,
-    default_life=7 * 86_400.0,
-    redirects_followed=20,
+    agent_rule="token contains the name",
 )
 
 PROFILES = {

@@ -67,9 +67,7 @@ class Prefilter:
         kinds = {"prefix": prefixes, "suffix": suffixes, "inner": inner}
         for pattern in patterns.special:
             if not stars or form.may_change(pattern):
-                one = patterns.parsed(pattern)
-                patterns.keep(one)
-                kind, texts = one.literals()
+                kind, texts = patterns.parsed(pattern).literals()
                 kinds[kind].extend(texts)
                 continue
             head, star, rest = pattern.partition("*")
