@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.commands.comparison import Comparison
 from scrapy_rep.commands.offline import Offline
-from scrapy_rep.protocol.authority import Authority
 from tests.rows import first
 from tests.timed import timed
 
@@ -132,7 +132,7 @@ def test_the_pace_counts_that_a_crawl_would_be_asked_to_keep(
 @timed
 def test_a_file_that_has_not_changed_is_not_compared() -> None:
     """With thousands of rules, that would take minutes where the first match counts."""
-    options = Namespace(agent=[*AGENT], rep_profile="strictest", spider=None)
+    options = Namespace(agent=[*AGENT], rep_profile="1996", spider=None)
     comparison = Comparison(Offline(Settings(), options))
     body = b"User-agent: *\n" + b"".join(b"Disallow: /%d/x\n" % n for n in range(4_000))
     started = process_time()

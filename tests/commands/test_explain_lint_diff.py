@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep import Verdict
-from scrapy_rep.protocol.verdict import as_plain
+from scrapy_rep.robotstxt.verdict import as_plain
 from tests.commands.archive import write_archive
 from tests.commands.running import robots
 from tests.replies import Reply
@@ -59,9 +59,7 @@ class TestExplain:
         assert [[*one] for one in verdicts] == [keys] * len(verdicts)
         assert len(verdicts) > 1
 
-    @pytest.mark.parametrize(
-        "profile", ["rfc9309", "google", "1996", "1994", "kollar", "strictest"]
-    )
+    @pytest.mark.parametrize("profile", ["rfc9309", "google", "1996", "1994", "kollar"])
     def test_every_profile_is_explained(self, robots_txt: Path, profile: str) -> None:
         """The rule that decides is among those that match."""
         words = ("--rep-profile", profile, "--robots-txt", robots_txt, "--format", "json")

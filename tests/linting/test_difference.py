@@ -9,8 +9,8 @@ import pytest
 
 from scrapy_rep.linting.difference import difference
 from scrapy_rep.linting.effects import Effect, agents_of, witnesses
-from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 
 OLD = b"User-agent: *\nDisallow: /a\nDisallow: /b/\nAllow: /a/x\n"
