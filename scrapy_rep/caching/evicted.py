@@ -17,8 +17,8 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.codec import decode_stored, encode_stored
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.stored import StoredEntry

@@ -21,11 +21,11 @@ from scrapy.utils.project import data_path
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.awaiting import DeadlineError, from_thread, with_timeout
 from scrapy_rep.caching.context import NOT_SHARED
 from scrapy_rep.caching.evicted import Evicted
 from scrapy_rep.caching.shared_turns import StoreTurns
-from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores import Store, StoreError, open_store
 from scrapy_rep.stores.error import LoggedError
 from scrapy_rep.stores.uri import shown
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.stats import RepStats
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from scrapy_rep.protocol.spelling import nearest
+from scrapy_rep.access.spelling import nearest
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.blocking import BlockingStore
 from scrapy_rep.stores.error import StoreError

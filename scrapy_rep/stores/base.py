@@ -25,8 +25,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, ClassVar
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.json_form import from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry
@@ -48,7 +48,7 @@ class Store(ABC):
     """Entries by authority.
 
     A ``put`` merges what comes with what is kept, in one atomic step, as
-    :func:`scrapy_rep.protocol.entry.merge` says. The refusals of several crawlers are kept apart:
+    :func:`scrapy_rep.access.entry.merge` says. The refusals of several crawlers are kept apart:
     ``crawler`` is a short digest of the User-Agent that was sent, empty if refusals are neither
     read nor written.
     """

@@ -11,8 +11,8 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TypeVar
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.base import Change, Store, merging
 from scrapy_rep.stores.codec import decode_stored, encode_stored
 from scrapy_rep.stores.error import StoreError

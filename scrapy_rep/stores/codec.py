@@ -26,8 +26,8 @@ from hashlib import blake2b
 from struct import Struct
 from struct import error as struct_error
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry, Failure, date_of
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.json_form import part_of, plain_part, plain_parts, stored_of
 from scrapy_rep.stores.stored import StoredEntry

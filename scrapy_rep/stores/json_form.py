@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.stores.stored import StoredEntry, authority_in_key
 
 Part = TypeVar("Part", Answer, Failure)

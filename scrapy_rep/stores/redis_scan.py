@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.stores.codec import decode_parts
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis_client import Client

@@ -23,8 +23,8 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import sqlite_rows as rows
 from scrapy_rep.stores import sqlite_turns as turns
 from scrapy_rep.stores.base import Change, Store, merging

@@ -24,7 +24,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.stores.base import Change
 from scrapy_rep.stores.codec import decode_stored, encode_stored
 from scrapy_rep.stores.stored import StoredEntry, authority_in_key

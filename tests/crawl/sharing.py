@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol import authority as protocol
-from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.access import authority as protocol
+from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores import BlockingStore, Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore

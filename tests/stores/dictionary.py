@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import BlockingStore, Store
 from scrapy_rep.stores.base import merging
 from scrapy_rep.stores.stored import StoredEntry, authority_in_key, beginnings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.policy import Policy, State
+from scrapy_rep.access.policy import Policy, State
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.error import StoreError
 from tests.stores.dictionary import DictionaryStore

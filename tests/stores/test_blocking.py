@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import BlockingStore, StoreError
 from tests.stores.contract import StoreContract, now
 from tests.stores.dictionary import BlockingDictionary, DictionaryStore

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SLOW_READS, SqliteStore
 from scrapy_rep.stores.sqlite_writer import QUEUE_LIMIT

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import open_store
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
