@@ -30,7 +30,9 @@ from scrapy_rep.stores import sqlite_turns as turns
 from scrapy_rep.stores.base import Change, Store, merging
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_file import (
+    READ_PATIENCE,
     START_PATIENCE,
+    WRITE_PATIENCE,
     DamagedError,
     File,
     ForeignError,
@@ -112,19 +114,21 @@ class SqliteStore(Store):
         self._check()
         # Before the file is read, because the writer may empty the queue at any moment.
         waiting = self._writer.waiting(self._key(authority))
-        if not self._slow_reads:
-            return self._look_up(authority, crawler, waiting)
-        self._slow_reads -= 1
+        if not self._slow_reads and not self._file.is_being_mended:
+            return self._look_up(authority, crawler, waiting, READ_PATIENCE)
+        self._slow_reads = max(0, self._slow_reads - 1)
         try:
-            return self._reader.submit(self._look_up, authority, crawler, waiting)
+            return self._reader.submit(self._look_up, authority, crawler, waiting, WRITE_PATIENCE)
         except RuntimeError as error:  # closed meanwhile, or the process ends
             raise StoreError(f"the store is closed: {error}") from None
 
-    def _look_up(self, authority: Authority, crawler: str, waiting: list[Change]) -> Entry | None:
+    def _look_up(
+        self, authority: Authority, crawler: str, waiting: list[Change], patience: float
+    ) -> Entry | None:
         start, key = time.perf_counter(), self._key(authority)
         stored = None
         try:
-            stored = self._file.read(partial(rows.read, key=key, authority=authority))
+            stored = self._file.read(partial(rows.read, key=key, authority=authority), patience)
         except DamagedError as damage:  # a miss; the writer mends the file
             self._writer.damaged(damage)
         if time.perf_counter() - start > SLOW_READ:

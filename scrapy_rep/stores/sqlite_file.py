@@ -125,6 +125,7 @@ class File:
         self._is_counted = False
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
+        self.is_being_mended = False  # while it is, reads have to wait
 
     def open(self, patience: float = WRITE_PATIENCE) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`."""
@@ -184,9 +185,12 @@ class File:
                 self._is_counted = False
                 _OPEN.remove(self._identity)
 
-    def read(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what ``query`` finds. Raises ``StoreError`` or ``DamagedError``."""
-        if not self._reading.acquire(timeout=READ_PATIENCE):
+    def read(self, query: Callable[[sqlite3.Connection], T], patience: float = READ_PATIENCE) -> T:
+        """Return what ``query`` finds. Raises ``StoreError`` or ``DamagedError``.
+
+        Waits for ``patience`` seconds while the file is being opened anew.
+        """
+        if not self._reading.acquire(timeout=patience):
             raise StoreError(f"{str(self.path)!a} is being opened anew")
         try:
             if self._reader is None:
@@ -218,7 +222,7 @@ class File:
             logger.warning("%a was deleted or replaced: opened anew", str(self.path))
             self.close()
         if self._writer is None:
-            with self._reading:
+            with self._mending():
                 self.open()
         writer = self._writer
         if writer is None:
@@ -239,11 +243,20 @@ class File:
 
         A look-up may tell of a damage after that has been done.
         """
-        with self._reading:
+        with self._mending():
             if damage.found == self._identity:
                 self.close()
                 self._set_aside(damage)
                 self.open()
+
+    @contextmanager
+    def _mending(self) -> Iterator[None]:
+        self.is_being_mended = True
+        try:
+            with self._reading:
+                yield
+        finally:
+            self.is_being_mended = False
 
     def _set_aside(self, damage: DamagedError) -> None:
         """Rename the file, unless another process has done so since the damage was found.

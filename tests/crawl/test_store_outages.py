@@ -33,6 +33,7 @@ from tests.site import Hit, Site
 from tests.stores.samples import make_file
 from tests.stores.servers import DistantServer, RedisServer
 from tests.stores.turn_contract import taken
+from tests.timed import timed
 
 PACE = "keeps the pace of a site by itself"
 
@@ -271,10 +272,11 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
     assert len(result.lines("OutOfMemory.*each worker keeps the pace|" + ALONE, "WARNING")) == 1
 
 
+@timed
 @ensureDeferred
 async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: RedisServer) -> None:
     """A near one of another machine asks as soon as it may, too; each asks a moment later."""
-    shop, interval, turns = paced(site, 0.4), 0.4, 24
+    shop, interval, turns = paced(site, 1.0), 1.0, 16
     pages: list[int] = []
 
     def work() -> None:
@@ -295,10 +297,10 @@ async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: R
     near.start()
     with DistantServer(server.port, 0.05) as distant:
         settings = obey(REP_STORE=distant.uri)
-        result = (await crawl(settings=settings, plans=urls(shop, 30), timeout=60)).check()
+        result = (await crawl(settings=settings, plans=urls(shop, 20), timeout=90)).check()
     near.join()
-    assert len(result.downloaded) == 30
-    assert pages[0] >= turns // 4
+    assert len(result.downloaded) == 20
+    assert pages[0] >= 3
 
 
 class PartlyDeadStore(CustomStore):
