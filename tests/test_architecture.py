@@ -18,6 +18,7 @@ import pytest
 
 import scrapy_rep
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
+from tests.rows import rows
 
 PACKAGE = Path(scrapy_rep.__file__).parent
 OPTIONAL = {"jinja2", "markupsafe", "matplotlib", "redis", "rich", "warcio"}
@@ -418,7 +419,7 @@ def test_scrapy_internals_imports_nothing_of_ours() -> None:
             assert within(found.target, INSIDE) or top(found.target) in known, str(found)
 
 
-@pytest.mark.parametrize("entry", NAMES, ids=str)
+@rows("entry", NAMES)
 def test_each_private_name_is_used_where_the_table_says(entry: PrivateName) -> None:
     """So that the table is neither longer nor shorter than what is touched."""
     users = {
@@ -439,7 +440,7 @@ def test_no_default_stands_for_a_private_name() -> None:
                 assert not named, f"{module} line {getattr(node, 'lineno', 0)}"
 
 
-@pytest.mark.parametrize("module", MODULES)
+@rows("module", MODULES)
 def test_files_and_functions_are_short(module: str) -> None:
     """A file has fewer than 400 lines; a function fits on one screen, of 50."""
     assert len(MODULES[module].read_text("utf-8").splitlines()) < 400

@@ -34,6 +34,7 @@ from scrapy_rep.access.policy import (
     standing,
     state_of,
 )
+from tests.rows import rows
 
 DAY = 86_400.0
 NOW = 1_700_000_000.0
@@ -302,7 +303,7 @@ def test_a_short_life_has_no_refresh_within_a_minute() -> None:
         assert NOW + 60 <= refresh_at(answer, POLICY) <= expires_at(answer, POLICY)
 
 
-@pytest.mark.parametrize("status", range(100, 600))
+@rows("status", range(100, 600))
 def test_every_status_on_every_entry_decides_as_the_tables_say(status: int) -> None:
     """RFC 9309 section 2.3.1: {no entry, fresh, stale good copy} x both REP_ACCESS_DENIED."""
     for denied in ("allow", "disallow"):

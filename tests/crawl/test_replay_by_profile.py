@@ -84,6 +84,7 @@ def untold(urls: list[str], followed: int, limit: int) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chosen",
     [{}, {"REP_ACCESS_DENIED": "allow"}, {"REP_MAX_REDIRECTS": 7, "REP_ACCESS_DENIED": "disallow"}],

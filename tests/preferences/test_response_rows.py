@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from html import escape
 
-import pytest
 from scrapy.http import Headers
 
 from scrapy_rep.pages.profiles import DEFAULT
@@ -17,6 +16,7 @@ from scrapy_rep.pages.source import PageSource
 from scrapy_rep.preferences.page import PagePreferences, of_response, together
 from scrapy_rep.preferences.tdmrep import RESERVATION
 from tests.preferences.answers import answers
+from tests.rows import rows
 
 URL = "https://example.org/a/page"
 RSL = "application/rsl+xml"
@@ -153,9 +153,7 @@ def page(
     return of_response(source, URL, ("mybot",), DEFAULT)
 
 
-@pytest.mark.parametrize(
-    ("source", "fields", "metas", "terms", "expected"), ROWS, ids=[row[0] for row in ROWS]
-)
+@rows("source, fields, metas, terms, expected", ROWS)
 def test_a_response_says(
     source: str, fields: list[str], metas: list[str], terms: list[str], expected: str
 ) -> None:
@@ -163,9 +161,7 @@ def test_a_response_says(
     assert answers(together(page(fields, metas, terms))) == expected
 
 
-@pytest.mark.parametrize(
-    ("source", "fields", "links", "expected"), LICENSES, ids=[row[0] for row in LICENSES]
-)
+@rows("source, fields, links, expected", LICENSES)
 def test_a_response_names_licences(
     source: str, fields: list[str], links: list[tuple[str, str, str]], expected: list[str]
 ) -> None:

@@ -17,10 +17,11 @@ from scrapy_rep.recording.replay import Replay, Result
 from scrapy_rep.recording.warc_reader import ArchiveIndex
 from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, Verdict
 from tests.reporting.samples import CRAWL, failure, run
+from tests.rows import rows
 
 
-@pytest.mark.parametrize("urls", ["full", "path", "hash"])
-@pytest.mark.parametrize(
+@rows("urls", ["full", "path", "hash"])
+@rows(
     "url",
     [
         "http://a.example/robots.txt",

@@ -4,12 +4,13 @@ import pytest
 
 from scrapy_rep.robotstxt.normal_form import form_of, match_path, origin_of
 from scrapy_rep.robotstxt.profiles import PROFILES
+from tests.rows import rows
 
 FORM = form_of(PROFILES["rfc9309"])
 
 
-@pytest.mark.parametrize(
-    ("uri", "path"),
+@rows(
+    "uri, path",
     [
         ("https://e.org/a", "/a"),
         ("https://e.org/%61%7E%2d", "/a~-"),

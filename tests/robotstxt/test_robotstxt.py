@@ -14,6 +14,7 @@ from scrapy_rep.robotstxt.pace import LONGEST_DELAY, RequestRate
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Rule, Verdict
 from tests.hostile.test_budgets import calibration
+from tests.rows import rows
 from tests.timed import timed
 
 BODY = b"""\
@@ -178,7 +179,7 @@ def test_there_are_five_hundred_odd_delays() -> None:
     assert len(ODD_DELAYS) >= 500
 
 
-@pytest.mark.parametrize("value", ODD_DELAYS, ids=range(len(ODD_DELAYS)))
+@rows("value", ODD_DELAYS)
 def test_odd_delays_are_passed_by(value: str) -> None:
     """RFC 9309 section 2.2.4: parsing of other records must do no harm."""
     robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {value}\nDisallow: /x\n".encode())

@@ -10,6 +10,7 @@ from scrapy_rep.robotstxt.normal_form import form_of, match_path
 from scrapy_rep.robotstxt.patterns import STEPS_OF_A_PIECE, Wildcard
 from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.hostile import oracle
+from tests.rows import rows
 
 FORM = form_of(PROFILES["rfc9309"])
 AS_IT_IS = form_of(PROFILES["google"])
@@ -29,7 +30,7 @@ def matches(pattern: str, path: str) -> bool:
     return found
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_a_pattern_matches_what_a_walk_over_the_octets_says(seed: int) -> None:
     """RFC 9309 sections 2.2.2 and 2.2.3: octets that are equal in a query may differ in a path."""
     rnd = random.Random(seed)
@@ -42,8 +43,8 @@ def test_a_pattern_matches_what_a_walk_over_the_octets_says(seed: int) -> None:
         assert matches(pattern, path) is expected, (pattern, path)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path", "expected"),
+@rows(
+    "pattern, path, expected",
     [
         ("/*%2Fx$", "/a/x", False),
         ("/*%2Fx$", "/a%2Fx", True),
