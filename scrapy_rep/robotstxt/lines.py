@@ -103,7 +103,7 @@ def grammar_of(profile: Profile, members: tuple[str, ...] = ()) -> Grammar:
     return Grammar(
         _compiled(_line(SPELLINGS[AGENT], profile) + _name(profile) + r"[^\n]*"),
         _compiled(_name(profile)),
-        _compiled(_line(disallow, profile) + value),
+        _compiled(_line(disallow, profile, usual="Disallow") + value),
         _compiled((_line(allow, profile) if allow else "(?!)") + value),
         _compiled(_line(either, profile, key_is_a_group=True) + value),
         _compiled(member),
@@ -120,11 +120,17 @@ def line_with(keys: tuple[str, ...], profile: Profile) -> re.Pattern[str]:
 
 
 def _line(
-    keys: Sequence[str], profile: Profile, *, is_prefix: bool = True, key_is_a_group: bool = False
+    keys: Sequence[str],
+    profile: Profile,
+    *,
+    usual: str = "",
+    is_prefix: bool = True,
+    key_is_a_group: bool = False,
 ) -> str:
     """Return the expression for a line with one of some keys, up to its value.
 
-    Without a colon, a line consists of two words.
+    Without a colon, a line consists of two words. The ``usual`` spelling of a key is looked for
+    first, as that is quicker: a seventh of the time of a file.
     """
     white = f"[{_white(profile)}]*"
     more = more_of_a_word = ""
@@ -136,6 +142,8 @@ def _line(
         one_word = "(?<!user agent)(?<!crawl delay)" + more_of_a_word
         second = rf"[ \t](?=[ \t]*[^ \t\n#:]+{white}(?:[\n#]|\Z))"
         colon = f"(?:{colon}|{one_word}{second})"
+    if usual:
+        return rf"\n(?:(?-i:{usual}:)|{white}{known}{colon}){white}"
     return rf"\n{white}{known}{colon}{white}"
 
 

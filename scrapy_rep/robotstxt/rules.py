@@ -61,7 +61,7 @@ class Prefilter:
     __slots__ = ("_asked", "_keys", "inner", "prefixes", "suffixes")
 
     def __init__(self, patterns: Patterns, form: NormalForm, *, stars: bool) -> None:
-        prefixes = [*patterns.written]
+        prefixes: list[str] = []
         suffixes: list[str] = []
         inner: list[str] = []
         kinds = {"prefix": prefixes, "suffix": suffixes, "inner": inner}
@@ -82,9 +82,9 @@ class Prefilter:
                 suffixes.append(rest[:-1])
             else:
                 inner.append(rest)
-        if len(prefixes) > MANY_PREFIXES:  # where a pattern begins with a star, any path may match
-            prefixes = [""] if "" in prefixes else [*dict.fromkeys(prefixes)]
-        self.prefixes, self.suffixes = (*prefixes,), (*suffixes,)
+        self.prefixes, self.suffixes = (*patterns.written, *dict.fromkeys(prefixes)), (*suffixes,)
+        if "" in prefixes:  # of a pattern such as ``*``: any path may match
+            self.prefixes = ("",)
         self.inner = [text[-LONGEST_LITERAL:] for text in inner] if len(inner) <= MANY else [""]
         self._asked = 0
         self._keys: list[str] | None = None
