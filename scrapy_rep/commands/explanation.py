@@ -103,7 +103,8 @@ def explanation(
     others = [
         (name, other)
         for name in PROFILES
-        if (other := _parsed(body, name).verdict(url, agent)).allowed is not verdict.allowed
+        if name != profile
+        and (other := _parsed(body, name).verdict(url, agent)).allowed is not verdict.allowed
     ]
     return Explanation(
         url=url,

@@ -3,9 +3,9 @@ r"""The octets of a robots.txt become lines, groups, and the rules of one crawle
 RFC 9309 sections 2.1 and 2.2. What a line may look like differs from document to document, and a
 :class:`Grammar` holds it as regular expressions, made once for each profile. They do all the work:
 a text is split at its user-agent lines, and in the pieces that belong to the crawler the rule lines
-are found. No line is looked at in Python unless its number is asked for. On real files that takes 7
-us at the median, 1 us of it for a text without a rule for the crawler; to read line by line takes
-five times as long.
+are found. No line is looked at in Python unless its number is asked for. On the median real file,
+which takes 5 microseconds, that is as fast as reading line by line. A file with 3,000 rules for 50
+crawlers takes a sixth of the time.
 
 Text is ``str`` with one character for each octet (Latin-1), because octets are compared. Each line
 of it *begins* with a line feed, so that an expression that begins with ``\n`` finds whole lines

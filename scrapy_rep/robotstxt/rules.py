@@ -82,10 +82,14 @@ class Prefilter:
                 suffixes.append(rest[:-1])
             else:
                 inner.append(rest)
-        self.prefixes, self.suffixes = (*patterns.written, *dict.fromkeys(prefixes)), (*suffixes,)
+        self.prefixes, self.suffixes = patterns.written, (*suffixes,)
+        if prefixes:
+            self.prefixes += (*dict.fromkeys(prefixes),)
         if "" in prefixes:  # of a pattern such as ``*``: any path may match
             self.prefixes = ("",)
-        self.inner = [text[-LONGEST_LITERAL:] for text in inner] if len(inner) <= MANY else [""]
+        self.inner = (*[text[-LONGEST_LITERAL:] for text in inner],)
+        if len(inner) > MANY:
+            self.inner = ("",)
         self._asked = 0
         self._keys: list[str] | None = None
 
@@ -160,13 +164,11 @@ class Rules:
         robots_txt_is_free: bool,
         scores: tuple[Scores, Scores] | None = None,
     ) -> None:
-        if not all(disallow):
-            disallow = [*filter(None, disallow)]
         self._form, self._scores = form, scores
         self._free = ROBOTS_TXT if robots_txt_is_free else None
         self._disallow = Patterns(disallow, form, scores and scores[0])
         self._prefilter = Prefilter(self._disallow, form, stars=scores is None)
-        self._allow_values = allow
+        self._allow_values: Sequence[str] = allow
         self._allow: Patterns | None = None
         self._within: bool | None = None
 
@@ -185,7 +187,7 @@ class Rules:
         form, of_path, of_others = self._form, self._allows_path, self._allows_each_reading
         prefilter = self._prefilter
         prefixes, suffixes, inner = prefilter.prefixes, prefilter.suffixes, prefilter.inner
-        in_path = [text for text in inner if "?" not in text]
+        in_path = (*[text for text in inner if "?" not in text],)
         begins = prefilter.begins if len(prefixes) > MANY_PREFIXES else None
         cuts = not form.with_query
         here: tuple[str | tuple[()], int] = (), 0  # one value, so that threads see both or none
@@ -249,9 +251,9 @@ class Rules:
     def _allow_patterns(self) -> Patterns:
         allow = self._allow
         if allow is None:
-            values = [*filter(None, self._allow_values)]
-            allow = Patterns(values, self._form, self._scores and self._scores[1])
+            allow = Patterns(self._allow_values, self._form, self._scores and self._scores[1])
             self._allow = allow
+            self._allow_values = allow.written
         return allow
 
     def every(self, uri: str) -> tuple[set[str], set[str]]:
