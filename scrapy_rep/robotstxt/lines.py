@@ -52,6 +52,7 @@ class Grammar(NamedTuple):
     agent: re.Pattern[str]
     """A user-agent line; its group is the name."""
     name: re.Pattern[str]
+    """The name in the value of such a line."""
     disallow: re.Pattern[str]
     allow: re.Pattern[str]
     rule: re.Pattern[str]
@@ -87,19 +88,18 @@ class Group(NamedTuple):
 @cache
 def grammar_of(profile: Profile, members: tuple[str, ...] = ()) -> Grammar:
     """Return the expressions of a profile. ``members`` are further keys that belong to a group."""
-    value = rf"([^\n#]*[^\n#{_white(profile)}]|)"
+    value, white = _value(profile), f"[{_white(profile)}]*"
     disallow = (DISALLOW, *profile.misspelt_disallow)
     allow = (ALLOW,) if profile.allow_is_a_rule else ()
     either = (*disallow, *allow)
     if profile.extensions_are_rules:
-        white = f"[{_white(profile)}]*"
         key = "(?:crawl delay|[!$-'*+.0-9A-Z^-z|~-]+)"
         member = rf"\n{white}(?!user[- ]?agent{white}:){key}{white}:"
     else:
         member = _line(either, profile)
         if members:
             member += "|" + _line(members, profile, is_prefix=False)
-    blank = rf"\n[{_white(profile)}]*(?=\n|\Z)" if profile.blank_line_ends_the_group else None
+    blank = rf"\n{white}(?=\n|\Z)" if profile.blank_line_ends_the_group else None
     return Grammar(
         _compiled(_line(SPELLINGS[AGENT], profile) + _name(profile) + r"[^\n]*"),
         _compiled(_name(profile)),
@@ -114,9 +114,8 @@ def grammar_of(profile: Profile, members: tuple[str, ...] = ()) -> Grammar:
 @cache
 def line_with(keys: tuple[str, ...], profile: Profile) -> re.Pattern[str]:
     """Return the expression for a line with one of some other keys: the key, and the value."""
-    value = rf"([^\n#]*[^\n#{_white(profile)}]|)"
     line = _line(keys, profile, is_prefix=False, key_is_a_group=True)
-    return _compiled(line + value)
+    return _compiled(line + _value(profile))
 
 
 def _line(
@@ -130,7 +129,7 @@ def _line(
     """Return the expression for a line with one of some keys, up to its value.
 
     Without a colon, a line consists of two words. The ``usual`` spelling of a key is looked for
-    first, as that is quicker: a seventh of the time of a file.
+    first, which saves an eighth of the time that it takes to find the rules.
     """
     white = f"[{_white(profile)}]*"
     more = more_of_a_word = ""
@@ -147,11 +146,16 @@ def _line(
     return rf"\n{white}{known}{colon}{white}"
 
 
+def _value(profile: Profile) -> str:
+    """Return the expression for a value, which ends before a comment and white space."""
+    return rf"([^\n#]*[^\n#{_white(profile)}]|)"
+
+
 def _name(profile: Profile) -> str:
     """Return the expression for the name in a user-agent line; ``*`` is the default group."""
     white = f"[{_white(profile)}]"
     if not profile.name_alphabet:
-        return rf"([^\n#]*[^\n#{_white(profile)}]|)"
+        return _value(profile)
     letters = f"[{re.escape(profile.name_alphabet)}]"
     alone = rf"(?={white}|[\n#]|\Z)" if profile.star_ends_at_whitespace else f"(?!{letters})"
     return rf"(\*{alone}|{letters}*)"

@@ -71,16 +71,16 @@ class Prefilter:
                 kinds[kind].extend(texts)
                 continue
             head, star, rest = pattern.partition("*")
-            if len(head) > 1 or not star:
+            if len(head) > 1 or not star:  # /a*b, /a$
                 prefixes.append(head.removesuffix("$"))
-            elif "*" in rest:
+            elif "*" in rest:  # /*a*bc
                 rest = max(rest.removesuffix("$").split("*"), key=len)
                 (inner if rest else prefixes).append(rest or head)
-            elif rest in ("", "$"):
+            elif rest in ("", "$"):  # /*
                 prefixes.append(head)
-            elif rest[-1] == "$":
+            elif rest[-1] == "$":  # /*.gif$
                 suffixes.append(rest[:-1])
-            else:
+            else:  # /*print
                 inner.append(rest)
         self.prefixes, self.suffixes = patterns.written, (*suffixes,)
         if prefixes:
@@ -94,11 +94,11 @@ class Prefilter:
         self._keys: list[str] | None = None
 
     def begins(self, path: str) -> bool:
-        """Return True if one of many prefixes begins a path; they are sorted when that pays."""
+        """Return True if one of the prefixes begins a path. Many are sorted when that pays."""
         keys = self._keys
         if keys is None:
             self._asked += 1
-            if self._asked < SORT_AFTER:
+            if len(self.prefixes) <= MANY_PREFIXES or self._asked < SORT_AFTER:
                 return path.startswith(self.prefixes)
             keys = [""]
             for text in sorted({*self.prefixes}):  # those that no other one begins
@@ -110,13 +110,9 @@ class Prefilter:
 
     def may_match(self, path: str) -> bool:
         """Return False if no disallow pattern matches a path in normal form."""
-        if (
-            path.startswith(self.prefixes)
-            if len(self.prefixes) <= MANY_PREFIXES
-            else self.begins(path)
-        ):
+        if self.begins(path) or path.endswith(self.suffixes):
             return True
-        return path.endswith(self.suffixes) or any(map(path.__contains__, self.inner))
+        return any(text in path for text in self.inner)
 
 
 class Match(NamedTuple):
