@@ -145,7 +145,7 @@ def obeys(settings: BaseSettings) -> bool:
     """Return whether ``ROBOTSTXT_OBEY`` is on. Raises ``ValueError`` if it is not a boolean."""
     try:
         return settings.getbool("ROBOTSTXT_OBEY")
-    except ValueError:
+    except (ValueError, TypeError):
         value = settings.get("ROBOTSTXT_OBEY")
         raise ValueError(f"ROBOTSTXT_OBEY = {_in_a_line(value)}: must be True or False") from None
 

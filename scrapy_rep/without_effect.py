@@ -156,8 +156,8 @@ def _enabled(settings: BaseSettings, kind: str) -> set[type]:
 
 
 def loaded(name: Any) -> Any:
-    """Return the class at an import path, or the path itself if there is none."""
+    """Return the class at an import path, or the path itself if it cannot be imported."""
     try:
         return load_object(name)
-    except (ImportError, NameError, ValueError, TypeError):
-        return name  # Scrapy reports it when it builds the middlewares
+    except Exception:  # noqa: BLE001  # a module may raise anything
+        return name  # Scrapy reports it when it builds the middlewares, unless it is disabled
