@@ -14,11 +14,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.recording.archive import NEEDS_WARCIO
-from scrapy_rep.settings import RepSettings, obeys
+from scrapy_rep.settings import RepSettings, loaded, obeys
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 from scrapy_rep.stores import check_store
 from scrapy_rep.stores.uri import shown
-from scrapy_rep.without_effect import loaded
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
