@@ -109,6 +109,16 @@ class HiddenInside(RepDownloaderMiddleware):
         raise NotConfigured("not today")
 
 
+class HiddenAfter(RepDownloaderMiddleware):
+    """The same, when all of ours is done."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RepDownloaderMiddleware:
+        """Not for this crawl."""
+        super().from_crawler(crawler)
+        raise NotConfigured("not today")
+
+
 HERE = __name__
 PAGES_OFF = {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"}
 NOT_BUILT = "DOWNLOADER_MIDDLEWARES lacks RepDownloaderMiddleware, or Scrapy has disabled it"
@@ -130,6 +140,7 @@ def middlewares(cls: str, order: int | None = 100) -> dict[str, Any]:
         (by_hand(**middlewares("HiddenInside")), "robots.txt cannot be obeyed: not today"),
         (by_hand(**middlewares("Hidden"), **BY_HAND), NOT_BUILT),
         (by_hand(**middlewares("Hidden"), **BY_HAND, **PAGES_OFF), NOT_BUILT),
+        (by_hand(**middlewares("HiddenAfter"), **BY_HAND), NOT_BUILT),
         (
             obey(DOWNLOADER_MIDDLEWARES={"scrapy_rep.RepDownloaderMiddleware": None}),
             NOT_BUILT,
