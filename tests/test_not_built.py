@@ -25,8 +25,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
 
 from scrapy_rep import Addon, RepDownloaderMiddleware
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import Store
 from tests.crawl.builtins import BUILT_IN
 from tests.crawl.harness import crawl, settings_of
