@@ -276,7 +276,7 @@ class RepDownloaderMiddleware:
     def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
         limits = FetchLimits(self._semaphore, self._room.places)
         args = crawler, self._inside, settings, self._stats, limits, time.time
-        return RobotsFetcher(*args, self._identity.name_to_give, self._archive)
+        return RobotsFetcher(*args, lambda: self._identity.name_to_give, self._archive)
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)

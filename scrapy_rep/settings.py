@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.misc import load_object
+
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.access.spelling import nearest
@@ -145,7 +147,7 @@ def obeys(settings: BaseSettings) -> bool:
     """Return whether ``ROBOTSTXT_OBEY`` is on. Raises ``ValueError`` if it is not a boolean."""
     try:
         return settings.getbool("ROBOTSTXT_OBEY")
-    except ValueError:
+    except (ValueError, TypeError):
         value = settings.get("ROBOTSTXT_OBEY")
         raise ValueError(f"ROBOTSTXT_OBEY = {_in_a_line(value)}: must be True or False") from None
 
@@ -166,6 +168,27 @@ def _in_a_line(value: object) -> str:
     except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def enabled_middlewares(settings: BaseSettings, kind: str) -> set[type]:
+    """Return the classes of the enabled middlewares, with all their base classes.
+
+    ``kind`` is ``SPIDER`` or ``DOWNLOADER``.
+    """
+    name = f"{kind}_MIDDLEWARES"
+    orders: dict[Any, Any] = {}
+    for each in (f"{name}_BASE", name):
+        orders.update({loaded(key): order for key, order in settings.getdict(each).items()})
+    classes = [cls for cls, order in orders.items() if order is not None]
+    return {base for cls in classes if isinstance(cls, type) for base in cls.__mro__}
+
+
+def loaded(name: Any) -> Any:
+    """Return the class at an import path, or the path itself if it cannot be imported."""
+    try:
+        return load_object(name)
+    except Exception:  # noqa: BLE001  # a module may raise anything
+        return name  # Scrapy reports it when it builds the middlewares, unless it is disabled
 
 
 @contextmanager
