@@ -29,8 +29,8 @@ from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.profiles import named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.recording.archive import Archive
-from scrapy_rep.recording.recorder import DecisionRecorder, Run
+from scrapy_rep.records import NEEDS_MSGSPEC
+from scrapy_rep.records.archive import Archive
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.scheduling import fetches, nested
 from scrapy_rep.scheduling.hosts import Hosts
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from scrapy_rep.explaining import LookUp
     from scrapy_rep.overrides.override import Overrides
     from scrapy_rep.protocol.robotstxt import Verdict
+    from scrapy_rep.records.recorder import DecisionRecorder
 
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"
@@ -301,6 +302,11 @@ class RepDownloaderMiddleware:
     ) -> DecisionRecorder | None:
         if settings.decision_log is None:
             return None
+        try:
+            from scrapy_rep.records.recorder import DecisionRecorder, Run
+        except ImportError:
+            name = f"REP_DECISION_LOG = {settings.decision_log!r}"
+            raise ValueError(f"{name} {NEEDS_MSGSPEC}") from None
         archive = None if self._archive is None else self._archive.name
         about = Run(run, tuple(overrides or ()), archive)
         return DecisionRecorder(settings, self._stats, self._cache.held, time.time, about)
