@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.filter [--urls 1000000] [--authorities 2000] [--rounds 3]
 
-Both read the same files, from an archive and from a folder, and the same URLs, in random order, and write what may be
-fetched to a file; start-up is included. The loop is what most people write: urlsplit for the host,
-a dictionary of parsers, can_fetch. A second run on three times as many URLs tells by how much the
-memory grows.
+Both read the same files, from an archive and from a folder, and the same URLs, in random order, and
+write what may be fetched to a file; start-up is included. The loop is what most people write:
+urlsplit for the host, a dictionary of parsers, can_fetch. A second run on three times as many URLs
+tells by how much the memory grows.
 """
 
 from __future__ import annotations
