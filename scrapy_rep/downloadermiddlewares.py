@@ -6,17 +6,19 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 from uuid import uuid4
+from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep import stats as names
 from scrapy_rep.awaiting import FetchSemaphore
 from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
 from scrapy_rep.caching.refresh import Attempts, Refresher
 from scrapy_rep.caching.store_adapter import open_store_adapter
-from scrapy_rep.explaining import Explainer, asked_for
+from scrapy_rep.explaining import Explainer
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
@@ -24,8 +26,6 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.judgement import Judge
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.page_url import page_of
-from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.profiles import named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -34,6 +34,7 @@ from scrapy_rep.records.archive import Archive
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.scheduling import fetches, nested
 from scrapy_rep.scheduling.hosts import Hosts
+from scrapy_rep.scheduling.places import MOST_LENT
 from scrapy_rep.scheduling.politeness import Politeness
 from scrapy_rep.scheduling.room import WaitingRoom
 from scrapy_rep.scheduling.shared_pace import SharedPace
@@ -43,14 +44,15 @@ from scrapy_rep.settings import RepSettings, failing_at_start, obeys, unknown_se
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
-from scrapy_rep.usage import tdmrep_files
 from scrapy_rep.usage.admission import UseOfPages
+from scrapy_rep.without_effect import without_effect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from scrapy_rep.explaining import LookUp
     from scrapy_rep.overrides.override import Overrides
@@ -60,6 +62,14 @@ if TYPE_CHECKING:
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"
 """The reason with which a crawl closes if Scrapy lacks something necessary."""
+
+_BUILT: WeakSet[Crawler] = WeakSet()
+"""The crawls whose middleware was built. Scrapy makes spider middlewares before they can ask it."""
+
+
+def is_obeying(crawler: Crawler) -> bool:
+    """Return True if the downloader middleware of a crawl was built."""
+    return crawler in _BUILT
 
 
 class RepDownloaderMiddleware:
@@ -71,38 +81,38 @@ class RepDownloaderMiddleware:
     """
 
     def __init__(self, crawler: Crawler):
-        if not obeys(crawler.settings):
-            raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         overrides = configured_overrides(settings, time.time())
         self._stats = RepStats(crawler.stats)
         for name, nearest in unknown_settings(crawler.settings):
             self._stats.unknown_setting(name, nearest)
+        for name, why in without_effect(crawler.settings, settings):
+            self._stats.without_effect(name, why)
         self._starts = StartRequests(self._stats)
         inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
         self._is_prepared = False
         at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
         resumed = may_resume(crawler.settings)  # asked first: the store makes a file in JOBDIR
-        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
-        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
-        limit = settings.park_limit
-        self._room = WaitingRoom(
-            crawler, inside, hosts, self._semaphore, limit, self._stats, resumed=resumed
+        self._identity = identity = Identity(crawler, settings, self._stats)
+        self._store = open_store_adapter(
+            crawler, settings, self._stats, time.time, lambda: identity.of_fetches
         )
-        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room, time.time)
+        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
+        self._room = WaitingRoom(
+            crawler, inside, hosts, self._semaphore, MOST_LENT, self._stats, resumed=resumed
+        )
+        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room)
         self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
-        self._identity = Identity(crawler, settings, self._stats)
         run = uuid4().hex
         self._archive = self._make_archive(settings, run)
         self._fetcher = self._make_fetcher(crawler, settings)
         self._cache = self._make_cache(crawler, settings)
-        self._tdmrep = self._make_tdmrep_cache(crawler, settings)
         self._overrides = self._applied(overrides)
         self._recorder = self._make_recorder(settings, run, overrides)
         use = self._make_use(settings)
         judge = self._judge = self._make_judge(use)
-        self.explainer = Explainer(self._identity, self._cache, judge, use)
+        self.explainer = Explainer(self._identity, self._cache, judge)
         self._gate = Gate(
             identity=self._identity,
             cache=self._cache,
@@ -112,7 +122,6 @@ class RepDownloaderMiddleware:
             shutdown=self._shutdown,
             stats=self._stats,
             clock=time.time,
-            use=use,
             overrides=self._overrides,
             recorder=self._recorder,
         )
@@ -123,10 +132,19 @@ class RepDownloaderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> RepDownloaderMiddleware:
         """Return the middleware of a crawl; raise ``NotConfigured`` if ``ROBOTSTXT_OBEY`` is off.
 
-        Raises ``ValueError`` for a bad setting.
+        Raises ``ValueError`` for a bad setting, and for whatever else is not configured: for
+        ``NotConfigured`` Scrapy would go on without the middleware, and obey no robots.txt.
         """
         with failing_at_start(crawler):
-            return cls(crawler)
+            if not obeys(crawler.settings):
+                raise NotConfigured("ROBOTSTXT_OBEY is off")
+            try:
+                built = cls(crawler)
+            except NotConfigured as error:
+                said = str(error) or "a component of it is not configured"
+                raise ValueError(f"robots.txt cannot be obeyed: {said}") from error
+            _BUILT.add(crawler)
+            return built
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
@@ -149,6 +167,22 @@ class RepDownloaderMiddleware:
             nested.enter(request)
         return again
 
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
+        """Return ``response``, unless the rules of the page that it is of forbid it.
+
+        That may be another page than was asked for: browsers and services follow redirects by
+        themselves. A request is returned only while the crawl closes, as by process_request.
+        """
+        url = response.url
+        if url == request.url:
+            return response
+        try:
+            self._prepare()
+            again = await self._gate.check_final_url(request, url)
+        except Exception as error:  # noqa: BLE001  # it ends in a refusal
+            self._end(request, error, url)
+        return response if again is None else again
+
     def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
         """Let ``request`` be sent, at the last step; hold it up if it has lost its turn."""
         nested.leave()
@@ -159,14 +193,10 @@ class RepDownloaderMiddleware:
             self._end(request, error)
         return self._hold_up(request)
 
-    def _record(self, request: Request, refusal: Exception) -> None:
-        """Record a refusal."""
+    def _record(self, request: Request, refusal: Exception, final_url: str) -> None:
+        """Record the refusal of a request, or of the final URL of its response."""
         if self._recorder is not None:
-            try:
-                url = page_of(request)
-            except ValueError:
-                url = request.url
-            self._recorder.refused(request, url, self.agents(request), refusal)
+            self._recorder.refused(request, self.agents(request), refusal, final_url)
 
     async def _hold_up(self, request: Request) -> Request | None:
         try:
@@ -174,24 +204,26 @@ class RepDownloaderMiddleware:
         except Exception as error:  # noqa: BLE001
             self._end(request, error)
 
-    def _end(self, request: Request, error: Exception) -> NoReturn:
-        """Raise what a request ends in after an error in its check.
+    def _end(self, request: Request, error: Exception, final_url: str = "") -> NoReturn:
+        """Raise what a request ends in after an error in its check, or in that of its response.
 
         A failure here, or in what surrounds the gate, is not permission.
         """
-        if isinstance(error, IgnoreRequest):
-            self._starts.end(request, error)
-            self._record(request, error)
-            # The frames of the check hold the rules, which would live as long as the exception.
-            raise error.with_traceback(None) from None
         if isinstance(error, CancelledError):
             self._starts.end(request, error)
             raise error
+        if final_url:
+            self._stats.inc(names.FINAL_URLS_REFUSED)
+        if isinstance(error, IgnoreRequest):
+            self._starts.end(request, error)
+            self._record(request, error, final_url)
+            # The frames of the check hold the rules, which would live as long as the exception.
+            raise error.with_traceback(None) from None
         if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
             self._stats.own_fault("The check of a request", error)
-        refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+        refusal = self._gate.refuse(request, Cause.ERROR, str(error), url=final_url)
         self._starts.end(request, refusal)
-        self._record(request, refusal)
+        self._record(request, refusal, final_url)
         raise refusal from error
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
@@ -244,8 +276,8 @@ class RepDownloaderMiddleware:
 
     def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
         limits = FetchLimits(self._semaphore, self._room.places)
-        args = crawler, self._inside, settings, self._stats, limits, time.time, self._archive
-        return RobotsFetcher(*args)
+        args = crawler, self._inside, settings, self._stats, limits, time.time
+        return RobotsFetcher(*args, self._identity.name_to_give, self._archive)
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)
@@ -258,37 +290,8 @@ class RepDownloaderMiddleware:
             RulesReader(parse, self._politeness.read),
             RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
             started=self._shutdown.watch,
-            memory_limit=self._memory_for_rules(settings) - self._memory_for_tdmrep(settings),
+            memory_limit=settings.memory_limit - self._store.memory_limit,
         )
-
-    def _make_tdmrep_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache | None:
-        """Return the cache of tdmrep.json files, if they are to be fetched."""
-        if not settings.fetches_tdmrep:
-            return None
-        stats = tdmrep_files.TdmrepStats(crawler.stats)
-        fetcher = self._fetcher.of_other_files(stats, self._may_follow)
-        context = AccessContext(self._store, settings.policy, stats, time.time)
-        attempts = Attempts(settings.timeout, settings.retry_delays)
-        return RobotsCache(
-            context,
-            Refresher(context, fetcher.fetch, attempts),
-            tdmrep_files.READER,
-            tdmrep_files.Silence(),
-            started=self._shutdown.watch,
-            memory_limit=self._memory_for_tdmrep(settings),
-        )
-
-    async def _may_follow(self, uri: str, page: Request | None) -> bool:
-        """Return whether the target of a redirect may be requested, by the rules of its site."""
-        authority = authority_of(uri)
-        if authority is None:
-            return False
-        cached = await self._cache.lookup(authority, page)
-        asked = asked_for(uri, authority, self.agents(page))
-        return self._judge.permits_a_fetch(asked, cached)
-
-    def _memory_for_rules(self, settings: RepSettings) -> int:
-        return settings.memory_limit - self._store.memory_limit
 
     def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
         if overrides is None:
@@ -316,32 +319,21 @@ class RepDownloaderMiddleware:
             return None
         return Archive(settings.warc, run, self._stats, time.time)
 
-    def _memory_for_tdmrep(self, settings: RepSettings) -> int:
-        if not settings.fetches_tdmrep:
-            return 0
-        return self._memory_for_rules(settings) // tdmrep_files.MEMORY_SHARE
-
     def _make_use(self, settings: RepSettings) -> UseOfPages | None:
         if settings.preferences == "off":
             return None
-        if settings.preferences != "report" and not settings.purposes:
-            self._stats.without_purpose(settings.preferences)
-        return UseOfPages(settings, self._tdmrep, self._overrides)
+        return UseOfPages(settings)
 
     def _make_judge(self, use: UseOfPages | None) -> Judge:
         wanted = None if self._recorder is None else self._recorder.wants_verdict
         politeness, overrides = self._politeness, self._overrides
         return Judge(self._cache, politeness, use, overrides, wants_verdict=wanted)
 
-    def _caches(self) -> list[RobotsCache]:
-        return [self._cache] if self._tdmrep is None else [self._cache, self._tdmrep]
-
     def _busy(self) -> bool:
-        return bool(self._room.waiting or any(cache.flights for cache in self._caches()))
+        return bool(self._room.waiting or self._cache.flights)
 
     def _interrupt(self, started_before: float) -> None:
-        for cache in self._caches():
-            cache.interrupt(started_before, self._is_direct)
+        self._cache.interrupt(started_before, self._is_direct)
         self._room.give_up()
 
     def _is_direct(self, request: Request | None) -> bool:
@@ -357,7 +349,7 @@ class RepDownloaderMiddleware:
 
     async def _engine_started(self) -> None:
         """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
-        self._stats.identity(self.agents(None))
+        self._stats.identity(self._identity.searched_for)
         if self._overrides is not None:
             self._overrides.open()
         if self._archive is not None:
@@ -375,8 +367,7 @@ class RepDownloaderMiddleware:
         if self._overrides is not None:
             self._overrides.close()
         self._shutdown.stop()
-        for cache in self._caches():
-            cache.interrupt()
+        self._cache.interrupt()
         self._room.close()
         self._store.close()
         if self._archive is not None:

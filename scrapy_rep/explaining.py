@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy_rep.identity import Identity
     from scrapy_rep.judgement import Judge
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.usage.admission import UseOfPages
 
 
 class LookUp(NamedTuple):
@@ -42,13 +41,10 @@ class Explainer:
     A robots.txt that has to be fetched for an answer is counted as any other is.
     """
 
-    def __init__(
-        self, identity: Identity, cache: RobotsCache, judge: Judge, use: UseOfPages | None
-    ):
+    def __init__(self, identity: Identity, cache: RobotsCache, judge: Judge):
         self._identity = identity
         self._cache = cache
         self.judge = judge
-        self._use = use
 
     async def look_up(self, url: str, agent: str | Sequence[str] | None = None) -> LookUp:
         """Return the verdict on a URL, as a request would have it, and what it rests on.
@@ -71,9 +67,6 @@ class Explainer:
         except DeadlineError:
             return LookUp(Verdict(allowed=False, reason=UNREACHABLE), tokens, authority, None)
         asked = asked_for(url, authority, tokens)
-        use = self._use
-        if use is not None and use.refuses and self.judge.permits_a_fetch(asked, cached):
-            await use.wait(asked, cached)
         verdict, by = self.judge.final_verdict(asked, cached)
         return LookUp(verdict, tokens, authority, cached, by)
 

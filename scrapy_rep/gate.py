@@ -17,9 +17,10 @@ from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
+from scrapy_rep.judgement import Judgement
 from scrapy_rep.nofollow import NOFOLLOW_KEY, reason_of
-from scrapy_rep.page_url import PAGE, Asked, page_of
+from scrapy_rep.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.identity import Identity
-    from scrapy_rep.judgement import Judge, Judgement
+    from scrapy_rep.judgement import Judge
     from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.records.recorder import DecisionRecorder
@@ -40,14 +41,13 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scheduling.shutdown import Shutdown
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.usage.admission import UseOfPages
 
 
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch. ``use``, ``overrides`` and ``recorder`` are there if
-    settings ask for them.
+    ``clock()`` is in seconds since the epoch. ``overrides`` and ``recorder`` are there if settings
+    ask for them.
     """
 
     def __init__(
@@ -61,7 +61,6 @@ class Gate:
         shutdown: Shutdown,
         stats: RepStats,
         clock: Callable[[], float],
-        use: UseOfPages | None = None,
         overrides: AppliedOverrides | None = None,
         recorder: DecisionRecorder | None = None,
     ):
@@ -73,7 +72,6 @@ class Gate:
         self._shutdown = shutdown
         self._stats = stats
         self._clock = clock
-        self._use = use
         self._overrides = overrides
         self._recorder = recorder
         self._is_watched = overrides is not None or recorder is not None
@@ -82,7 +80,7 @@ class Gate:
         """Let ``request`` pass; return it if it has to be scheduled again, as the crawl closes.
 
         This awaits nothing if fresh rules are in memory, the host asks for no pace, nothing waits
-        for the same slot, and no file or record has to be waited for. Raises ``RobotsForbidden`` or
+        for the same slot, and no record has to be waited for. Raises ``RobotsForbidden`` or
         ``RobotsUnreachable`` if the request may not pass.
         """
         meta = request.meta
@@ -120,8 +118,6 @@ class Gate:
 
     async def _go_on(self, asked: Asked, cached: CachedRules) -> Request | None:
         """Let a request pass whose rules are known, at once if nothing holds it up."""
-        if self._lacks_a_file(asked, cached):
-            return await self._wait(asked, cached)
         judgement = self._admit(asked, cached)
         if self._room.must_wait(asked.request):
             return await self._wait(asked, cached)
@@ -141,6 +137,47 @@ class Gate:
             again = await self._wait(Asked(request, url, authority, agent), known, late=True)
             if again is not None:
                 return again
+        return None
+
+    async def check_final_url(self, request: Request, url: str) -> Request | None:
+        """Judge the final URL of a response, if that is of another page than was asked for.
+
+        Awaits its rules if they are not known; the request keeps no other from being made
+        meanwhile. Returns and raises as :meth:`check` does.
+        """
+        if request.meta.get("dont_obey_robotstxt"):
+            return None
+        try:
+            authority = authority_of(url) if leads_elsewhere(request, url) else None
+        except ValueError as error:
+            raise self.refuse(request, Cause.URL, str(error), url=url) from None
+        if authority is None or authority.has_its_rules_at(url):
+            return None
+        asked = Asked(request, url, authority, self._identity.of(request))
+        self._stats.led_elsewhere(request.method, page_of(request), url)
+        resident = self._cache.resident(authority, self._clock())
+        found = resident or self._cache.consult(authority, request)
+        if isinstance(found, Miss):
+            with self._room.hold(request, authority.host, for_rules=True):
+                fetched = await self._fetch(asked, found)
+            if not isinstance(fetched, CachedRules):
+                return self._give_back(request, fetched)
+            found = fetched
+        else:
+            self._stats.inc(names.HIT)
+        refusal, verdict, override = self._judge.judge_final_url(asked, found)
+        if refusal is not None:
+            self._count_refusal(asked, found, Judgement(refusal, override=override), refusal)
+            raise refusal
+        if found.stale:
+            self._stats.inc(names.STALE)
+        note(request, self._judge.use_of(asked, found))
+        # That the request is allowed was counted when it passed.
+        if self._recorder is not None:
+            with self._recorded(request):
+                self._recorder.passed(asked, found, verdict, requested=page_of(request))
+        if self._overrides is not None:
+            self._overrides.count_allowed(asked, found, verdict, override, None)
         return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
@@ -169,11 +206,14 @@ class Gate:
         request, authority = asked.request, asked.authority
         waiting: Waiting | None = None
         while True:
-            lacks = isinstance(found, Miss) or self._lacks_a_file(asked, found)
             with self._room.hold(
-                request, authority.host, for_rules=lacks, late=late, before=waiting
+                request,
+                authority.host,
+                for_rules=isinstance(found, Miss),
+                late=late,
+                before=waiting,
             ) as waiting:
-                if lacks or isinstance(found, Miss):
+                if isinstance(found, Miss):
                     fetched = await self._fetch(asked, found)
                     if not isinstance(fetched, CachedRules):
                         return self._give_back(request, fetched)
@@ -196,36 +236,26 @@ class Gate:
             if kept is None or not kept.holds(now):
                 kept = self._cache.resident(authority, now)
             found = kept or self._cache.consult(authority, request)
-            if not (isinstance(found, Miss) or self._lacks_a_file(asked, found)):
+            if not isinstance(found, Miss):
                 judgement = self._admit(asked, found)
                 break
         if not late:
             await self._pass(asked, found, judgement)
         return None
 
-    async def _fetch(
-        self, asked: Asked, found: CachedRules | Miss
-    ) -> CachedRules | Callable[[], Exception]:
-        """Return the rules after all that was missing is fetched.
+    async def _fetch(self, asked: Asked, miss: Miss) -> CachedRules | Callable[[], Exception]:
+        """Return the rules after a miss.
 
         If the closing crawl cuts that short, return a function that makes the exception to raise.
         """
         request, url, authority, _ = asked
-        if isinstance(found, Miss):
-            try:
-                found = await self._cache.fetch(authority, request, found)
-            except DeadlineError as error:
-                raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url) from None
-            if found.interrupted:
-                return partial(self.refuse, request, Cause.CLOSING, "", authority, url)
-        use = self._use
-        if use is None or not use.reads_files or not self._judge.permits_a_fetch(asked, found):
-            return found
-        return found if await use.wait(asked, found) else partial(IgnoreRequest, TOO_LATE)
-
-    def _lacks_a_file(self, asked: Asked, cached: CachedRules) -> bool:
-        """Return whether a file about use must be fetched before a request may go on."""
-        return self._use is not None and not self._use.is_ready(asked, cached)
+        try:
+            found = await self._cache.fetch(authority, request, miss)
+        except DeadlineError as error:
+            raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url) from None
+        if found.interrupted:
+            return partial(self.refuse, request, Cause.CLOSING, "", authority, url)
+        return found
 
     def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
         """Return the request to schedule again; raise ``too_late()`` if nothing would keep it."""
@@ -262,7 +292,7 @@ class Gate:
             self._stats.inc(names.PREFERENCES_SKIPPED)
         if self._overrides is not None:
             self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
-        self._stats.forbidden(request.method, url, refusal.verdict)
+        self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
 
     async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
         """Record and count a request that goes on, and note what is said about its use."""
@@ -320,11 +350,12 @@ class Gate:
         """
         said = f"{cause}: {detail}" if detail else str(cause)
         self._stats.unreachable(request.method, url or request.url, said)
-        return RobotsUnreachable(Verdict(allowed=False, reason=UNREACHABLE), authority, cause)
+        undefined = Verdict(allowed=False, reason=UNREACHABLE)
+        return RobotsUnreachable(undefined, authority, cause, detail=detail)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Raise that a page asks not to follow its links; no rules are needed for that."""
         verdict = Verdict(allowed=False, reason=reason_of(request))
         self._stats.inc(names.PAGE_REQUESTS_REFUSED)
-        self._stats.forbidden(request.method, url, verdict)
-        raise RobotsForbidden(verdict, authority)
+        self._stats.forbidden(request.method, url, verdict, BY_PAGE_DIRECTIVE)
+        raise RobotsForbidden(verdict, authority, by=BY_PAGE_DIRECTIVE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import BY_PACE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
 from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict, is_undefined
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_rep.overrides.override import Override
     from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
+    from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.usage.admission import UseOfPages
     from scrapy_rep.usage.noted import Noted
@@ -46,8 +46,8 @@ class HoldsRules(Protocol):
 class RefusesPaces(Protocol):
     """What knows the paces that are refused: the politeness of a crawl."""
 
-    def refusal(self, pace: RequestedPace) -> Refusal | None:
-        """Return why that pace refuses an allowed request now; ``None`` if it does not."""
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
+        """Return the verdict by which a pace refuses an allowed request; None if it does not."""
 
 
 class Judgement(NamedTuple):
@@ -126,19 +126,36 @@ class Judge:
             return _PASSES
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
+    def judge_final_url(
+        self, asked: Asked, cached: CachedRules
+    ) -> tuple[RobotsForbidden | RobotsUnreachable | None, Verdict, Override | None]:
+        """Decide whether a response may be used, by its final URL: by the rules or an override.
+
+        Returns what the request ends in, if it may not, the verdict, and the override that changed
+        it. The response is there already, so no pace is asked for, and no purpose.
+        """
+        overrides = self._overrides_for(asked)
+        if overrides is not None:
+            verdict, override = overrides.verdict(asked, cached)
+        else:
+            verdict, override = cached.verdict(asked.authority, asked.url, asked.agent), None
+        self._cache.weigh(asked.authority, cached)
+        if verdict.allowed:
+            return None, verdict, override
+        refusal = self._refusal(asked, cached, verdict)
+        return refusal, refusal.verdict, override
+
+    def use_of(self, asked: Asked, cached: CachedRules) -> Noted | None:
+        """Return what the site says about the use of a page; ``None`` if it says nothing."""
+        use = self._use_for(cached)
+        return None if use is None else use.said(asked, cached)
+
     def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:
         """Return the verdict of the rules or of an override, whatever else is decided."""
         overrides = self._overrides_for(asked)
         if overrides is not None:
             return overrides.verdict(asked, cached)[0]
         return cached.verdict(asked.authority, asked.url, asked.agent)
-
-    def permits_a_fetch(self, asked: Asked, cached: CachedRules) -> bool:
-        """Return whether all but the use of the page permits a request."""
-        if not self.verdict(asked, cached).allowed:
-            return False
-        pace = self._pace(asked, cached, self._overrides_for(asked))
-        return self._refusal_of_pace(asked, pace) is None
 
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.
@@ -162,9 +179,7 @@ class Judge:
         if use is not None and use.refuses:
             return False
         pace = self._cache.pace(asked.authority, cached, asked.agent)
-        return pace is None or (
-            pace.visit_time is None and not pace.rates and not self._politeness.refusal(pace)
-        )
+        return pace is None or self._politeness.refusal(pace) is None
 
     def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
         """Return the overrides if there are any for the authority."""
@@ -197,7 +212,7 @@ class Judge:
         found = self._politeness.refusal(pace.pace)
         if found is None or asked.authority.has_its_rules_at(asked.url):
             return None
-        return RobotsForbidden(found.verdict, asked.authority, found.retry_at)
+        return RobotsForbidden(found, asked.authority, by=BY_PACE)
 
     def _refusal(
         self, asked: Asked, cached: CachedRules, verdict: Verdict | None
@@ -214,14 +229,10 @@ class Judge:
 
 
 class PaceBySettings:
-    """Answers for the pace where there is no crawl: in a replay and in the command.
+    """Answers for the pace where there is no crawl: in a replay and in the command."""
 
-    ``clock()`` is in seconds since the epoch.
-    """
-
-    def __init__(self, settings: RepSettings, clock: Callable[[], float]):
+    def __init__(self, settings: RepSettings):
         self._policy = settings.pace_policy
-        self._clock = clock
         self.read = self._policy.read
         """Returns the pace that is asked of an agent, ``None`` if there is none to keep."""
 
@@ -234,6 +245,6 @@ class PaceBySettings:
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Do nothing: no memory is limited here."""
 
-    def refusal(self, pace: RequestedPace) -> Refusal | None:
-        """Return why a pace refuses a request now, as in a crawl."""
-        return self._policy.refusal(pace, self._clock())
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
+        """Return the verdict by which a pace refuses a request, as in a crawl."""
+        return self._policy.refusal(pace)

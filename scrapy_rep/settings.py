@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.preferences.vocabulary import CATEGORIES
 from scrapy_rep.protocol.policy import MIN_LIFETIME, Policy
 from scrapy_rep.protocol.profiles import PROFILES, RFC9309, Profile
 from scrapy_rep.protocol.requested_pace import PacePolicy
+from scrapy_rep.protocol.spelling import nearest
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
@@ -52,12 +52,9 @@ class RepSettings:
     max_ttl: float = DAY
     access_denied: str = "allow"
     max_redirects: int = 5
-    park_limit: int = 1_000
-    download_slot: str = "own"
     crawl_delay: bool = True
     max_crawl_delay: float = 60.0
     over_max_crawl_delay: str = "cap"
-    visit_time: str = "ignore"
     shared_pace: bool = True
     page_directives: str = "report"
     noindex: str = "keep"
@@ -65,7 +62,6 @@ class RepSettings:
     preferences: str = "report"
     purposes: tuple[str, ...] = ()
     purpose_tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    tdmrep: bool = False
     overrides: str | Sequence[Mapping[str, Any]] | None = None
     decision_log: str | None = None
     decisions: str = "refused"
@@ -95,11 +91,6 @@ class RepSettings:
         return cls(**{**_access_defaults(profile), **chosen})
 
     @property
-    def fetches_tdmrep(self) -> bool:
-        """Whether the tdmrep.json of each site is fetched."""
-        return self.tdmrep and self.preferences != "off"
-
-    @property
     def policy(self) -> Policy:
         """The settings that decide how long an entry is used."""
         return Policy(
@@ -116,7 +107,6 @@ class RepSettings:
         """The settings that decide which pace is kept, and which one is refused."""
         return PacePolicy(
             keeps_delays=self.crawl_delay,
-            keeps_visit_times=self.visit_time == "forbid",
             longest=self.max_crawl_delay,
             forbids_longer=self.over_max_crawl_delay == "forbid",
         )
@@ -145,8 +135,8 @@ def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]
     known = {name.removeprefix(_PREFIX): name for name, *_ in _CHECKS if name.startswith(_PREFIX)}
     for name in settings:
         if str(name).upper().startswith(_PREFIX) and name not in known.values():
-            nearest = get_close_matches(str(name).upper().removeprefix(_PREFIX), known, n=1)
-            yield str(name), known[nearest[0]] if nearest else None
+            meant = nearest(str(name).upper().removeprefix(_PREFIX), known)
+            yield str(name), known[meant] if meant else None
 
 
 def _in_a_line(value: object) -> str:
@@ -238,18 +228,26 @@ def _back_off(value: Any) -> tuple[float, float]:
 def _one_of(*names: str) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         if value not in names:
-            raise ValueError(f"must be one of {', '.join(names)}")
+            raise ValueError(f"must be one of {', '.join(names)}{_did_you_mean(value, names)}")
         return str(value)
 
     return check
 
 
+def _did_you_mean(value: Any, names: Sequence[str]) -> str:
+    """Return the end of an error message: the spelling that was meant, if one is similar."""
+    meant = nearest(str(value), names) if isinstance(value, (str, int)) else None
+    return f"; did you mean {meant!r}?" if meant else ""
+
+
 def _switch(value: Any) -> bool:
+    number = value
     if isinstance(value, str):
-        value = {"true": 1, "1": 1, "false": 0, "0": 0}.get(value.lower())
-    if not isinstance(value, int) or value not in (0, 1):
-        raise ValueError("must be True or False")
-    return bool(value)
+        number = {"true": 1, "1": 1, "false": 0, "0": 0}.get(value.lower())
+    if not isinstance(number, int) or number not in (0, 1):
+        meant = _did_you_mean(value, ("True", "False")).replace("'", "")
+        raise ValueError(f"must be True or False{meant}")
+    return bool(number)
 
 
 def _text(value: Any) -> str:
@@ -269,8 +267,10 @@ def _purposes(value: Any) -> tuple[str, ...]:
     if not isinstance(names, (list, tuple)):
         raise ValueError(f"must be a list of {', '.join(CATEGORIES)}")
     found = [name.strip(" '\"") if isinstance(name, str) else name for name in names]
-    if not all(name in CATEGORIES for name in filter(None, found)):
-        raise ValueError(f"must be a list of {', '.join(CATEGORIES)}")
+    for name in filter(None, found):
+        if name not in CATEGORIES:
+            meant = _did_you_mean(name, CATEGORIES)
+            raise ValueError(f"must be a list of {', '.join(CATEGORIES)}{meant}")
     return tuple(dict.fromkeys(filter(None, found)))
 
 
@@ -281,8 +281,12 @@ def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
             value = json.loads(value or "{}")
         except (ValueError, RecursionError):
             value = None
-    if not isinstance(value, Mapping) or not all(name in CATEGORIES for name in value):
-        raise ValueError(f"must map some of {', '.join(CATEGORIES)} to product tokens")
+    must = f"must map some of {', '.join(CATEGORIES)} to product tokens"
+    if not isinstance(value, Mapping):
+        raise ValueError(must)
+    for name in value:
+        if name not in CATEGORIES:
+            raise ValueError(f"{must}{_did_you_mean(name, CATEGORIES)}")
     return {str(purpose): product_tokens(tokens) for purpose, tokens in value.items()}
 
 
@@ -329,12 +333,9 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_MAX_TTL", "max_ttl", _number(MIN_LIFETIME)),
     ("REP_ACCESS_DENIED", "access_denied", _one_of("allow", "disallow")),
     ("REP_MAX_REDIRECTS", "max_redirects", _whole(5, "hops", " (RFC 9309 section 2.3.1.2)")),
-    ("REP_PARK_LIMIT", "park_limit", _whole(0, "requests")),
-    ("REP_DOWNLOAD_SLOT", "download_slot", _one_of("own", "page")),
     ("REP_CRAWL_DELAY", "crawl_delay", _switch),
     ("REP_MAX_CRAWL_DELAY", "max_crawl_delay", _number(0)),
     ("REP_OVER_MAX_CRAWL_DELAY", "over_max_crawl_delay", _one_of("cap", "forbid")),
-    ("REP_VISIT_TIME", "visit_time", _one_of("ignore", "forbid")),
     ("REP_SHARED_PACE", "shared_pace", _switch),
     ("REP_PAGE_DIRECTIVES", "page_directives", _one_of("off", "report", "obey")),
     ("REP_NOINDEX", "noindex", _one_of("keep", "drop")),
@@ -342,7 +343,6 @@ _CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     ("REP_PREFERENCES", "preferences", _one_of("off", "report", "skip", "drop")),
     ("REP_PURPOSES", "purposes", _purposes),
     ("REP_PURPOSE_TOKENS", "purpose_tokens", _purpose_tokens),
-    ("REP_TDMREP", "tdmrep", _switch),
     ("REP_OVERRIDES", "overrides", _overrides),
     ("REP_DECISION_LOG", "decision_log", _path),
     ("REP_DECISIONS", "decisions", _one_of("refused", "all")),

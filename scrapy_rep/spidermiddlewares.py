@@ -1,8 +1,8 @@
 """The spider middleware: counts what pages ask of crawlers and, if asked, obeys it.
 
-It is enabled unless both ``REP_PAGE_DIRECTIVES`` and ``REP_PREFERENCES`` are ``off``. A page is
-read once, when its response is on the way to the callback. Start requests have no page, and are not
-changed.
+It is enabled unless both ``REP_PAGE_DIRECTIVES`` and ``REP_PREFERENCES`` are ``off``, and ends a
+crawl whose downloader middleware was not built in any case. A page is read once, when its response
+is on the way to the callback. Start requests have no page, and are not changed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from weakref import WeakKeyDictionary, WeakSet
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
-from scrapy.utils.misc import load_object
 
-from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, is_obeying
 from scrapy_rep.nofollow import marked, marked_in_place, unmarked
 from scrapy_rep.page_responses import keep_unread, kept, page_source, read_and_keep
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
 """Stands for a page that could not be read by a fault of this package, which permits nothing."""
@@ -51,20 +49,20 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
+        if not is_obeying(crawler):
+            raise ValueError(
+                "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks "
+                "RepDownloaderMiddleware, or Scrapy has disabled it"
+            )
         self._reads = settings.page_directives != "off"
         if not self._reads and settings.preferences == "off":
             raise NotConfigured
-        if not _has_the_gate(crawler.settings):
-            raise ValueError(
-                "SPIDER_MIDDLEWARES has RepSpiderMiddleware, which needs RepDownloaderMiddleware "
-                "in DOWNLOADER_MIDDLEWARES"
-            )
         self._obeys = settings.page_directives == "obey"
         self._drops = self._obeys and settings.noindex == "drop"
         self._link_nofollow = self._obeys and settings.link_nofollow
         self._profile = page_profile(settings.profile)
         self._stats = RepStats(crawler.stats)
-        self._pages = PageStats(self._stats, obeys=self._obeys, drops=self._drops)
+        self._pages = PageStats(self._stats)
         self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
         self._dropped: WeakSet[Response] = WeakSet()
         self._gate: RepDownloaderMiddleware | None = None
@@ -77,7 +75,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
     def from_crawler(cls, crawler: Crawler) -> RepSpiderMiddleware:
         """Return the middleware of a crawl; raise ``NotConfigured`` if it has nothing to do.
 
-        Raises ``ValueError`` for a bad setting, and if ``RepDownloaderMiddleware`` is missing.
+        Raises ``ValueError`` for a bad setting, and if ``RepDownloaderMiddleware`` was not built.
         """
         with failing_at_start(crawler):
             return cls(crawler)
@@ -158,9 +156,8 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         return self._links[response]
 
     def _spider_closed(self) -> None:
-        self._pages.close()
-        if self._use is not None:
-            self._use.close()
+        use = self._use
+        self._pages.close(0 if use is None else use.pages, {} if use is None else use.disallowed)
 
 
 def _source_of_nofollow(said: PageDirectives) -> str:
@@ -169,10 +166,3 @@ def _source_of_nofollow(said: PageDirectives) -> str:
             if statement.name.lower() in names:
                 return statement.source
     return ""
-
-
-def _has_the_gate(settings: BaseSettings) -> bool:
-    """Return whether the downloader middleware, or a subclass of it, is enabled."""
-    configured = settings.getdict("DOWNLOADER_MIDDLEWARES")
-    enabled = (load_object(key) for key, order in configured.items() if order is not None)
-    return any(isinstance(c, type) and issubclass(c, RepDownloaderMiddleware) for c in enabled)

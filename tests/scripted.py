@@ -88,7 +88,7 @@ class Counts(dict[str, Any]):
 def _asked_for(robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
     """The pace that an agent is asked for, if it is."""
     pace = RequestedPace.read(robots, agent)
-    return pace if pace.longest else None
+    return pace if pace.interval else None
 
 
 class Announced:

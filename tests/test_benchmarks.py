@@ -13,6 +13,8 @@ from tests.benchmarks.crossings import Way, measure
 from tests.processes import ROOT, run_python
 from tests.timed import timed
 
+pytestmark = pytest.mark.slow
+
 BROKEN = """
 from tests.benchmarks import memory
 

@@ -11,21 +11,18 @@ from scrapy import Request
 from scrapy.settings import Settings
 
 from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.judgement import OVERRIDE, Judge, PaceBySettings
+from scrapy_rep.judgement import Judge, PaceBySettings
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import Override, Overrides
 from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.outcome import Cause, Success, Unreachable
-from scrapy_rep.protocol.verdict import TOO_COSTLY
+from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stats import NoCollector, RepStats
-from tests.hostile.test_costly import question_of
 from tests.scripted import Bench, ask, authority
 
 AGENT = ("mybot",)
-FORBIDDING = {"REP_VISIT_TIME": "forbid", "REP_OVER_MAX_CRAWL_DELAY": "forbid"}
+FORBIDDING = {"REP_OVER_MAX_CRAWL_DELAY": "forbid"}
 RULES = b"".join(b"Disallow: /d%d/*/x%d\nAllow: /a%d/*/x\n" % (n, n, n) for n in range(2_000))
 
 
@@ -40,7 +37,7 @@ def asked(path: str) -> Asked:
 async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> None:
     """An index is built after thirty questions, lines and patterns are read when one matches."""
     bench = Bench(Success(b"User-agent: *\n" + RULES))
-    paces: Any = PaceBySettings(RepSettings(), bench.clock)
+    paces: Any = PaceBySettings(RepSettings())
     cached = await ask(bench)
     judge = Judge(bench.cache, paces, None, None, wants_verdict=lambda _: True)
     for number in range(48):
@@ -57,19 +54,16 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
         ("Crawl-delay: 86400", FORBIDDING, False),
         ("Crawl-delay: 86400", {}, True),
         ("Request-rate: 1/10s", FORBIDDING, True),
-        ("Request-rate: 1/10s 0600-0845", FORBIDDING, False),
-        ("Visit-time: 0000-2359", FORBIDDING, False),
-        ("Visit-time: 0000-2359", {}, True),
     ],
 )
 @ensureDeferred
-async def test_what_may_refuse_a_url_at_some_time_of_the_day_decides_beside_the_rules(
+async def test_a_pace_that_is_refused_decides_beside_the_rules(
     text: str, settings: dict[str, Any], alone: bool
 ) -> None:
-    """Even if it refuses nothing now: the day goes on while URLs are judged."""
+    """A pace that is kept or cut does not: it only holds requests up."""
     bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
     known = await ask(bench)
-    pace = PaceBySettings(RepSettings.from_settings(Settings(settings)), bench.clock)
+    pace = PaceBySettings(RepSettings.from_settings(Settings(settings)))
     judge = Judge(pace, pace, None, None)
     assert judge.is_by_rules_alone(asked("/a"), known) is alone
 
@@ -78,7 +72,7 @@ class Scales(PaceBySettings):
     """Holds the rules of a bench, and counts how often they are measured."""
 
     def __init__(self, bench: Bench) -> None:
-        super().__init__(RepSettings(), bench.clock)
+        super().__init__(RepSettings())
         self._bench = bench
         self.count = 0
 
@@ -101,7 +95,7 @@ async def test_a_request_has_its_rules_measured_once_at_most(
     if action is not None:
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
         stats = RepStats(NoCollector())
-        known = Overrides([one], "rfc9309", 512_000)
+        known = Overrides([one])
         overrides = AppliedOverrides(known, stats, scales.read, bench.clock)
     judge = Judge(scales, scales, None, overrides, wants_verdict=lambda _: records)
     for _ in range(48):
@@ -110,21 +104,3 @@ async def test_a_request_has_its_rules_measured_once_at_most(
         assert scales.count <= 1
         if refused or overrides is not None:
             assert scales.count == 1
-
-
-@ensureDeferred
-async def test_a_local_file_that_is_too_costly_forbids_where_a_site_is_unreachable() -> None:
-    """The operator's file has decided, and not the lack of the site's."""
-    bench = Bench(Unreachable(Cause.STATUS, 503))
-    cached, scales = await ask(bench), Scales(bench)
-    body, url = question_of("wrong order, 8 KB")
-    local = Override(1, authority(), "file", "ours", "ops", date(2999, 1, 1), value=body)
-    known = Overrides([local], "rfc9309", 512_000)
-    overrides = AppliedOverrides(known, RepStats(NoCollector()), scales.read, bench.clock)
-    judge = Judge(scales, scales, None, overrides)
-    costly = asked("/" + url.split("/", 3)[3])
-    refusal = judge.judge(costly, cached).refusal
-    assert isinstance(refusal, RobotsForbidden)
-    assert not isinstance(refusal, RobotsUnreachable)
-    assert refusal.verdict.reason == TOO_COSTLY
-    assert judge.final_verdict(costly, cached) == (refusal.verdict, OVERRIDE)

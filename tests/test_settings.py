@@ -16,6 +16,7 @@ from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
+from tests.rows import rows
 from tests.site import Site
 
 DAY = 86_400.0
@@ -38,12 +39,9 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "REP_MAX_TTL": ("max_ttl", DAY),
     "REP_ACCESS_DENIED": ("access_denied", "allow"),
     "REP_MAX_REDIRECTS": ("max_redirects", 5),
-    "REP_PARK_LIMIT": ("park_limit", 1_000),
-    "REP_DOWNLOAD_SLOT": ("download_slot", "own"),
     "REP_CRAWL_DELAY": ("crawl_delay", True),
     "REP_MAX_CRAWL_DELAY": ("max_crawl_delay", 60.0),
     "REP_OVER_MAX_CRAWL_DELAY": ("over_max_crawl_delay", "cap"),
-    "REP_VISIT_TIME": ("visit_time", "ignore"),
     "REP_SHARED_PACE": ("shared_pace", True),
     "REP_PAGE_DIRECTIVES": ("page_directives", "report"),
     "REP_NOINDEX": ("noindex", "keep"),
@@ -51,7 +49,6 @@ DEFAULTS: dict[str, tuple[str, Any]] = {
     "REP_PREFERENCES": ("preferences", "report"),
     "REP_PURPOSES": ("purposes", ()),
     "REP_PURPOSE_TOKENS": ("purpose_tokens", {}),
-    "REP_TDMREP": ("tdmrep", False),
     "REP_OVERRIDES": ("overrides", None),
     "REP_DECISION_LOG": ("decision_log", None),
     "REP_DECISIONS": ("decisions", "refused"),
@@ -76,12 +73,9 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
     "REP_MAX_TTL": ("3600", 3_600.0),
     "REP_ACCESS_DENIED": ("disallow", "disallow"),
     "REP_MAX_REDIRECTS": ("10", 10),
-    "REP_PARK_LIMIT": ("0", 0),
-    "REP_DOWNLOAD_SLOT": ("page", "page"),
     "REP_CRAWL_DELAY": ("False", False),
     "REP_MAX_CRAWL_DELAY": ("10", 10.0),
     "REP_OVER_MAX_CRAWL_DELAY": ("forbid", "forbid"),
-    "REP_VISIT_TIME": ("forbid", "forbid"),
     "REP_SHARED_PACE": ("False", False),
     "REP_PAGE_DIRECTIVES": ("obey", "obey"),
     "REP_NOINDEX": ("drop", "drop"),
@@ -89,7 +83,6 @@ FROM_TEXT: dict[str, tuple[str, Any]] = {
     "REP_PREFERENCES": ("drop", "drop"),
     "REP_PURPOSES": ("train-ai, tdm", ("train-ai", "tdm")),
     "REP_PURPOSE_TOKENS": ('{"train-ai": "Google-Extended"}', {"train-ai": ("Google-Extended",)}),
-    "REP_TDMREP": ("True", True),
     "REP_OVERRIDES": (" overrides.toml", "overrides.toml"),
     "REP_DECISION_LOG": ("decisions.jsonl ", "decisions.jsonl"),
     "REP_DECISIONS": ("all", "all"),
@@ -135,12 +128,9 @@ BAD: dict[str, list[Any]] = {
     "REP_MAX_TTL": [59, 86_401, -1, "day"],
     "REP_ACCESS_DENIED": ["maybe", "", True],
     "REP_MAX_REDIRECTS": [4, -1, 5.5, "many"],
-    "REP_PARK_LIMIT": [-1, 1.5, "all"],
-    "REP_DOWNLOAD_SLOT": ["mine", "", 1],
     "REP_CRAWL_DELAY": ["perhaps", 2, ""],
     "REP_MAX_CRAWL_DELAY": [-1, "long", float("inf")],
     "REP_OVER_MAX_CRAWL_DELAY": ["drop", "", 60],
-    "REP_VISIT_TIME": ["obey", "", True],
     "REP_SHARED_PACE": ["perhaps", 2, ""],
     "REP_PAGE_DIRECTIVES": ["on", "", True, "OBEY"],
     "REP_NOINDEX": ["forget", "", False],
@@ -156,7 +146,6 @@ BAD: dict[str, list[Any]] = {
         "tdm",
         "[" * 100_000,
     ],
-    "REP_TDMREP": ["perhaps", 2, ""],
     "REP_DECISION_LOG": ["", " ", 7, True, ["a"], b"a", "a\0b", "a" * 5_000],
     "REP_DECISIONS": ["some", "", True, ["all"]],
     "REP_LOG_URLS": ["none", "", False],
@@ -198,7 +187,7 @@ def test_each_setting_has_a_row_in_the_tables(table: dict[str, Any]) -> None:
     assert set(table) == set(FIELDS)
 
 
-@pytest.mark.parametrize("name", FIELDS)
+@rows("name", FIELDS)
 def test_a_setting_that_is_not_set_has_its_default(name: str) -> None:
     """As the documents say; `None` means not set."""
     field, default = DEFAULTS[name]
@@ -207,7 +196,7 @@ def test_a_setting_that_is_not_set_has_its_default(name: str) -> None:
     assert getattr(read(**{name: None}), field) == default
 
 
-@pytest.mark.parametrize("name", FIELDS)
+@rows("name", FIELDS)
 def test_a_setting_may_be_given_on_the_command_line(name: str) -> None:
     """`-s NAME=VALUE` gives text."""
     text, value = FROM_TEXT[name]
@@ -233,9 +222,7 @@ def test_an_identity_may_be_several() -> None:
     assert read(ROBOTSTXT_USER_AGENT=given).user_agent == ("mybot-news", "mybot")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [(name, value) for name, values in BAD.items() for value in values]
-)
+@rows("name, value", [(name, value) for name, values in BAD.items() for value in values])
 def test_a_bad_value_is_refused_in_one_line_that_names_it(name: str, value: Any) -> None:
     """The setting, the value, and what it must be."""
     if name == "REP_STORE" and isinstance(value, str) and value:
@@ -261,14 +248,8 @@ class Odd:
         return self.said
 
 
-@pytest.mark.parametrize(
-    "value",
-    [Odd("several\n lines"), Odd(None), 10**5000, "x" * 100_000],
-    ids=["lines", "no representation", "digits", "length"],
-)
-@pytest.mark.parametrize(
-    "name", [name for name in BAD if name not in ("REP_STORE", "REP_STORE_PREFIX")]
-)
+@rows("value", [Odd("several\n lines"), Odd(None), 10**5000, "x" * 100_000])
+@rows("name", [name for name in BAD if name not in ("REP_STORE", "REP_STORE_PREFIX")])
 def test_whatever_a_bad_value_is_the_error_is_one_line(name: str, value: Any) -> None:
     """Python does not print integers of more than 4,300 digits; a custom class may do anything."""
     if name == "ROBOTSTXT_USER_AGENT" and isinstance(value, str):
@@ -303,6 +284,46 @@ async def test_a_bad_store_is_refused_without_its_password(site: Site) -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("REP_PROFILE", "RFC9309", "did you mean 'rfc9309'?"),
+        ("REP_PROFILE", "RFC-9309", "did you mean 'rfc9309'?"),
+        ("REP_PROFILE", "rfc", "did you mean 'rfc9309'?"),
+        ("REP_PROFILE", 1994, "did you mean '1994'?"),
+        ("REP_PROFILE", "strict", "did you mean 'strictest'?"),
+        ("REP_PROFILE", "yandex", ""),
+        ("REP_ACCESS_DENIED", "Disallow", "did you mean 'disallow'?"),
+        ("REP_PAGE_DIRECTIVES", "obeys", "did you mean 'obey'?"),
+        ("REP_PAGE_DIRECTIVES", ["obey"], ""),
+        ("REP_PREFERENCES", "SKIP ", "did you mean 'skip'?"),
+        ("REP_NOINDEX", True, ""),
+        ("REP_PURPOSES", ["ai-train"], "did you mean 'train-ai'?"),
+        ("REP_PURPOSES", "tdm,train_ai", "did you mean 'train-ai'?"),
+        ("REP_PURPOSES", ["ai-input"], "did you mean 'ai-use'?"),
+        ("REP_PURPOSES", ["AI use"], "did you mean 'ai-use'?"),
+        ("REP_PURPOSES", ["text-and-data-mining"], "did you mean 'tdm'?"),
+        ("REP_PURPOSES", [7], ""),
+        ("REP_PURPOSE_TOKENS", {"TrainAI": "x"}, "did you mean 'train-ai'?"),
+        ("REP_PURPOSE_TOKENS", {7: "x"}, ""),
+        ("REP_CRAWL_DELAY", "off", "did you mean False?"),
+        ("REP_CRAWL_DELAY", "Ture", "did you mean True?"),
+        ("REP_CRAWL_DELAY", 2, ""),
+    ],
+)
+def test_a_slip_gets_the_spelling_that_was_meant(name: str, value: Any, hint: str) -> None:
+    """At the end of the line, if there is a similar one."""
+    with pytest.raises(ValueError, match=f"^{name} = ") as caught:
+        read(**{name: value})
+    assert str(caught.value).endswith(hint) if hint else "did you mean" not in str(caught.value)
+
+
+def test_the_spelling_of_a_long_text_is_found_at_once() -> None:
+    """The comparison takes the square of the length, so only the beginning is compared."""
+    with pytest.raises(ValueError, match=r"^REP_PROFILE = 'rfc9309  .*\.\.\.: must be one of"):
+        read(REP_PROFILE="rfc9309" + " " * 3_000_000)
+
+
 def test_settings_show_no_store() -> None:
     """Whatever prints all settings prints no password."""
     assert "secret" not in repr(read(REP_STORE="redis://user:secret@host/0"))
@@ -314,7 +335,7 @@ def test_settings_show_no_store() -> None:
         ("REP_TIMOUT", "REP_TIMEOUT"),
         ("REP_CRAWLDELAY", "REP_CRAWL_DELAY"),
         ("REP_MAX_CRAWL_DELAYS", "REP_MAX_CRAWL_DELAY"),
-        ("REP_STORE_URI", "REP_STORE_PREFIX"),
+        ("REP_STORE_URI", "REP_STORE"),
         ("rep_timeout", "REP_TIMEOUT"),
         ("REP_BANANA", None),
         ("REP_", None),

@@ -109,7 +109,7 @@ def _row(url: str, one: LookUp, profile: str, started: float, is_file: bool) -> 
 
 def _delay(robots: RobotsTxt, agent: tuple[str, ...]) -> float | None:
     """Return the interval that a robots.txt asks for; a crawl keeps at most its own limit."""
-    return RequestedPace.read(robots, agent).asked(time.time()) or None
+    return RequestedPace.read(robots, agent).interval or None
 
 
 def _status(words: Sequence[str], found: Sequence[LookUp]) -> Status:

@@ -1,6 +1,6 @@
 """What a crawl would decide if robots.txt files were as they are in a file or an archive.
 
-Nothing is fetched, not even a tdmrep.json. All else that decides in a crawl decides here: the
+Nothing is fetched. All that decides in a crawl decides here: the
 profile, the limits, ``REP_ACCESS_DENIED``, overrides, the pace, and the purposes of the crawl.
 """
 
@@ -20,6 +20,7 @@ from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import (
+    PROXY_AUTHENTICATION_REQUIRED,
     Cause,
     Meaning,
     Outcome,
@@ -53,10 +54,10 @@ class Offline:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
             raise usage_error(str(error)) from None
-        applied, paces = None, PaceBySettings(self.settings, time.time)
+        applied, paces = None, PaceBySettings(self.settings)
         if overrides is not None:
             applied = AppliedOverrides(overrides, stats, paces.read, time.time)
-        use = UseOfPages(self.settings, None)
+        use = UseOfPages(self.settings)
         self.overrides = overrides
         self.use = use if use.refuses else None
         self.judge = Judge(paces, paces, self.use, applied)
@@ -103,4 +104,5 @@ def _outcome(authority: Authority, body: bytes, status: int) -> Outcome:
         return Success(body, status, authority.robots_uri)
     if meaning is Meaning.UNAVAILABLE:
         return Unavailable(status, authority.robots_uri)
-    return Unreachable(Cause.STATUS, status)
+    by_proxy = status == PROXY_AUTHENTICATION_REQUIRED
+    return Unreachable(Cause.PROXY if by_proxy else Cause.STATUS, status)

@@ -6,8 +6,7 @@ know, that is Unreachable.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from copy import copy as shallow_copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -66,15 +65,20 @@ _META: dict[str, Any] = {
     "autothrottle_dont_adjust_delay": True,
     "download_fail_on_dataloss": True,  # half a robots.txt does not count
 }
+TRANSPORT_KEYS = ("proxy", "impersonate", "impersonate_args", "impersonate_curl_options")
+"""The meta keys that choose how a request is sent: robots.txt is requested as its page is.
+
+``proxy`` may be None, for no proxy. The others are those of scrapy-impersonate.
+"""
+
 _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 
 # A header that is set, even without a value, is not filled in from the project's defaults.
 _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
 _LONGEST_DETAIL = 500
 
-
-MayFollow = Callable[[str, Request | None], Awaitable[bool]]
-"""Says whether the target of a redirect may be requested for a page, None if for none."""
+_ON_THE_WAY = frozenset((Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT))
+"""What fails before there is a status; on the way through a proxy it is the proxy's failure."""
 
 
 class FetchRecord(Protocol):
@@ -110,7 +114,8 @@ class FetchLimits:
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``.
 
-    ``clock()`` is in seconds since the epoch; ``archive`` keeps what is exchanged, if it is there.
+    ``clock()`` is in seconds since the epoch. ``name()`` is the User-Agent to send, or ``None``
+    where Scrapy adds one. ``archive`` keeps what is exchanged, if it is there.
     """
 
     def __init__(
@@ -121,6 +126,7 @@ class RobotsFetcher:
         stats: RepStats,
         limits: FetchLimits,
         clock: Callable[[], float],
+        name: Callable[[], bytes | None],
         archive: FetchArchive | None = None,
     ):
         self._crawler = crawler
@@ -130,20 +136,9 @@ class RobotsFetcher:
         self._semaphore = limits.semaphore
         self._places = limits.places
         self._clock = clock
+        self._name = name
         self._archive = archive
         self._reception = Reception(crawler, inside, limits.places)
-        self._may_follow: MayFollow | None = None
-
-    def of_other_files(self, stats: RepStats, may_follow: MayFollow) -> RobotsFetcher:
-        """Return a fetcher that shares everything with this one except the stats.
-
-        Only a robots.txt itself may be fetched without asking a robots.txt. So a redirect is
-        followed if ``may_follow(uri, page)`` says so, and refused otherwise.
-        """
-        other = shallow_copy(self)
-        other._stats = stats  # noqa: SLF001  # of the same class
-        other._may_follow = may_follow  # noqa: SLF001
-        return other
 
     async def fetch(
         self, authority: Authority, page: Request | None, copy: Answer | None
@@ -184,6 +179,8 @@ class RobotsFetcher:
             cause = cause_of(error)
             # Another middleware may have chosen a proxy for the robots.txt alone.
             proxied = bool(hops and hops[-1].meta.get("proxy"))
+            if proxied and cause in _ON_THE_WAY:
+                cause = Cause.PROXY
             ours = proxied or cause in (Cause.ERROR, Cause.DROPPED)
             detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
             return Unreachable(cause, detail=detail, ours=ours)
@@ -228,8 +225,6 @@ class RobotsFetcher:
                 life = lifetime_of(response, self._clock())
                 return Unavailable(response.status, uri, tuple(trail), life)
             uri = target_of(uri, response, public)
-            if self._may_follow is not None and not await self._may_follow(uri, page):
-                raise RefusedError(f"redirect to a URL that may not be requested: {uri}")
             trail.append(uri)
             self._stats.inc(names.REDIRECTS)
 
@@ -255,17 +250,15 @@ class RobotsFetcher:
         meta = {**_META, DOWNLOAD: download, "download_maxsize": self._settings.max_size}
         negotiates = self._inside.exchanges.negotiates(urlsplit(uri).scheme)
         headers: dict[str, Any] = {} if negotiates else {**_HEADERS}
-        if self._settings.download_slot == "own":
-            # A new slot for each exchange, so that no delay holds up the next hop or attempt.
-            number = next(self._reception.numbers)
-            meta["download_slot"] = f"robots.txt {number} {uri}"
-        elif page is not None and "download_slot" in page.meta:
-            meta["download_slot"] = page.meta["download_slot"]
-        if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
-            meta["proxy"] = page.meta["proxy"]
-            login = self._inside.proxies.login_of(page)
-            meta.update(login[0])
-            headers.update(login[1])
+        # A new slot for each exchange, so that no delay holds up the next hop or attempt.
+        meta["download_slot"] = f"robots.txt {next(self._reception.numbers)} {uri}"
+        if page is not None:
+            meta.update({key: page.meta[key] for key in TRANSPORT_KEYS if key in page.meta})
+            if "proxy" in meta:
+                login = self._inside.proxies.login_of(page)
+                meta.update(login[0])
+                headers.update(login[1])
+        headers["User-Agent"] = self._name()
         # Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
         if copy is not None and copy.uri == uri:
             headers["If-None-Match"] = copy.etag
@@ -297,11 +290,12 @@ class RobotsFetcher:
             return Success(body, status, uri, trail, life, etag, modified, cut_at)
         if meaning is Meaning.NOT_MODIFIED and copy is not None and copy.uri == uri:
             return NotModified(lifetime_of(response, now))
-        ours = status == PROXY_AUTHENTICATION_REQUIRED and request.meta.get("proxy")
-        if meaning is Meaning.UNAVAILABLE and not ours:
-            return Unavailable(status, uri, trail, lifetime_of(response, now))
         wait = retry_after(response.headers.get("Retry-After"), now)
-        return Unreachable(Cause.STATUS, status, wait, ours=bool(ours))
+        if status == PROXY_AUTHENTICATION_REQUIRED and request.meta.get("proxy"):
+            return Unreachable(Cause.PROXY, status, wait, ours=True)
+        if meaning is Meaning.UNAVAILABLE:
+            return Unavailable(status, uri, trail, lifetime_of(response, now))
+        return Unreachable(Cause.STATUS, status, wait)
 
     def _count(self, response: Response) -> None:
         self._stats.inc(names.RESPONSES)

@@ -63,7 +63,6 @@ _GIVEN_UP: Final = {
 _READERS: Final = {
     syntax.CRAWL_DELAY: (extensions.crawl_delay, "a number of seconds: Crawl-delay: 10"),
     syntax.REQUEST_RATE: (extensions.request_rate, "requests/seconds: Request-rate: 1/10"),
-    syntax.VISIT_TIME: (extensions.visit_time, "two times, UTC: Visit-time: 0600-0845"),
 }
 _MOST_JUNK: Final = 100
 """Lines that are not understood and are named one by one; a binary file has thousands."""

@@ -86,8 +86,9 @@ class AppliedOverrides:
             seconds = float(delay.value)  # type: ignore[arg-type]
             pace = RequestedPace(asker, seconds, is_cut=False) if seconds else None
             return PaceToKeep(pace, asker, delay)
-        rules, tokens, by = site.rules(url, agent, cached.robots, now)
-        return PaceToKeep(None if rules is None else self._read_pace(rules, tokens), tokens, by)
+        tokens, by = site.agent(url, agent, now)
+        robots = cached.robots
+        return PaceToKeep(None if robots is None else self._read_pace(robots, tokens), tokens, by)
 
     def count_allowed(
         self,

@@ -14,15 +14,13 @@ have decided. ``REP_OVERRIDES`` names a TOML file, or is a list of dictionaries 
 
 The actions, and the order in which they take effect at one authority:
 
-1. ``file``: a local robots.txt takes the place of the site's.
-2. ``profile``, ``agent``: the rules are read by another standard, or for another product token.
-3. ``unreachable-is-allowed``: while the rules are undefined, all is allowed instead of disallowed.
-4. ``allow``, then ``forbid``: the verdict is replaced. Where both cover a URL, ``forbid`` wins.
+1. ``agent``: the rules are read for another product token.
+2. ``unreachable-is-allowed``: while the rules are undefined, all is allowed instead of disallowed.
+3. ``allow``, then ``forbid``: the verdict is replaced. Where both cover a URL, ``forbid`` wins.
 
-``delay`` replaces all that the site asks for with regard to time: Crawl-delay, Request-rate and
-Visit-time. It is independent of the others. The site's own robots.txt is always fetched, so that
-both verdicts are known: a verdict that an override has changed carries the other one in
-``without``.
+``delay`` replaces the pace that the site asks for: Crawl-delay and Request-rate. It is independent
+of the others. The site's own robots.txt is always fetched, so that both verdicts are known: a
+verdict that an override has changed carries the other one in ``without``.
 
 A fault anywhere in the file stops the crawl at its start: an exception that is skipped in silence
 would be as wrong as one that is applied in silence.
@@ -44,12 +42,10 @@ from scrapy_rep.protocol.verdict import TOO_COSTLY, UNREACHABLE
 ALLOW: Final = "allow"
 FORBID: Final = "forbid"
 UNREACHABLE_IS_ALLOWED: Final = "unreachable-is-allowed"
-PROFILE: Final = "profile"
 AGENT: Final = "agent"
 DELAY: Final = "delay"
-FILE: Final = "file"
 
-ACTIONS: Final = (ALLOW, FORBID, UNREACHABLE_IS_ALLOWED, PROFILE, AGENT, DELAY, FILE)
+ACTIONS: Final = (ALLOW, FORBID, UNREACHABLE_IS_ALLOWED, AGENT, DELAY)
 REASON: Final = "override"
 """The reason of a verdict that an override has changed."""
 
@@ -58,8 +54,7 @@ REASON: Final = "override"
 class Override:
     """One exception. ``entry`` is its number in the file, from 1; ``until`` the last day, UTC.
 
-    ``value`` belongs to the action: the name of a profile, product tokens, seconds, or the octets
-    of a robots.txt; ``None`` for the other actions.
+    ``value`` belongs to the action: product tokens or seconds; ``None`` for the other actions.
     """
 
     entry: int
@@ -69,7 +64,7 @@ class Override:
     by: str
     until: date
     paths: tuple[str, ...] = ()
-    value: str | tuple[str, ...] | float | bytes | None = None
+    value: tuple[str, ...] | float | None = None
 
     def __str__(self) -> str:
         """Return what a log or a report says of it.
@@ -116,16 +111,10 @@ class Override:
 
 
 class SiteOverrides:
-    """The overrides of one authority.
+    """The overrides of one authority."""
 
-    ``profile`` and ``max_size`` are those of the crawl; a local robots.txt is read by them.
-    """
-
-    def __init__(self, overrides: Sequence[Override], profile: str, max_size: int):
+    def __init__(self, overrides: Sequence[Override]):
         self.overrides = tuple(overrides)
-        self._profile = profile
-        self._max_size = max_size
-        self._parsed: dict[int, tuple[RobotsTxt | None, RobotsTxt]] = {}
 
     def verdict(
         self,
@@ -141,9 +130,9 @@ class SiteOverrides:
         ``without`` is the verdict without overrides, which a changed verdict carries.
         """
         verdict = without
-        rules, tokens, by = self.rules(url, agent, robots, now)
-        if by is not None and rules is not None:
-            verdict = rules.verdict(url, tokens)
+        tokens, by = self.agent(url, agent, now)
+        if by is not None and robots is not None:
+            verdict = robots.verdict(url, tokens)
         for action, allowed in ((UNREACHABLE_IS_ALLOWED, True), (ALLOW, True), (FORBID, False)):
             override = self.first(action, url, now)
             if override is None or verdict.allowed == allowed:
@@ -154,21 +143,17 @@ class SiteOverrides:
             return without if by is None else verdict, None
         return replace(verdict, override=str(by), without=without), by
 
-    def rules(
-        self, url: str, agent: tuple[str, ...], robots: RobotsTxt | None, now: float
-    ) -> tuple[RobotsTxt | None, tuple[str, ...], Override | None]:
-        """Return the rules that count for a URL, for which tokens, and the override that says so.
+    def agent(
+        self, url: str, agent: tuple[str, ...], now: float
+    ) -> tuple[tuple[str, ...], Override | None]:
+        """Return the tokens for which the rules of a URL are read, and the override that says so.
 
-        Their Crawl-delay counts too. Without an override the rules and tokens are those given.
+        The pace of that group counts too. Without an override the tokens are those given.
         """
-        by = None
-        if (file := self.first(FILE, url, now)) is not None:
-            by, robots = file, self._local(file)
-        if (profile := self.first(PROFILE, url, now)) is not None and robots is not None:
-            by, robots = profile, self._under(profile, robots)
-        if (other := self.first(AGENT, url, now)) is not None:
-            by, agent = other, tuple(other.value)  # type: ignore[arg-type]
-        return robots, agent, by
+        override = self.first(AGENT, url, now)
+        if override is None:
+            return agent, None
+        return tuple(override.value), override  # type: ignore[arg-type]
 
     def delay(self, url: str, now: float) -> Override | None:
         """Return the override whose ``value`` is the pace of a URL, in seconds, if there is one."""
@@ -181,31 +166,15 @@ class SiteOverrides:
                 return override
         return None
 
-    def _local(self, override: Override) -> RobotsTxt:
-        """Return the rules of a local robots.txt, parsed once."""
-        if override.entry not in self._parsed:
-            octets = override.value if isinstance(override.value, bytes) else b""
-            rules = RobotsTxt.parse(octets, profile=self._profile, max_size=self._max_size)
-            self._parsed[override.entry] = None, rules
-        return self._parsed[override.entry][1]
-
-    def _under(self, override: Override, robots: RobotsTxt) -> RobotsTxt:
-        """Return rules as the profile of an override reads them, once for the same rules."""
-        before, rules = self._parsed.get(override.entry, (None, robots))
-        if before is not robots:
-            rules = robots.under(str(override.value))
-            self._parsed[override.entry] = robots, rules
-        return rules
-
 
 class Overrides:
     """All overrides of a crawl, by authority."""
 
-    def __init__(self, overrides: Sequence[Override], profile: str, max_size: int):
+    def __init__(self, overrides: Sequence[Override]):
         self._sites: dict[Authority, SiteOverrides] = {}
         for authority in {override.authority for override in overrides}:
             own = [override for override in overrides if override.authority == authority]
-            self._sites[authority] = SiteOverrides(own, profile, max_size)
+            self._sites[authority] = SiteOverrides(own)
 
     def __bool__(self) -> bool:
         return bool(self._sites)

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, FILE, PROFILE, Override, Overrides
+from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, Override, Overrides
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.product_token import product_token
-from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.settings import RepSettings, product_tokens
 
 if sys.version_info >= (3, 11):
@@ -48,7 +47,7 @@ def configured_overrides(settings: RepSettings, now: float) -> Overrides | None:
         found = read_overrides(settings.overrides, now)
     except OverridesError as error:
         raise ValueError(f"REP_OVERRIDES: {error}") from None
-    return Overrides(found, settings.profile, settings.max_size) or None
+    return Overrides(found) or None
 
 
 def read_overrides(
@@ -57,20 +56,19 @@ def read_overrides(
     """Return the overrides that ``REP_OVERRIDES`` names, the expired ones among them.
 
     ``value`` is the path of a TOML file, or a sequence of mappings; ``now`` is in seconds since the
-    epoch. Paths of local robots.txt files are relative to the TOML file, or to the current
-    directory. Raises :class:`OverridesError` for the first fault.
+    epoch. Raises :class:`OverridesError` for the first fault.
     """
     if isinstance(value, (str, os.PathLike)):
         path = Path(value)
-        where, tables, directory = str(path), _tables_of(path), path.parent
+        where, tables = str(path), _tables_of(path)
     elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
-        where, tables, directory = "the list", value, Path()
+        where, tables = "the list", value
     else:
         raise OverridesError("must be the path of a TOML file, or a list of dictionaries")
     found: dict[tuple[Any, ...], Override] = {}
     for entry, table in enumerate(tables, start=1):
         try:
-            override = _override(entry, table, now, directory)
+            override = _override(entry, table, now)
         except ValueError as error:
             raise OverridesError(f"{where}, entry {entry}: {error}") from None
         key = override.authority, override.action, tuple(sorted(override.paths))
@@ -102,7 +100,7 @@ def _tables_of(path: Path) -> Sequence[Any]:
     return tables
 
 
-def _override(entry: int, table: Any, now: float, directory: Path) -> Override:
+def _override(entry: int, table: Any, now: float) -> Override:
     """Return one checked entry; raise ``ValueError`` with what is wrong with it."""
     if not isinstance(table, Mapping):
         raise ValueError("must be a table of keys and values")
@@ -127,7 +125,7 @@ def _override(entry: int, table: Any, now: float, directory: Path) -> Override:
         _text("by", table["by"]),
         _last_day(table["until"], now),
         _paths(table["paths"]) if "paths" in table else (),
-        _VALUES[action](table[action], directory) if value_key else None,
+        _VALUES[action](table[action]) if value_key else None,
     )
 
 
@@ -181,13 +179,7 @@ def _paths(value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _profile(value: Any, directory: Path) -> str:
-    if not isinstance(value, str) or value not in PROFILES:
-        raise ValueError(f"profile {value!r} is not one of {', '.join(PROFILES)}")
-    return value
-
-
-def _agent(value: Any, directory: Path) -> tuple[str, ...]:
+def _agent(value: Any) -> tuple[str, ...]:
     try:
         names = product_tokens(value)
     except ValueError as error:
@@ -198,27 +190,12 @@ def _agent(value: Any, directory: Path) -> tuple[str, ...]:
     return names
 
 
-def _delay(value: Any, directory: Path) -> float:
+def _delay(value: Any) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= _LONGEST_DELAY:
         raise ValueError(f"delay {value!r} must be seconds, from 0 to {_LONGEST_DELAY:.0f}")
     return float(value)
 
 
-def _file(value: Any, directory: Path) -> bytes:
-    if not isinstance(value, str) or not value:
-        raise ValueError("'file' must be the path of a local robots.txt")
-    try:
-        return (directory / value).read_bytes()
-    except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise ValueError(f"file {value!r} cannot be read: {said}") from None
-
-
-_VALUES: Final[dict[str, Callable[[Any, Path], Any]]] = {
-    PROFILE: _profile,
-    AGENT: _agent,
-    DELAY: _delay,
-    FILE: _file,
-}
+_VALUES: Final[dict[str, Callable[[Any], Any]]] = {AGENT: _agent, DELAY: _delay}
 """The actions that need a value, under a key of their own name, and what checks it."""

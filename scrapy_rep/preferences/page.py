@@ -82,11 +82,10 @@ def together(
     page: PagePreferences,
     robots: Sequence[Statement] = (),
     robots_licenses: Sequence[License] = (),
-    file: tdmrep.Said = tdmrep.SILENT,
 ) -> Preferences:
-    """Return what robots.txt, tdmrep.json and the response say together."""
+    """Return what robots.txt and the response say together."""
     return Preferences(
-        (*robots, *file.statements, *page.statements),
+        (*robots, *page.statements),
         (*robots_licenses, *page.licenses),
-        tdmrep.together(file, page.header, page.meta),
+        tdmrep.together(page.header, page.meta),
     )

@@ -19,7 +19,6 @@ from scrapy_rep.preferences.vocabulary import (
 ROBOTS_TXT: Final = "robots.txt"
 HEADER: Final = "header"
 META_ELEMENT: Final = "meta"
-FILE: Final = "file"
 HTML: Final = "html"
 
 
@@ -27,9 +26,9 @@ HTML: Final = "html"
 class Statement:
     """One label and its value; ``raw`` is the whole line, field or element that holds it.
 
-    ``source`` is ``robots.txt``, ``header``, ``meta`` or ``file`` (a tdmrep.json), and ``line`` the
-    line of a robots.txt. ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. The label is
-    empty if the text could not be read as a whole.
+    ``source`` is ``robots.txt``, ``header`` or ``meta``, and ``line`` the line of a robots.txt.
+    ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. The label is empty if the text could
+    not be read as a whole.
     """
 
     vocabulary: str
@@ -64,7 +63,7 @@ class Tdm(NamedTuple):
     """Whether the rights of text and data mining are reserved, by TDMRep.
 
     ``reserved`` and ``source`` are None if no source says yes or no. ``source``
-    is ``file``, ``header`` or ``meta``. ``policy`` is a URL, and counts only with a reservation.
+    is ``header`` or ``meta``. ``policy`` is a URL, and counts only with a reservation.
     """
 
     reserved: bool | None = None

@@ -1,14 +1,14 @@
-"""Records that are not part of the protocol: when and how fast a crawler may come.
+"""Records that are not part of the protocol: how fast a crawler may come.
 
-RFC 9309 section 2.2.4. Crawl-delay, Request-rate and Visit-time belong to a group. If values
-disagree, the politest counts; an invalid value is ignored, and nothing is raised.
+RFC 9309 section 2.2.4. Crawl-delay and Request-rate belong to a group. If values disagree, the
+politest counts; an invalid value is ignored, and nothing is raised. A Request-rate may name hours
+of the day; they are read past, and the rate counts all day. Visit-time is not read.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from scrapy_rep.protocol import syntax
@@ -19,46 +19,21 @@ LONGEST_DELAY: Final = 31_536_000.0
 
 _NUMBER: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _RATE: Final = re.compile(
-    r"([0-9]{1,8})[ \t]*/[ \t]*([0-9]+)[ \t]*([smhdSMHD]?)(?:[ \t]+([0-9:]{4,5}-[0-9:]{4,5}))?"
+    r"([0-9]{1,8})[ \t]*/[ \t]*([0-9]+)[ \t]*([smhdSMHD]?)(?:[ \t]+[0-9:]{4,5}-[0-9:]{4,5})?"
 )
-_WINDOW: Final = re.compile(r"([0-9]{2}):?([0-9]{2})[ \t]*-[ \t]*([0-9]{2}):?([0-9]{2})")
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-_DAY: Final = 24 * 60
-_MOST_RATES: Final = 24
-
-
-class VisitTime(NamedTuple):
-    """The minutes of the day, UTC, between which a crawler may come; it may span midnight."""
-
-    start: int
-    end: int
-
-    @property
-    def minutes(self) -> int:
-        """The length of the window in minutes."""
-        return (self.end - self.start) % _DAY or _DAY
-
-    def covers(self, now: float) -> bool:
-        """Return True if a time, in seconds since the epoch, is within the window.
-
-        The minute that ends it is not. A rate that is asked for in a window still counts in it.
-        """
-        return (now / 60 - self.start) % _DAY < self.minutes
-
-    def opening(self, now: float) -> float:
-        """Return the time at which the window next opens, in seconds since the epoch."""
-        return now + (self.start - now / 60) % _DAY * 60
-
-    def __str__(self) -> str:
-        return "{:02}{:02}-{:02}{:02} UTC".format(*divmod(self.start, 60), *divmod(self.end, 60))
 
 
 class RequestRate(NamedTuple):
-    """The most requests in a number of seconds, all day or in a window of it."""
+    """The most requests in a number of seconds."""
 
     requests: int
     seconds: float
-    window: VisitTime | None = None
+
+    @property
+    def interval(self) -> float:
+        """The seconds from one request to the next."""
+        return self.seconds / self.requests
 
 
 class Pace(NamedTuple):
@@ -66,47 +41,32 @@ class Pace(NamedTuple):
 
     crawl_delay: float | None = None
     request_rate: RequestRate | None = None
-    visit_time: VisitTime | None = None
-    request_rates: tuple[RequestRate, ...] = ()
-    """The slowest of each window: a group may have one rate by day and another by night."""
+
+    @property
+    def interval(self) -> float:
+        """The seconds from one request to the next: the longer of the two; 0 for no pace."""
+        rate = self.request_rate
+        return max(self.crawl_delay or 0.0, 0.0 if rate is None else rate.interval)
 
 
 def pace_of(records: Iterable[Record]) -> Pace:
-    """Return the politest values of the records of a group."""
-    delays, rates, windows = [], [], []
+    """Return the longest delay and the slowest rate of the records of a group."""
+    paces = []
     for record in records:
         if record.key == syntax.CRAWL_DELAY:
-            delays.append(crawl_delay(record.value))
+            paces.append(Pace(crawl_delay(record.value)))
         elif record.key == syntax.REQUEST_RATE:
-            rates.append(request_rate(record.value))
-        elif record.key == syntax.VISIT_TIME:
-            windows.append(visit_time(record.value))
-    return politest(
-        Pace(delay, None, window, (rate,) if rate is not None else ())
-        for delay, rate, window in zip_longest(delays, rates, windows)
-    )
+            paces.append(Pace(None, request_rate(record.value)))
+    return politest(paces)
 
 
 def politest(paces: Iterable[Pace]) -> Pace:
-    """Return the longest delay, the slowest rate of each window and the shortest window."""
+    """Return the longest delay and the slowest rate."""
     found = list(paces)
     delays = [pace.crawl_delay for pace in found if pace.crawl_delay is not None]
-    windows = [pace.visit_time for pace in found if pace.visit_time is not None]
-    slowest: dict[VisitTime | None, RequestRate] = {}
-    for rate in (rate for pace in found for rate in pace.request_rates):
-        other = slowest.get(rate.window, rate)
-        slowest[rate.window] = max(rate, other, key=_interval)
-    rates = sorted(slowest.values(), key=_interval, reverse=True)[:_MOST_RATES]
-    return Pace(
-        max(delays, default=None),
-        rates[0] if rates else None,
-        min(windows, key=lambda window: window.minutes, default=None),
-        tuple(rates),
-    )
-
-
-def _interval(rate: RequestRate) -> float:
-    return rate.seconds / rate.requests
+    rates = [pace.request_rate for pace in found if pace.request_rate is not None]
+    slowest = max(rates, key=lambda rate: rate.interval, default=None)
+    return Pace(max(delays, default=None), slowest)
 
 
 def crawl_delay(value: str) -> float | None:
@@ -118,7 +78,7 @@ def crawl_delay(value: str) -> float | None:
 
 
 def request_rate(value: str) -> RequestRate | None:
-    """Return the rate of ``3/60``, ``1/10m`` or ``1/5 0600-0845``; seconds if without a unit.
+    """Return the rate of ``3/60`` or ``1/10m``; seconds if without a unit. None if it is invalid.
 
     A rate slower than one request a year counts as one request a year.
     """
@@ -130,17 +90,4 @@ def request_rate(value: str) -> RequestRate | None:
     if not requests or not seconds:
         return None
     seconds = min(seconds, requests * LONGEST_DELAY)
-    return RequestRate(requests, seconds, visit_time(found.group(4) or ""))
-
-
-def visit_time(value: str) -> VisitTime | None:
-    """Return the window of ``0600-0845``, which is from 6:00 to 8:45 UTC, in minutes of the day."""
-    found = _WINDOW.fullmatch(value)
-    if found is None:
-        return None
-    hours_minutes = [int(part) for part in found.groups()]
-    start = hours_minutes[0] * 60 + hours_minutes[1]
-    end = hours_minutes[2] * 60 + hours_minutes[3]
-    if start >= _DAY or end > _DAY or hours_minutes[1] > 59 or hours_minutes[3] > 59:
-        return None
-    return VisitTime(start, end)
+    return RequestRate(requests, seconds)

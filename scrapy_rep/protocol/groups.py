@@ -22,7 +22,7 @@ Lines = dict[tuple[bool, str], int]
 _LARGE: Final = 1_000
 """A group of this many records is not merged with others, so that crawlers can share it."""
 _RULE_KEYS: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
-_PACE_KEYS: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME})
+_PACE_KEYS: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE})
 
 
 class Group(NamedTuple):

@@ -7,7 +7,7 @@ the rules of the crawler that asks, and keeps those too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import filterfalse
 from sys import getsizeof
 from typing import Final
@@ -22,17 +22,17 @@ from scrapy_rep.protocol import compiled as compiling
 from scrapy_rep.protocol import extensions, groups, syntax, usage
 from scrapy_rep.protocol import product_token as tokens
 from scrapy_rep.protocol.compiled import Compiled
-from scrapy_rep.protocol.extensions import Pace, RequestRate, VisitTime
+from scrapy_rep.protocol.extensions import Pace, RequestRate
+from scrapy_rep.protocol.printable import printable
 from scrapy_rep.protocol.profiles import RFC9309, Profile, named
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from scrapy_rep.protocol.verdict import (
     BY_RULE,
-    NO_GROUP,
-    NO_RULE_MATCHES,
     ROBOTS_TXT_ITSELF,
     TOO_COSTLY,
     Rule,
     Verdict,
+    unmatched,
 )
 
 __all__ = ["RobotsTxt", "Rule", "Verdict"]
@@ -87,6 +87,11 @@ class RobotsTxt:
     def __reduce__(self) -> tuple[type[RobotsTxt], tuple[bytes, Profile]]:
         return type(self), (self._body, self._profile)
 
+    def __repr__(self) -> str:
+        """Return the size, the profile and the beginning of the file: printable, in one line."""
+        said = f"{len(self._body):,} bytes, {self._profile.name}: {printable(self._body)}"
+        return f"<RobotsTxt {said}>"
+
     @classmethod
     def parse(
         cls,
@@ -105,10 +110,6 @@ class RobotsTxt:
         if len(body) > max_size:
             body = syntax.truncate(body, max_size)
         return cls(body, named(profile))
-
-    def under(self, profile: str | Profile) -> RobotsTxt:
-        """Return the same octets, read by another profile. Raises ValueError if it is unknown."""
-        return RobotsTxt(self._body, named(profile))
 
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Return True if a crawler may fetch a URL. RFC 9309 section 2.2.2.
@@ -151,7 +152,7 @@ class RobotsTxt:
         if match.too_costly:
             return Verdict(False, group=compiled.group, reason=TOO_COSTLY)
         if match.allow is None:
-            return _unmatched(compiled.group)
+            return unmatched(compiled.group)
         key = match.allow, (*match.patterns,), (*match.overruled,)
         verdict = compiled.verdicts.get(key)
         if verdict is None:
@@ -167,14 +168,6 @@ class RobotsTxt:
     def request_rate(self, agent: str | Sequence[str]) -> RequestRate | None:
         """Return the slowest Request-rate for a crawler."""
         return self.pace(agent).request_rate
-
-    def request_rates(self, agent: str | Sequence[str]) -> tuple[RequestRate, ...]:
-        """Return the Request-rates for a crawler, one for each window of the day, slowest first."""
-        return self.pace(agent).request_rates
-
-    def visit_time(self, agent: str | Sequence[str]) -> VisitTime | None:
-        """Return the Visit-time for a crawler: a window of the day, UTC."""
-        return self.pace(agent).visit_time
 
     def preferences(self, url: str, agent: str | Sequence[str]) -> Preferences | None:
         """What the file says about the use of a page by a crawler; None if it may not be fetched.
@@ -268,8 +261,7 @@ class RobotsTxt:
         parts = [part.state for part in self._parts]
         values = len(self._file_values or ())
         said = [lines and lines.state for lines in list(self._usage.values())]
-        rates = [len(pace.request_rates) for pace in list(self._paces.values())]
-        return len(self._matchers), rates, values, made, parts, said
+        return len(self._matchers), len(self._paces), values, made, parts, said
 
     def _octets_of_file(self) -> int:
         """Return the octets of memory of the body and the patterns of rules that have not grown."""
@@ -352,7 +344,7 @@ class RobotsTxt:
         return next((verdict for verdict in verdicts if not verdict.allowed), verdicts[0])
 
     def pace(self, agent: str | Sequence[str]) -> Pace:
-        """Return the Crawl-delay, Request-rates and Visit-time for a crawler, all in one."""
+        """Return the Crawl-delay and the Request-rate for a crawler."""
         if self._parts:
             return extensions.politest(part.pace(agent) for part in self._parts)
         if self._speaks_of_pace is None:
@@ -371,7 +363,7 @@ class RobotsTxt:
     def _find_subjects(self) -> None:
         """Note whether the file speaks of pace, and whether of use: most speak of neither."""
         low = self._text().lower()
-        self._speaks_of_pace = b"delay" in low or b"request-rate" in low or b"visit-time" in low
+        self._speaks_of_pace = b"delay" in low or b"request-rate" in low
         self._speaks_of_use = usage.speaks_of_use(low)
 
 
@@ -382,13 +374,6 @@ def _skeleton(lines: bytes = b"", *, asked: bool = True) -> tuple[object, int]:
         robots.allowed("http://a/", tokens.DEFAULT)
         robots.pace(tokens.DEFAULT)
     return robots.state, octets_held(robots, (Profile,)) - robots._octets_of_file()  # noqa: SLF001
-
-
-@lru_cache(maxsize=1_000)
-def _unmatched(group: str | None) -> Verdict:
-    """Return the verdict on a URL that no rule matches."""
-    reason = NO_GROUP if group is None else NO_RULE_MATCHES
-    return Verdict(True, group=group, reason=reason)
 
 
 def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: str) -> bool:

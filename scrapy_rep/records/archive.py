@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from scrapy_rep import stats as names
-from scrapy_rep.protocol.outcome import Cause, Outcome, Unreachable
+from scrapy_rep.protocol.outcome import Outcome, Unreachable
 from scrapy_rep.records import NEEDS_WARCIO, warc
 from scrapy_rep.records.versions import own_version
 
@@ -169,7 +169,7 @@ class FetchRecord:
     def ended(self, authority: Authority, outcome: Outcome) -> Outcome:
         """Return the outcome with the ID of its record; archive a failure without a response."""
         uri, last = self._hops[-1] if self._hops else (authority.robots_uri, "")
-        if not isinstance(outcome, Unreachable) or (last and outcome.cause is Cause.STATUS):
+        if not isinstance(outcome, Unreachable) or (last and outcome.status is not None):
             return replace(outcome, record=last)
         record = uuid4().urn
         fields = {

@@ -42,7 +42,7 @@ class OverrideEntry(msgspec.Struct, frozen=True):
     authority: str
     action: str
     paths: list[str]
-    value: str | float | list[str] | None
+    value: float | list[str] | None
     reason: str
     by: str
     until: str
@@ -78,6 +78,7 @@ class LoggedVerdict(msgspec.Struct, frozen=True):
 class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
     """The line of a decision.
 
+    ``requested`` is given if ``url`` is the final URL of a response: the page that was asked for.
     ``cause`` says why a site is unreachable. ``digest`` is that of the octets of robots.txt that
     were followed. ``record`` and ``failure_record`` are the IDs of the records in the archive of
     the response that counts and of the newest failed fetch. ``age`` is seconds since the rules were
@@ -90,6 +91,7 @@ class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
     authority: str | None
     method: str
     url: str
+    requested: str | None
     agent: list[str]
     allowed: bool
     rule: str | None

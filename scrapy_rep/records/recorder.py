@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict
@@ -14,6 +13,7 @@ import msgspec
 from scrapy_rep import stats as names
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import is_by_nofollow
+from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.policy import Decision
 from scrapy_rep.protocol.printable import without_login
@@ -148,8 +148,18 @@ class DecisionRecorder:
         """Return whether the next request by these rules is recorded if it goes on."""
         return self._records_all or cached.basis is None
 
-    def passed(self, asked: Asked, cached: CachedRules, verdict: Verdict | None) -> None:
-        """Record a request that goes on; ``verdict`` is None if it was not needed so far."""
+    def passed(
+        self,
+        asked: Asked,
+        cached: CachedRules,
+        verdict: Verdict | None,
+        *,
+        requested: str | None = None,
+    ) -> None:
+        """Record a request that goes on; ``verdict`` is None if it was not needed so far.
+
+        ``requested`` is given for the final URL of a response: the page that was asked for.
+        """
         request, url, authority, agent = asked
         is_first = self._note_basis(authority, cached)
         if not (is_first or self._records_all or verdict is not None):
@@ -157,10 +167,12 @@ class DecisionRecorder:
         if verdict is None:
             verdict = cached.verdict(authority, url, agent)
         if is_first or self._records_all or verdict.override is not None:
-            now = self._clock()
-            line = self._line(request.method, url, authority, agent, verdict, cached.basis, now)
-            line.preferences = preferences_of(cached, url, agent)
-            line.delay = _delay(cached, agent, now)
+            line = self._line(request.method, url, authority, agent, verdict, cached.basis)
+            if requested is None:
+                line.preferences = preferences_of(cached, url, agent)
+                line.delay = _delay(cached, agent)
+            else:
+                line.requested = self._shown(requested, None)
             try:
                 self._append_required(line)
             except Exception:
@@ -175,8 +187,13 @@ class DecisionRecorder:
             verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
             self._append_required(self._line(request.method, url, authority, agent, verdict))
 
-    def refused(self, request: Request, url: str, agent: tuple[str, ...], error: Exception) -> None:
-        """Record a refusal; an error that is not one is ignored."""
+    def refused(
+        self, request: Request, agent: tuple[str, ...], error: Exception, final_url: str = ""
+    ) -> None:
+        """Record the refusal of a request, or of a response by its final URL.
+
+        An error that is not a refusal is ignored.
+        """
         if not isinstance(error, (RobotsForbidden, RobotsUnreachable)):
             return
         authority, basis = error.authority, _NOTHING
@@ -185,7 +202,11 @@ class DecisionRecorder:
             self._note_basis(authority, cached)
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
+        page = _page_of(request)
+        url = final_url or page
         line = self._line(request.method, url, authority, agent, error.verdict, basis)
+        if final_url:
+            line.requested = self._shown(page, None)
         if statement is not None:
             line.preferences = {str(statement.category): str(statement.answer)}
         if cause:
@@ -216,9 +237,8 @@ class DecisionRecorder:
         agent: tuple[str, ...],
         verdict: Verdict,
         basis: Basis = _NOTHING,
-        now: float | None = None,
     ) -> DecisionLine:
-        time = self._clock() if now is None else now
+        time = self._clock()
         since, outcome, status, cause, digest, record, failure_record = basis
         without = verdict.without
         return DecisionLine(
@@ -227,6 +247,7 @@ class DecisionRecorder:
             None if authority is None else str(authority),
             method,
             self._shown(url, authority),
+            None,
             [*agent],
             *_told(verdict),
             outcome,
@@ -291,6 +312,14 @@ def _version_of(cached: CachedRules) -> tuple[Decision, float | None, float | No
     return cached.decision, fetched_at, None if failure is None else failure.failed_at
 
 
+def _page_of(request: Request) -> str:
+    """Return the URL of the page that was asked for; that of the request if it names none."""
+    try:
+        return page_of(request)
+    except ValueError:
+        return request.url
+
+
 def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -> bool:
     """Return whether a refusal follows from what is known of the site.
 
@@ -302,12 +331,8 @@ def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -
 
 
 def _plain_override(one: Override) -> OverrideEntry:
-    """Return an override as its line has it; octets, those of a local robots.txt, in Base64."""
-    value: Any = one.value
-    if isinstance(value, bytes):
-        value = b64encode(value).decode()
-    elif isinstance(value, tuple):
-        value = [*value]
+    """Return an override as its line has it."""
+    value: Any = [*one.value] if isinstance(one.value, tuple) else one.value
     return OverrideEntry(
         entry=one.entry,
         authority=str(one.authority),
@@ -320,8 +345,8 @@ def _plain_override(one: Override) -> OverrideEntry:
     )
 
 
-def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | None:
-    """Return the interval in seconds that the rules ask of ``agent`` now; None for none.
+def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:
+    """Return the interval in seconds that the rules ask of ``agent``; None for none.
 
     It is None at an authority that has overrides, which may set another pace: there
     :class:`scrapy_rep.judgement.Judge` never asks the cache for the pace, so that none is read.
@@ -329,7 +354,7 @@ def _delay(cached: CachedRules, agent: tuple[str, ...], now: float) -> float | N
     pace = cached.pace
     if pace is None or pace.agent != agent:
         return None
-    return round(pace.asked(now), 3) or None
+    return round(pace.interval, 3) or None
 
 
 def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:

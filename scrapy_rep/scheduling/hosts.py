@@ -104,7 +104,7 @@ class PacedHost:
                     del self._askers[other]
         if len(self._askers) > _MOST_ASKERS:
             others = (other for other in self._askers if other != asker)
-            del self._askers[min(others, key=lambda other: self._askers[other][0].longest)]
+            del self._askers[min(others, key=lambda other: self._askers[other][0].interval)]
 
     def withdraw(self, asker: Asker) -> None:
         """Forget what ``asker`` asked for."""
@@ -113,21 +113,19 @@ class PacedHost:
     def asked_by(self, asker: Asker) -> float:
         """Return the longest interval that ``asker`` is known to ask for; 0 if it is not known."""
         pace, _ = self._askers.get(asker, (None, 0.0))
-        return pace.longest if pace is not None else 0.0
+        return pace.interval if pace is not None else 0.0
 
     @property
     def asks(self) -> bool:
-        """Whether anything is asked for, now or at another time of the day."""
+        """Whether anything is asked for."""
         return bool(self._askers)
 
     @property
     def interval(self) -> float:
-        """The least interval between two requests now: the politest one; 0 if none is asked for."""
-        now = self._clock()
-        asking = [pace for pace, _ in self._askers.values() if pace.asked(now)]
-        if not asking:
+        """The least interval between two requests: the politest one; 0 if none is asked for."""
+        if not self._askers:
             return 0.0
-        return max([self.least, *(pace.kept(now, self._most) for pace in asking)])
+        return max([self.least, *(pace.kept(self._most) for pace, _ in self._askers.values())])
 
     @property
     def due(self) -> float:

@@ -3,7 +3,7 @@
 A request that waits, and a fetch of a robots.txt, stay among the downloader's requests, so that the
 spider is not taken for idle. For as long as they do, the downloader may have one more of them.
 
-A request that begins to wait for rules or for pace is lent a place, up to ``REP_PARK_LIMIT``, so
+A request that begins to wait for rules or for pace is lent a place, up to :data:`MOST_LENT`, so
 that the engine goes on with others as if nothing waited. It gives that back when it is let go, or
 ends. No place is lent to requests that wait for rules while fetches queue for their semaphore, or
 while ready requests lack a place: what the engine pulled then would only wait.
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduling.queues import ReadyQueues, Waiting
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.stats import RepStats
+
+
+MOST_LENT = 1_000
+"""How many places are lent at most."""
 
 
 class Places:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,8 +9,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import Refusal, RequestedPace
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.protocol.requested_pace import RequestedPace
+    from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
     from scrapy_rep.scheduling.room import WaitingRoom
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.settings import RepSettings
@@ -35,11 +34,9 @@ class Politeness:
         settings: RepSettings,
         stats: RepStats,
         room: WaitingRoom,
-        clock: Callable[[], float],
     ):
         self._crawler = crawler
         self._engine = inside.engine
-        self._clock = clock
         self._policy = settings.pace_policy
         self._stats = stats
         self._room = room
@@ -49,13 +46,11 @@ class Politeness:
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         """Return the pace that is asked of an agent, ``None`` if there is none to keep here."""
         pace = self._policy.read(robots, agent)
-        if pace is not None and pace.longest and self._stands_back():
-            return self._policy._replace(keeps_delays=False).read(robots, agent)
-        return pace
+        return None if pace is not None and self._stands_back() else pace
 
-    def refusal(self, pace: RequestedPace) -> Refusal | None:
-        """Return why that pace refuses an allowed request now; ``None`` if it does not."""
-        return self._policy.refusal(pace, self._clock())
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
+        """Return the verdict by which a pace refuses an allowed request; None if it does not."""
+        return self._policy.refusal(pace)
 
     def keep(
         self,
@@ -67,9 +62,9 @@ class Politeness:
         """Have the host of an allowed request keep a pace, on behalf of ``asker``."""
         if pace is None:
             self._room.withdraw(authority.host, (authority, asker))
-        elif pace.longest:
+        else:
             before = self._room.ask(request, (authority, asker), pace, self._least)
-            if pace.longest != before:
+            if pace.interval != before:
                 self._count(authority, pace)
 
     def _stands_back(self) -> bool:
@@ -90,11 +85,11 @@ class Politeness:
         return settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
 
     def _count(self, authority: Authority, pace: RequestedPace) -> None:
-        most = self._policy.longest if pace.is_cut else pace.longest
-        if pace.longest <= most or not self._policy.forbids_longer:
-            self._stats.paced(authority, min(pace.longest, most))
-        if pace.longest > most and not self._policy.forbids_longer:
+        most = self._policy.longest if pace.is_cut else pace.interval
+        if pace.interval <= most or not self._policy.forbids_longer:
+            self._stats.paced(authority, min(pace.interval, most))
+        if pace.interval > most and not self._policy.forbids_longer:
             if len(self._said) >= _MOST_SAID:
                 self._said.clear()
-            self._stats.capped(authority, pace.longest, most, said=authority in self._said)
+            self._stats.capped(authority, pace.interval, most, said=authority in self._said)
             self._said.add(authority)

@@ -230,7 +230,7 @@ class WaitingRoom:
         before = host.asked_by(asker)
         host.ask(asker, pace, idle=not self._ready.has_host(name))
         self._hosts.touch(host)
-        if pace.longest < before:
+        if pace.interval < before:
             self._released.open_host(name)
         return before
 

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 
 from scrapy_rep.preferences.page import PagePreferences, together
 from scrapy_rep.preferences.statement import Preferences, Statement
-from scrapy_rep.preferences.tdmrep import SILENT, Said
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -22,17 +21,15 @@ if TYPE_CHECKING:
 
 
 class Noted(NamedTuple):
-    """What governs one request: the page's URL, the agent, robots.txt and tdmrep.json.
+    """What governs one request: the page's URL, the agent and robots.txt.
 
-    ``tokens`` is what the groups of ``REP_PURPOSE_TOKENS`` say. ``file`` is None if there may be a
-    tdmrep.json that could not be fetched.
+    ``tokens`` is what the groups of ``REP_PURPOSE_TOKENS`` say.
     """
 
     url: str
     agent: tuple[str, ...]
     robots: RobotsTxt | None
     tokens: tuple[Statement, ...]
-    file: Said | None
 
     @property
     def before_the_page(self) -> Preferences:
@@ -45,19 +42,22 @@ class Noted(NamedTuple):
         Those of a path count although the robots.txt disallows it: an override let the request
         through, and changes nothing about the use of the page.
         """
-        robots, file = self.robots, self.file or SILENT
+        robots = self.robots
         if robots is None:
-            return together(page, self.tokens, (), file)
+            return together(page, self.tokens)
         said = robots.stated_preferences(self.url, self.agent)
-        return together(page, (*said.statements, *self.tokens), said.licenses, file)
+        return together(page, (*said.statements, *self.tokens), said.licenses)
 
 
 _NOTED: WeakKeyDictionary[Request, Noted] = WeakKeyDictionary()
 
 
-def note(request: Request, noted: Noted) -> None:
-    """Keep what governs a request."""
-    _NOTED[request] = noted
+def note(request: Request, noted: Noted | None) -> None:
+    """Keep what governs a request, in place of what did before; ``None`` if nothing was said."""
+    if noted is not None:
+        _NOTED[request] = noted
+    else:
+        _NOTED.pop(request, None)
 
 
 def noted_for(request: Request | None) -> Noted | None:

@@ -16,10 +16,8 @@ from scrapy_rep.pages.reading import read
 from scrapy_rep.preferences.licenses import MEDIA_TYPE, RELATION
 from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, PagePreferences, of_response, together
 from scrapy_rep.preferences.statement import Preferences
-from scrapy_rep.preferences.tdmrep import SILENT, TdmRules
 from scrapy_rep.protocol.product_token import tokens_of
 from scrapy_rep.protocol.profiles import RFC9309
-from scrapy_rep.protocol.usage import FORM
 from scrapy_rep.settings import product_tokens
 from scrapy_rep.usage.noted import noted_for
 
@@ -41,16 +39,15 @@ def usage_preferences(
     response: Response,
     agent: str | Sequence[str] | None = None,
     robots: RobotsTxt | None = None,
-    tdmrep: bytes | None = None,
 ) -> Preferences:
-    """Return what a page may be used for: its robots.txt, tdmrep.json, header and HTML together.
+    """Return what a page may be used for: its robots.txt, header and HTML together.
 
-    If they are None, in a crawl ``agent`` is that of the crawler, and ``robots`` and ``tdmrep`` are
-    the copies that were in force when the page was requested. Elsewhere only statements for all
-    agents and those of the response itself count then. ``tdmrep`` is the octets of a tdmrep.json.
-    Raises ``ValueError`` for an agent without a name, but never because of a response.
+    If they are None, in a crawl ``agent`` is that of the crawler, and ``robots`` is the copy that
+    was in force when the page was requested. Elsewhere only statements for all agents and those of
+    the response itself count then. Raises ``ValueError`` for an agent without a name, but never
+    because of a response.
     """
-    if agent is None and robots is None and tdmrep is None and response in _kept:
+    if agent is None and robots is None and response in _kept:
         return _kept[response]
     noted = noted_for(response.request)
     url = response.url if noted is None else noted.url
@@ -61,15 +58,10 @@ def usage_preferences(
     page = _read_page(source, response.url, tokens, DEFAULT) if _speaks(source) else _SILENT
     rules = noted.robots if robots is None and noted is not None else robots
     said = None if rules is None else rules.preferences(url, tokens)
-    if tdmrep is not None:
-        file = TdmRules.parse(tdmrep, FORM).about(url)
-    else:
-        file = None if noted is None else noted.file
     return together(
         page,
         (*(said.statements if said else ()), *(noted.tokens if noted is not None else ())),
         () if rules is None else rules.licenses(tokens),
-        file or SILENT,
     )
 
 

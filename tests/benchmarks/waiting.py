@@ -17,7 +17,7 @@ from typing import Any
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
-from scrapy_rep import RepDownloaderMiddleware
+from scrapy_rep import RepDownloaderMiddleware, downloadermiddlewares
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.scheduling.hosts import host_of
@@ -129,7 +129,8 @@ async def measure(crawler: Any, room: Any, how: str, count: int) -> float:
 def main() -> None:
     """One crawl that measures."""
     print(f"{'requests that wait':24} " + "  ".join(f"{count:7,}   " for count in COUNTS))
-    settings = {"ADDONS": {"scrapy_rep.Addon": 100}, "REP_PARK_LIMIT": 20_000}
+    settings = {"ADDONS": {"scrapy_rep.Addon": 100}}
+    downloadermiddlewares.MOST_LENT = 20_000
     process = AsyncCrawlerProcess(settings)
     process.crawl(WaitingSpider)
     process.start()

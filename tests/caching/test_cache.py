@@ -114,6 +114,7 @@ def play_with_deferreds(waiters: int) -> None:
     assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_cancelled_leader_takes_nobody_along_with_deferreds() -> None:
     """200 seeded points, 200 requests each, under a reactor without asyncio."""
     play_with_deferreds(200)

@@ -79,7 +79,7 @@ async def test_a_pace_is_read_once_for_each_agent_in_a_row() -> None:
     before = bench.cache.octets
     paces = [bench.cache.pace(authority(), cached, ("slow",)) for _ in range(2)]
     assert paces[0] is not None
-    assert paces[0].delay == 3.0
+    assert paces[0].interval == 3.0
     assert paces[0] is paces[1]
     assert bench.cache.pace(authority(), cached, ("quick",)) is None
     assert cached.unpaced_agent == ("quick",)

@@ -193,6 +193,7 @@ def test_a_missing_dependency_is_named_with_the_extra(
         assert robots("report", log, PYTHONPATH=path).status == 0
 
 
+@pytest.mark.slow
 def test_other_subcommands_do_without_the_extra(tmp_path: Path) -> None:
     """Neither jinja2 nor msgspec is imported before it is needed."""
     code = (
@@ -223,6 +224,7 @@ def test_names_of_files_reach_the_terminal_escaped(tmp_path: Path) -> None:
     assert "\x1b" not in ended.err
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
     """Status 130, and the old report is still there."""
     page = tmp_path / "r.html"

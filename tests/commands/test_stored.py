@@ -47,6 +47,9 @@ def store(name: str) -> dict[str, str]:
     return {"REP_STORE": f"sqlite://{{}}/{name}.db"}
 
 
+FEW = ("none", "spider's job")
+"""The rest deepen these."""
+
 CASES = {
     "none": Case(),
     "project's job": Case(project=job("a"), file="a/robots.db"),
@@ -123,7 +126,7 @@ class Project:
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=name, marks=[pytest.mark.slow] if " over " in name else [])
+        pytest.param(case, id=name, marks=[] if name in FEW else [pytest.mark.slow])
         for name, case in CASES.items()
     ],
 )

@@ -31,14 +31,12 @@ def rules(rng: random.Random) -> bytes:
             [
                 "Crawl-delay: 0.02",
                 "Crawl-delay: 90",
-                "Visit-time: 0100-0101",
-                "Visit-time: 0000-2359",
                 "Content-Usage: train-ai=n, search=y",
                 "Content-Usage: /a train-ai=n",
                 "Content-Signal: ai-train=yes",
                 "",
             ],
-            [1, 1.5, 1.5, 0.5, 1, 1, 1, 15],
+            [1, 1.5, 1, 1, 1, 15],
         )
     end = rng.choice(["\n", "\r\n", "\r"])
     return rng.choice([b"", b"\xef\xbb\xbf"]) + end.join([*lines, ""]).encode()
@@ -120,7 +118,6 @@ class RecordedCrawl:
                 "REP_TIMEOUT": 1,
                 "REP_PREFERENCES": "skip",
                 "REP_PURPOSES": ["train-ai"],
-                "REP_VISIT_TIME": "forbid",
                 "REP_OVER_MAX_CRAWL_DELAY": "forbid",
                 "ROBOTSTXT_USER_AGENT": "mybot",
                 "CONCURRENT_REQUESTS": 32,

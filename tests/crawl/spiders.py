@@ -9,6 +9,7 @@ from scrapy import Request, Spider, signals
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
+from scrapy_rep.awaiting import sleep
 from tests.crawl.result import Ending, Problem
 
 Plan = str | Mapping[str, Any]
@@ -57,6 +58,19 @@ class RequestsSpider(Spider):
     def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
         # From the meta, since a resumed crawl ends requests that an earlier run made.
         self.endings.append(Ending(number=meta["number"], url=meta["asked"], **facts))
+
+
+class OneByOneSpider(RequestsSpider):
+    """Makes each request when the one before it has ended."""
+
+    name = "one-by-one"
+
+    async def start(self) -> AsyncIterator[Any]:
+        """One request after the other."""
+        async for request in super().start():
+            yield request
+            while len(self.endings) < len(self.made):
+                await sleep(0.02)
 
 
 class QueuedSpider(RequestsSpider):

@@ -54,7 +54,7 @@ def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     first = [slow.url("/token"), slow.url("/key")]
     plan = {"url": slow.url("/"), "meta": {"dont_obey_robotstxt": True, "first": first}}
     settings = obey(**ASKING, CONCURRENT_REQUESTS=concurrent)
-    crawl_in_child(mode=mode, settings=settings, plans=[plan], timeout=20).check()
+    crawl_in_child(mode=mode, settings=settings, plans=[plan]).check()
     assert [hit.path for hit in slow.page_hits] == ["/token", "/key", "/"]
     assert gaps(slow)[0] >= 0.3
 

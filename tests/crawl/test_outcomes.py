@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.replies import (
@@ -100,6 +100,7 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "a loop": (says(redirect("/robots.txt")), FREE),
     "400": (says(Reply(400, NOTHING)), FREE),
     "401": (says(Reply(401, NOTHING, {"WWW-Authenticate": 'Basic realm="x"'})), FREE),
+    "402": (says(Reply(402, NOTHING)), FREE),
     "403": (says(Reply(403, NOTHING)), FREE),
     "404": (says(Reply(404)), FREE),
     "404 with rules": (says(Reply(404, f"<html>\n{NOTHING}</html>")), FREE),
@@ -129,13 +130,13 @@ def ends(result: Result, authority: Authority) -> tuple[str, str]:
     return result.kind(authority.url("/open")), result.kind(authority.url("/private"))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_each_answer_has_its_outcome(site: Site, mode: str) -> None:
     """RFC 9309 2.3.1: every page of one crawl over all kinds of authority is as it must be."""
     there = {name: make(site) for name, (make, _) in CASES.items()}
     urls = [a.url(path) for a in there.values() for path in ("/open", "/private")]
     hosts = [authority.host for authority in there.values()]
-    settings = obey(REP_TIMEOUT=1.5, CONCURRENT_REQUESTS=32)
+    settings = obey(REP_TIMEOUT=4, CONCURRENT_REQUESTS=32)
     result = crawl_in_child(mode=mode, settings=settings, plans=urls, allowed_domains=hosts)
     result.check()
     expected = {name: kinds for name, (_, kinds) in CASES.items()}
@@ -145,6 +146,19 @@ def test_each_answer_has_its_outcome(site: Site, mode: str) -> None:
     kinds = [kind for pair in expected.values() for kind in pair]
     assert result.stats["robotstxt/forbidden"] == kinds.count("forbidden")
     assert result.stats["robotstxt/unreachable"] == kinds.count("unreachable")
+
+
+@pytest.mark.parametrize("denied", ["allow", "disallow"])
+def test_access_denied_is_what_the_setting_says(site: Site, denied: str) -> None:
+    """1996 section 3.1 of 401 and 403; 402 is the answer of sites that sell access to crawlers."""
+    shops = [site.authority(Reply(status)) for status in (401, 402, 403)]
+    gone = site.authority(Reply(404))
+    urls = [shop.url("/open") for shop in (*shops, gone)]
+    settings = obey(REP_ACCESS_DENIED=denied)
+    result = crawl_in_child(settings=settings, plans=urls).check()
+    kind = "forbidden" if denied == "disallow" else "downloaded"
+    assert [result.kind(url) for url in urls] == [kind, kind, kind, "downloaded"]
+    assert len([hit for shop in shops for hit in shop.page_hits]) == (denied == "allow") * 3
 
 
 @ensureDeferred

@@ -16,7 +16,7 @@ from pytest_twisted import ensureDeferred
 from scrapy_rep import RobotsForbidden, Verdict
 from scrapy_rep.overrides import application
 from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.test_flights import OneByOneSpider
@@ -84,6 +84,9 @@ async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     assert verdict.without.allowed
     assert result.stats[USED] == result.stats["robotstxt/forbidden"] == 1
     assert result.lines("^Forbidden by override.*without it: allowed, no rule matches", "DEBUG")
+    problem = result.ending(urls[0]).problem
+    assert problem is not None
+    assert problem.text.startswith("Forbidden by override: forbid, entry 1")
 
 
 @ensureDeferred
@@ -138,18 +141,14 @@ async def test_unreachable_is_allowed_leaves_rules_in_force(site: Site) -> None:
     assert result.stats[UNUSED] == 2
 
 
-@pytest.mark.parametrize("action", ["allow", "agent", "file"])
+@pytest.mark.parametrize("action", ["allow", "agent"])
 @pytest.mark.parametrize("path", ["/", "/elsewhere"])
 @ensureDeferred
-async def test_no_override_lifts_what_is_said_about_use(
-    site: Site, tmp_path: Path, action: str, path: str
-) -> None:
+async def test_no_override_lifts_what_is_said_about_use(site: Site, action: str, path: str) -> None:
     """A statement counts for a path that the robots.txt disallows and an override allows."""
     lines = ["User-agent: *", "Content-Usage: train-ai=n", f"Disallow: {path}"]
     shop = site.authority("\n".join([*lines, "", "User-agent: partnerbot", "Allow: /", ""]))
-    (tmp_path / "local").write_text("User-agent: *\nAllow: /\n")
-    more = {"agent": {"agent": "partnerbot"}, "file": {"file": str(tmp_path / "local")}}
-    entries = [entry(shop, action, **more.get(action, {}))]
+    entries = [entry(shop, action, **({"agent": "partnerbot"} if action == "agent" else {}))]
     url = shop.url("/a")
     settings = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
     result = (await crawl_with(entries, [url], **settings)).check()
@@ -201,16 +200,6 @@ async def test_unreachable_is_allowed_is_not_for_failures_of_a_proxy(
 
 
 @ensureDeferred
-async def test_profile_reads_the_site_by_another_document(site: Site) -> None:
-    """The document of 1994 knows no wildcards."""
-    shop = site.authority("User-agent: *\nDisallow: /*.gif\n")
-    entries = [entry(shop, "profile", profile="1994")]
-    result = (await crawl_with(entries, [shop.url("/a.gif"), shop.url("/b")])).check()
-    assert len(result.downloaded) == 2
-    assert result.stats[USED] == 1
-
-
-@ensureDeferred
 async def test_agent_follows_another_group(site: Site) -> None:
     """Of one site alone; the requests go out as before."""
     text = "User-agent: *\nDisallow: /\n\nUser-agent: partner\nDisallow: /b\n"
@@ -219,31 +208,6 @@ async def test_agent_follows_another_group(site: Site) -> None:
     result = (await crawl_with([entry(shop, "agent", agent="partner")], urls)).check()
     assert result.downloaded == urls[:1]
     assert set(result.forbidden) == set(urls[1:])
-
-
-@ensureDeferred
-async def test_file_stands_for_the_robots_txt_of_the_site(site: Site, tmp_path: Path) -> None:
-    """The site's own is fetched all the same: both verdicts are known."""
-    shop = site.authority(Reply(503))
-    (tmp_path / "local.txt").write_text("User-agent: *\nDisallow: /b\n")
-    toml = tmp_path / "overrides.toml"
-    toml.write_text(
-        f"""
-        [[override]]
-        authority = "{shop.url("/")}"
-        action = "file"
-        file = "local.txt"
-        reason = "their robots.txt has been broken for months"
-        by = "ops"
-        until = {today()}
-        """
-    )
-    settings = obey(REP_OVERRIDES=str(toml))
-    result = (await crawl(settings=settings, plans=[shop.url("/a"), shop.url("/b")])).check()
-    assert result.downloaded == [shop.url("/a")]
-    assert result.forbidden == [shop.url("/b")]
-    assert verdict_of(result, shop.url("/b")).line == 2
-    assert shop.robots_hits
 
 
 def gaps(shop: Authority) -> list[float]:
@@ -269,14 +233,11 @@ async def test_delay_is_kept_where_the_site_asks_for_none(site: Site) -> None:
 @pytest.mark.parametrize("limit", ["cap", "forbid"])
 @ensureDeferred
 async def test_delay_replaces_what_the_site_asks_for(site: Site, limit: str) -> None:
-    """A Crawl-delay of an hour, a Request-rate and a Visit-time that is over."""
-    hour = (datetime.now(timezone.utc) + timedelta(hours=3)).strftime("%H00")
-    later = (datetime.now(timezone.utc) + timedelta(hours=4)).strftime("%H00")
-    asked = f"Crawl-delay: 3600\nRequest-rate: 1/2h\nVisit-time: {hour}-{later}\n"
-    shop = site.authority(f"User-agent: *\n{asked}Disallow: /x\n")
+    """A Crawl-delay of an hour and a Request-rate."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 3600\nRequest-rate: 1/2h\nDisallow: /x\n")
     urls = [shop.url(f"/{number}") for number in range(4)]
-    settings = {"REP_OVER_MAX_CRAWL_DELAY": limit, "REP_VISIT_TIME": "forbid"}
-    result = (await crawl_with([entry(shop, "delay", delay=0)], urls, **settings)).check()
+    override = entry(shop, "delay", delay=0)
+    result = (await crawl_with([override], urls, REP_OVER_MAX_CRAWL_DELAY=limit)).check()
     assert len(result.downloaded) == 4
     assert result.stats[USED] == 4
 
@@ -308,18 +269,14 @@ async def test_agent_has_the_pace_of_its_group(site: Site) -> None:
 
 
 @ensureDeferred
-@pytest.mark.parametrize("action", ["agent", "file", "profile"])
-async def test_an_override_whose_pace_refuses_a_request_is_of_use(
-    site: Site, tmp_path: Path, action: str
-) -> None:
+@pytest.mark.parametrize("agent", ["slow", "other"])
+async def test_an_override_whose_pace_refuses_a_request_is_of_use(site: Site, agent: str) -> None:
     """It is not reported as one that changed nothing, unless the rules ask for the same pace."""
-    slow, local = "User-agent: slow\nCrawl-delay: 1000\n", tmp_path / "robots.txt"
-    local.write_text(slow.replace("slow", "*"))
+    slow = "User-agent: slow\nCrawl-delay: 1000\n"
     shop = site.authority(f"{slow}\nUser-agent: *\nCrawl-delay: 0.01\n")
-    values = {"agent": "slow", "file": str(local), "profile": "kollar"}
-    override = entry(shop, action, **{action: values[action]})
+    override = entry(shop, "agent", agent=agent)
     result = await crawl_with([override], [shop.url("/")], REP_OVER_MAX_CRAWL_DELAY="forbid")
-    if action == "profile":
+    if agent == "other":
         assert (result.stats.get(USED), result.stats[UNUSED]) == (None, 1)
     else:
         assert verdict_of(result, shop.url("/")).reason.startswith("asks for 1,000 s")
@@ -379,9 +336,9 @@ async def test_requests_that_do_not_obey_count_as_overrides(site: Site) -> None:
 
 @ensureDeferred
 async def test_overrides_are_for_the_page_that_a_service_renders(site: Site) -> None:
-    """``robotstxt_url`` names the authority."""
+    """``robotstxt_page`` names the authority."""
     shop, service = site.authorities(2, NOTHING)
-    plan = {"url": service.url("/render"), "meta": {"robotstxt_url": shop.url("/a")}}
+    plan = {"url": service.url("/render"), "meta": {"robotstxt_page": shop.url("/a")}}
     result = (await crawl_with([entry(shop, "allow")], [plan])).check()
     assert result.downloaded == [service.url("/render")]
 
@@ -398,16 +355,6 @@ async def test_a_redirect_meets_the_overrides_of_its_target(site: Site) -> None:
     result = (await crawl_with([*entries, entry(target, "allow")], [shop.url("/private")])).check()
     assert result.downloaded == [shop.url("/private")]
     assert result.stats[USED] == 2
-
-
-@ensureDeferred
-async def test_an_allowed_page_waits_for_its_tdmrep_json(site: Site) -> None:
-    """An override of the rules is not one of what pages may be used for."""
-    shop = site.authority("User-agent: *\nDisallow: /a\n")
-    result = (
-        await crawl_with([entry(shop, "allow")], [shop.url("/a"), shop.url("/b")], REP_TDMREP=True)
-    ).check()
-    assert len(result.downloaded) == 2
 
 
 class ExplainingSpider(ClosingSpider):
@@ -453,7 +400,7 @@ async def test_forbid_does_not_forbid_the_robots_txt(site: Site) -> None:
     assert shop.url("/a") in result.forbidden
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_overrides_work_under_every_reactor(site: Site, tmp_path: Path, mode: str) -> None:
     """The middleware by hand, and a file."""
     shop = site.authority(NOTHING)

@@ -31,18 +31,6 @@ def test_silent_authorities_do_not_stall_the_others(site: Site, mode: str, waiti
     assert all(hit.received < begun + 4 for shop in good for hit in shop.hits)
 
 
-@pytest.mark.parametrize("limit", [0, 1, 20])
-@ensureDeferred
-async def test_past_the_park_limit_requests_wait_in_line(site: Site, limit: int) -> None:
-    """REP_PARK_LIMIT bounds what waits beside CONCURRENT_REQUESTS; all come to their turn."""
-    shops = site.authorities(10, Reply(200, RULES, delay=0.05))
-    urls = [shop.url(f"/{number}") for shop in shops for number in range(5)]
-    settings = obey(REP_PARK_LIMIT=limit, CONCURRENT_REQUESTS=4)
-    result = (await crawl(settings=settings, plans=urls)).check()
-    assert result.downloaded == urls
-    assert result.stats.get("robotstxt/parked/max", 0) <= limit + 4
-
-
 @timed
 @ensureDeferred
 async def test_a_download_delay_does_not_delay_robots_txt(site: Site) -> None:
@@ -52,30 +40,6 @@ async def test_a_download_delay_does_not_delay_robots_txt(site: Site) -> None:
     result = (await crawl(settings=settings, plans=[shop.url("/a") for shop in shops])).check()
     assert len(result.downloaded) == 20
     assert taken(shops) < 2.9  # the delay varies by half
-
-
-@ensureDeferred
-async def test_by_setting_robots_txt_keeps_the_pages_pace(site: Site) -> None:
-    """REP_DOWNLOAD_SLOT = "page": the delay of the slot lies between robots.txt and the page."""
-    shop = site.authority(RULES)
-    settings = obey(DOWNLOAD_DELAY=0.5, REP_DOWNLOAD_SLOT="page")
-    (await crawl(settings=settings, plans=[shop.url("/a")])).check()
-    robots, page = shop.hits
-    assert page.received - robots.received >= 0.2
-
-
-@ensureDeferred
-async def test_by_setting_robots_txt_keeps_the_pace_of_the_slot_that_its_page_chose(
-    site: Site,
-) -> None:
-    """REP_DOWNLOAD_SLOT = "page": the slot in the meta of the page, and its delay."""
-    shop = site.authority(RULES)
-    slots = {"gentle": {"delay": 1.0}}
-    settings = obey(DOWNLOAD_SLOTS=slots, REP_DOWNLOAD_SLOT="page")
-    plan = {"url": shop.url("/a"), "meta": {"download_slot": "gentle"}}
-    (await crawl(settings=settings, plans=[plan])).check()
-    robots, page = shop.hits
-    assert page.received - robots.received >= 0.4  # the delay varies by half
 
 
 @ensureDeferred

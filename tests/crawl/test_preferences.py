@@ -23,19 +23,17 @@ from scrapy_rep import (
 from scrapy_rep.preferences.vocabulary import CATEGORIES
 from tests.crawl.builtins import BUILT_IN
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
-from tests.crawl.plugin import NOTHING, by_hand, obey
+from tests.crawl.plugin import by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_flights import OneByOneSpider
 from tests.preferences.answers import answers
 from tests.preferences.test_robots_rows import MANAGED
-from tests.replies import Hang, Reply, Reset, html, redirect
+from tests.replies import Reply, redirect
+from tests.rows import first
 from tests.site import Site
 
 BY_PATH = "User-agent: *\nContent-Usage: / train-ai=y\nContent-Usage: /art/ train-ai=n\nAllow: /\n"
-RESERVED = '[{"location": "/free/", "tdm-reservation": 0}, {"location": "/", "tdm-reservation": 1}]'
-FREE = '[{"location": "/", "tdm-reservation": 0}]'
-TDMREP = "/.well-known/tdmrep.json"
 
 
 class UseSpider(RequestsSpider):
@@ -98,11 +96,19 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
     assert said(result, plans[0]) == "train-ai=n search=y"
     assert result.stats["robotstxt/preferences/train-ai/disallowed"] == 2
     assert result.stats["robotstxt/preferences/search/allowed"] == 2
-    [line] = result.lines("disallow train-ai", "INFO")
-    assert line == (
-        "Of 2 pages read, 2 disallow train-ai; "
-        "REP_PREFERENCES = \"skip\" and REP_PURPOSES = ['train-ai'] obey that"
-    )
+    assert result.lines("pages read", "INFO") == ["Of 2 pages read: 2 disallow train-ai"]
+
+
+@pytest.mark.parametrize("directives", ["report", "off"])
+@ensureDeferred
+async def test_directives_and_preferences_are_in_one_line_at_the_end(
+    site: Site, directives: str
+) -> None:
+    """It has what was read, and how many pages; no setting is advertised."""
+    shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "X-Robots-Tag: noindex"))
+    result = await visit([shop.url("/a"), shop.url("/b")], REP_PAGE_DIRECTIVES=directives)
+    noindex = "2 noindex, " if directives == "report" else ""
+    assert result.lines("pages read") == [f"Of 2 pages read: {noindex}2 disallow train-ai"]
 
 
 @ensureDeferred
@@ -128,7 +134,7 @@ def test_skip_refuses_what_robots_txt_disallows(site: Site, mode: str, spider: s
     problem = result.ending(urls[1]).problem
     assert problem is not None
     assert problem.text.startswith(
-        "Forbidden by robots.txt: Content-Usage disallows train-ai (http://"
+        "Forbidden by usage preference: Content-Usage disallows train-ai (http://"
     )
     statement = problem.data["statement"]
     assert (statement["line"], statement["raw"]) == (3, "/art/ train-ai=n")
@@ -160,108 +166,6 @@ def test_drop_drops_the_items_of_pages_that_disallow(site: Site, mode: str, spid
     assert said(result, urls[1]) == "train-ai=n"
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-def test_tdmrep_json_is_fetched_once_and_skips(site: Site, mode: str) -> None:
-    """It is asked for before the first page, and its first rule that matches counts."""
-    shop = site.authority(None, {TDMREP: Reply(200, RESERVED), "/": html(), "/free/a": html()})
-    plans = [shop.url("/"), shop.url("/free/a"), shop.url("/free/b"), shop.url("/b")]
-    settings = obey(REP_PREFERENCES="skip", REP_PURPOSES=["tdm"], REP_TDMREP=True)
-    result = crawl_in_child(SPIDERS[0], settings, mode=mode, plans=plans).check()
-    assert result.downloaded == [shop.url("/free/a"), shop.url("/free/b")]
-    assert result.forbidden == [shop.url("/"), shop.url("/b")]
-    assert [hit.path for hit in shop.hits][:2] == ["/robots.txt", TDMREP]
-    assert len([hit for hit in shop.hits if hit.path == TDMREP]) == 1
-    assert result.stats["robotstxt/tdmrep/request_count"] == 1
-    assert result.stats["robotstxt/request_count"] == 1
-    assert said(result, shop.url("/free/a")) == "tdm=y"
-    assert "tdmrep.json disallows tdm" in result.ending(shop.url("/b")).problem.text
-
-
-@ensureDeferred
-async def test_a_page_may_lift_what_tdmrep_json_reserves(site: Site) -> None:
-    """The stronger place counts, so `drop` lets the page come, and drops the items of the rest."""
-    pages = {
-        TDMREP: Reply(200, RESERVED),
-        "/meta": page(head='<meta name="tdm-reservation" content="0">'),
-        "/header": page("tdm-reservation: 0"),
-        "/plain": page(),
-    }
-    shop = site.authority(None, pages)
-    plans = [shop.url(path) for path in pages if path != TDMREP]
-    result = await visit(plans, REP_PREFERENCES="drop", REP_PURPOSES=["tdm"], REP_TDMREP=True)
-    assert result.downloaded == plans
-    assert items(result) == 2
-    assert [said(result, url) for url in plans] == ["tdm=y", "tdm=y", "tdm=n"]
-
-
-BROKEN = [Reply(503), Reply(200, "[{"), Reset(), Reply(429)]
-
-
-@pytest.mark.parametrize("answer", BROKEN)
-@pytest.mark.parametrize("mode", ["report", "skip", "drop"])
-@ensureDeferred
-async def test_a_tdmrep_json_that_cannot_be_had_is_no_permission(
-    site: Site, mode: str, answer: Reply
-) -> None:
-    """It is unknown, which forbids where `tdm` is a purpose and `skip` or `drop` is set."""
-    shop = site.authority(None, {TDMREP: answer, "/": page(), "/own": page("tdm-reservation: 0")})
-    settings = {"REP_PREFERENCES": mode, "REP_PURPOSES": ["tdm"], "REP_TDMREP": True}
-    plans = [shop.url("/"), shop.url("/own")]
-    result = await visit(plans, **settings)
-    assert items(result) == {"report": 2, "skip": 0, "drop": 1}[mode]
-    assert len(result.downloaded) == (0 if mode == "skip" else 2)
-    other = await visit(plans, **{**settings, "REP_PURPOSES": ["search"]})
-    assert items(other) == 2
-
-
-@ensureDeferred
-async def test_a_site_without_tdmrep_json_is_free(site: Site) -> None:
-    """404, and HTML with status 200: there is no such file, and nothing is reserved."""
-    none, soft = site.authority(), site.authority(None, html())
-    none.pages = {"/": html(), TDMREP: Reply(404)}
-    plans = [none.url("/"), soft.url("/")]
-    result = await visit(plans, REP_PREFERENCES="skip", REP_PURPOSES=["tdm"], REP_TDMREP=True)
-    assert result.downloaded == plans
-    assert said(result, plans[0]) == ""
-
-
-@ensureDeferred
-async def test_tdmrep_json_is_not_fetched_where_robots_txt_disallows_it(site: Site) -> None:
-    """A request to the site like any other; what the file says is unknown then."""
-    shop = site.authority("User-agent: *\nDisallow: /.well-known/\n")
-    plans = [shop.url("/")]
-    result = await visit(plans, REP_PREFERENCES="skip", REP_PURPOSES=["tdm"], REP_TDMREP=True)
-    assert result.forbidden == plans
-    assert [hit.path for hit in shop.hits] == ["/robots.txt"]
-    assert (await visit(plans, REP_TDMREP=True)).downloaded == plans
-
-
-@ensureDeferred
-async def test_nothing_is_fetched_for_a_page_that_robots_txt_disallows(site: Site) -> None:
-    """The refusal comes first."""
-    shop = site.authority(NOTHING)
-    result = await visit([shop.url("/")], REP_TDMREP=True)
-    assert result.forbidden == [shop.url("/")]
-    assert [hit.path for hit in shop.hits] == ["/robots.txt"]
-
-
-@ensureDeferred
-async def test_a_store_keeps_tdmrep_json_beside_robots_txt(site: Site, tmp_path: Any) -> None:
-    """Under a key of its own: the next crawl asks for neither, and takes none for the other."""
-    shop = site.authority(BY_PATH, {TDMREP: Reply(200, RESERVED), "/art/": page(), "/": page()})
-    settings = {
-        "REP_STORE": f"sqlite:///{tmp_path}/robots.db",
-        "REP_TDMREP": True,
-        "REP_PREFERENCES": "skip",
-        "REP_PURPOSES": ["tdm", "train-ai"],
-    }
-    for asked in (2, 0):
-        before = len(shop.hits)
-        result = await visit([shop.url("/"), shop.url("/art/")], **settings)
-        assert len(result.forbidden) == 2
-        assert len(shop.hits) - before == asked
-
-
 @ensureDeferred
 async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) -> None:
     """`Google-Extended` is a name for training; `*` is not, whatever it forbids."""
@@ -285,22 +189,20 @@ async def test_a_token_of_a_purpose_counts_by_its_named_group_alone(site: Site) 
     assert said(told, plans[0]) == "train-ai=n"
 
 
-@pytest.mark.parametrize("mode", ["skip", "drop"])
+@pytest.mark.parametrize("mode", first(1, ["skip", "drop"]))
 @ensureDeferred
 async def test_a_token_counts_for_text_and_data_mining_too(site: Site, mode: str) -> None:
-    """Whether there is a tdmrep.json or not, and whatever that says."""
-    shop = site.authority("User-agent: miner\nDisallow: /art\n", {TDMREP: Reply(200, FREE)})
+    """TDMRep itself has no statement in a robots.txt."""
+    shop = site.authority("User-agent: miner\nDisallow: /art\n")
     plans = [shop.url("/art"), shop.url("/text")]
-    for fetches in (False, True):
-        result = await visit(
-            plans,
-            REP_PREFERENCES=mode,
-            REP_PURPOSES=["tdm"],
-            REP_PURPOSE_TOKENS={"tdm": ["miner"]},
-            REP_TDMREP=fetches,
-        )
-        assert result.forbidden == plans[:1]
-        assert "the group of miner disallows tdm" in result.ending(plans[0]).problem.text
+    result = await visit(
+        plans,
+        REP_PREFERENCES=mode,
+        REP_PURPOSES=["tdm"],
+        REP_PURPOSE_TOKENS={"tdm": ["miner"]},
+    )
+    assert result.forbidden == plans[:1]
+    assert "the group of miner disallows tdm" in result.ending(plans[0]).problem.text
 
 
 class ErrbackSpider(UseSpider):
@@ -377,10 +279,10 @@ async def test_a_redirect_is_judged_by_where_it_leads(site: Site) -> None:
 
 @ensureDeferred
 async def test_the_page_of_a_service_is_the_one_that_counts(site: Site) -> None:
-    """`robotstxt_url`: the preferences of the page that is named, not of the service."""
+    """`robotstxt_page`: the preferences of the page that is named, not of the service."""
     shop, service = site.authority(BY_PATH), site.authority()
     url = service.url("/render")
-    plans = [{"url": url, "meta": {"robotstxt_url": shop.url("/art/1")}}]
+    plans = [{"url": url, "meta": {"robotstxt_page": shop.url("/art/1")}}]
     result = await visit(plans)
     assert said(result, url) == "train-ai=n"
     refused = await visit(plans, REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
@@ -391,11 +293,9 @@ async def test_the_page_of_a_service_is_the_one_that_counts(site: Site) -> None:
 async def test_off_reads_nothing(site: Site) -> None:
     """No stat, no line, no fetch, and no gate that asks; callbacks may still ask for themselves."""
     shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "tdm-reservation: 1"))
-    result = await visit(
-        [shop.url("/a")], REP_PREFERENCES="off", REP_PURPOSES=["train-ai"], REP_TDMREP=True
-    )
+    result = await visit([shop.url("/a")], REP_PREFERENCES="off", REP_PURPOSES=["train-ai"])
     assert items(result) == 1
-    assert not [name for name in result.stats if "preferences" in name or "tdmrep" in name]
+    assert not [name for name in result.stats if "preferences" in name]
     assert result.lines("disallow ") == []
     assert [hit.path for hit in shop.hits] == ["/robots.txt", "/a"]
     assert said(result, shop.url("/a")) == "train-ai=n tdm=n"
@@ -446,17 +346,16 @@ async def test_a_spider_is_told_where_licences_are(site: Site) -> None:
 
 
 def test_outside_a_crawl_everything_may_be_handed_in() -> None:
-    """A response, a robots.txt and the octets of a tdmrep.json."""
-    response = Response(
-        "https://e.org/art/1", headers={"Content-Usage": ["search=y", "ai-use=n"]}, body=b"x"
-    )
-    assert answers(usage_preferences(response)) == "ai-use=n search=y"
+    """A response and a robots.txt."""
+    fields = {"Content-Usage": ["search=y", "ai-use=n"], "tdm-reservation": ["1"]}
+    response = Response("https://e.org/art/1", headers=fields, body=b"x")
+    assert answers(usage_preferences(response)) == "ai-use=n search=y tdm=n"
     robots = RobotsTxt.parse(BY_PATH + "\nUser-agent: mybot\nContent-Signal: ai-train=yes\n")
-    whole = usage_preferences(response, "otherbot", robots, RESERVED.encode())
+    whole = usage_preferences(response, "otherbot", robots)
     assert answers(whole) == "train-ai=n ai-use=n search=y tdm=n"
-    assert whole.tdm.source == "file"
+    assert whole.tdm.source == "header"
     own = usage_preferences(response, ["mybot"], robots)
-    assert answers(own) == "train-ai=y ai-use=n search=y"
+    assert answers(own) == "train-ai=y ai-use=n search=y tdm=n"
     with pytest.raises(ValueError, match="product token"):
         usage_preferences(response, "")
 
@@ -481,7 +380,7 @@ async def test_a_mode_without_a_purpose_is_warned_of(site: Site) -> None:
 HOSTILE = "\x1b[31mPWNED\x07"
 
 
-@pytest.mark.parametrize("mode", ["report", "skip", "drop"])
+@pytest.mark.parametrize("mode", first(1, ["skip", "report", "drop"]))
 @ensureDeferred
 async def test_no_text_of_a_site_gets_into_stats_or_log(site: Site, mode: str) -> None:
     """Labels, values, locations, licences: the names of stats are from closed lists."""
@@ -489,13 +388,12 @@ async def test_no_text_of_a_site_gets_into_stats_or_log(site: Site, mode: str) -
         f"License: {HOSTILE}\nUser-agent: *\nContent-Usage: train-ai=n, pwned=PWNED\n"
         f"Content-Usage: {HOSTILE}\nContent-Signal: ai-train=no,{HOSTILE}={HOSTILE}\nAllow: /\n"
     )
-    file = f'[{{"location": "/", "tdm-reservation": "{HOSTILE}", "tdm-policy": "{HOSTILE}"}}]'
     head = f'<meta name="robots" content="noai, {HOSTILE}"><meta name="tdm-policy" content="PWNED">'
     fields = (f"Content-Usage: pwned=PWNED{'(' * 9_000}", 'Link: <PWNED>; rel="license"')
     reply = page(*fields, "tdm-reservation: PWNED", head=head)
-    shop = site.authority(robots, {TDMREP: Reply(200, file), "/": reply})
+    shop = site.authority(robots, {"/": reply})
     bare = site.authority(None, {"/": reply})
-    settings = {"REP_TDMREP": True, "REP_PURPOSES": ["train-ai", "tdm"], "REP_PREFERENCES": mode}
+    settings = {"REP_PURPOSES": ["train-ai", "tdm"], "REP_PREFERENCES": mode}
     plans = [shop.url("/"), bare.url("/")]
     result = await visit(plans, RequestsSpider, **settings, LOG_LEVEL="DEBUG")
     assert len(result.forbidden) == (0 if mode == "report" else 1)
@@ -506,43 +404,3 @@ async def test_no_text_of_a_site_gets_into_stats_or_log(site: Site, mode: str) -
           for use in CATEGORIES for answer in ("allowed", "disallowed", "unknown")),
         "robotstxt/preferences/skipped",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_crawl_that_closes_while_tdmrep_json_hangs_loses_nothing(site: Site, mode: str) -> None:
-    """The requests that wait for it end, as those do that wait for robots.txt."""
-    shop, quick = site.authority(None, {TDMREP: Hang()}), site.authority(None, html())
-    settings = obey(REP_TDMREP=True, CLOSESPIDER_ITEMCOUNT=1, REP_TIMEOUT=20)
-    plans = [shop.url("/a"), shop.url("/b"), quick.url("/")]
-    result = crawl_in_child(SPIDERS[0], settings, mode=mode, plans=plans).check()
-    assert result.downloaded == [quick.url("/")]
-    assert shop.page_hits == [hit for hit in shop.hits if hit.path == TDMREP]
-
-
-@ensureDeferred
-async def test_a_downloader_middleware_sees_the_request_for_tdmrep_json(site: Site) -> None:
-    """So that one that signs requests signs this one."""
-    shop = site.authority(None, html())
-    middlewares = {"tests.crawl.test_preferences.SigningMiddleware": 900}
-    await visit([shop.url("/")], REP_TDMREP=True, DOWNLOADER_MIDDLEWARES=middlewares)
-    assert [hit.header("Signature") for hit in shop.hits] == ["signed"] * 3
-
-
-class SigningMiddleware:
-    """Stands for one that signs requests as bots do."""
-
-    def process_request(self, request: Request) -> None:
-        """A header more."""
-        request.headers["Signature"] = "signed"
-
-
-@ensureDeferred
-async def test_both_files_of_many_sites_are_fetched_at_once(site: Site) -> None:
-    """No octet of a file is received twice, or by another fetch."""
-    padding = "# " + "x" * 60_000 + "\n"
-    shops = site.authorities(12, padding + BY_PATH, {TDMREP: Reply(200, RESERVED), "/a": page()})
-    plans = [shop.url("/a") for shop in shops]
-    result = await visit(plans, REP_TDMREP=True)
-    assert {said(result, url) for url in plans} == {"train-ai=y tdm=n"}
-    assert result.stats["robotstxt/response_count"] == 12
-    assert result.stats["robotstxt/tdmrep/response_count"] == 12

@@ -112,19 +112,17 @@ class LatecomersSpider(RequestsSpider):
 
 
 @ensureDeferred
-@pytest.mark.parametrize("limit", [0, 5, 1000])
-async def test_requests_that_come_after_the_rules_are_not_parked(site: Site, limit: int) -> None:
+async def test_requests_that_come_after_the_rules_are_not_parked(site: Site) -> None:
     """The scheduler keeps what the downloader has no place for, though others still queue."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.01))
     plans = [shop.url(f"/{n}") for n in range(60)]
-    settings = obey(REP_PARK_LIMIT=limit)
-    result = (await crawl(LatecomersSpider, settings=settings, plans=plans)).check()
+    result = (await crawl(LatecomersSpider, settings=obey(), plans=plans)).check()
     assert len(result.downloaded) == 260
     assert result.stats["robotstxt/cache/miss"] <= 60
-    assert result.stats.get("robotstxt/parked", 0) == min(limit, 60)
-    if limit == 1000:  # all are out of the scheduler, and go before those that come now
-        early = [at for at, hit in enumerate(shop.page_hits) if "late" not in hit.path]
-        assert early[-1] < 60 + 20
+    assert result.stats.get("robotstxt/parked", 0) == 60
+    # All are out of the scheduler, and go before those that come now.
+    early = [at for at, hit in enumerate(shop.page_hits) if "late" not in hit.path]
+    assert early[-1] < 60 + 20
 
 
 class UrgentSpider(RequestsSpider):

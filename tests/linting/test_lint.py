@@ -10,6 +10,7 @@ import pytest
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
+from tests.rows import rows
 from tests.timed import timed
 
 ALONE = "write the path alone, beginning with /"
@@ -166,7 +167,7 @@ def test_rule_that_another_group_of_the_same_crawler_needs_is_not_reported() -> 
     assert "rule-without-effect" not in codes(body)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@rows("seed", range(60))
 def test_fix_of_a_rule_without_effect_changes_no_verdict(seed: int) -> None:
     """Each fix is made alone, and then all together; the paths are made of the rules' own words.
 
@@ -219,7 +220,7 @@ def test_fix_of_an_agent_is_a_name_or_says_where_to_find_it(value: str, fix: str
     assert [one.fix for one in found if one.code == "agent-not-a-token"] == [fix]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@rows("seed", range(30))
 def test_no_octets_raise_an_exception(seed: int) -> None:
     """Nor do findings lack a place, except for two codes."""
     rnd = random.Random(seed)

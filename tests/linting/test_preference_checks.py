@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.preferences.content_usage import of_rule
+from tests.rows import rows
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_value_with_a_path_parses_where_a_crawler_reads_it(seed: int) -> None:
     """draft-ietf-aipref-attach-05: a path, white space, and a dictionary, or only one of them."""
     rnd = random.Random(seed)

@@ -12,6 +12,7 @@ from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from tests.hostile import oracle
+from tests.rows import rows
 
 RFC = form_of(PROFILES["rfc9309"])
 OTHERS = "".join(f"Disallow: /no-{number}/\nDisallow: /*no-{number}=\n" for number in range(60))
@@ -29,8 +30,8 @@ def answers(rules: str, path: str, profile: str = "rfc9309") -> set[bool]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("pattern", "octets"),
+@rows(
+    "pattern, octets",
     [
         ("/p%24x", 6),
         ("/p$x", 4),

@@ -6,12 +6,13 @@ from scrapy_rep.matching.normal_form import match_path, normal_pattern, origin_o
 from scrapy_rep.matching.wildcard import parse_wildcard
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
+from tests.rows import rows
 
 FORM = form_of(PROFILES["rfc9309"])
 
 
-@pytest.mark.parametrize(
-    ("uri", "path"),
+@rows(
+    "uri, path",
     [
         ("https://e.org/a", "/a"),
         ("https://e.org/%61%7E%2d", "/a~-"),

@@ -16,6 +16,7 @@ from scrapy_rep.matching.wildcard import parse_wildcard
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
 from tests.benchmarks import inputs
+from tests.rows import rows
 
 FORM = form_of(PROFILES["rfc9309"])
 AS_IT_IS = form_of(PROFILES["google"])
@@ -26,7 +27,7 @@ def found(pattern: str) -> set[tuple[str, str]]:
     return {(kind, literal) for kind, literal, _ in each_required_literal([pattern], FORM)}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_a_path_holds_a_required_literal_of_each_pattern_that_matches_it(seed: int) -> None:
     """RFC 9309 section 2.2.3: a path that the prefilter lets pass is matched by no pattern."""
     rnd = random.Random(seed)
@@ -56,8 +57,8 @@ def test_a_path_holds_a_required_literal_of_each_pattern_that_matches_it(seed: i
         ), pattern
 
 
-@pytest.mark.parametrize(
-    ("pattern", "expected"),
+@rows(
+    "pattern, expected",
     [
         ("a*b", set()),
         ("%2Fa", set()),

@@ -17,6 +17,7 @@ from scrapy_rep.matching.tuning import FEW, INDEX_AFTER, LONG_URI
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
 from tests.hostile import oracle
+from tests.rows import rows
 
 FORM = form_of(PROFILES["rfc9309"])
 PIECES = ("a", "b", "c", "ab", "/", "?", "=", "*", "*", "%2F", "%41", ".")
@@ -66,8 +67,8 @@ def expected(disallow: list[str], allow: list[str], path: str) -> Match:
     return Match(path, winner, named[winner], named[not winner])
 
 
-@pytest.mark.parametrize("number", [1, 5, 20, 60])
-@pytest.mark.parametrize("seed", range(6))
+@rows("number", [1, 5, 20, 60])
+@rows("seed", range(6))
 def test_every_stage_says_what_a_walk_over_the_octets_says(seed: int, number: int) -> None:
     """RFC 9309 section 2.2.2: the prefilter, the index and the sets, and the rules they name."""
     rnd = random.Random(seed * 1_000 + number)

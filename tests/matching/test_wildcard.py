@@ -11,6 +11,7 @@ from scrapy_rep.matching.wildcard import Piece, inner_piece, parse_wildcard
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES
 from tests.hostile import oracle
+from tests.rows import rows
 
 FORM = form_of(PROFILES["rfc9309"])
 AS_IT_IS = form_of(PROFILES["google"])
@@ -22,7 +23,7 @@ def matches(pattern: str, path: str) -> bool:
     return parse_wildcard(pattern, FORM).matches(match_path(path, FORM))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_a_pattern_matches_what_a_walk_over_the_octets_says(seed: int) -> None:
     """RFC 9309 sections 2.2.2 and 2.2.3: octets that are equal in a query may differ in a path."""
     rnd = random.Random(seed)
@@ -35,8 +36,8 @@ def test_a_pattern_matches_what_a_walk_over_the_octets_says(seed: int) -> None:
         assert matches(pattern, path) is expected, (pattern, path)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path", "expected"),
+@rows(
+    "pattern, path, expected",
     [
         ("/*%2Fx$", "/a/x", False),
         ("/*%2Fx$", "/a%2Fx", True),

@@ -25,7 +25,7 @@ def site(*entries: dict[str, Any]) -> SiteOverrides:
     """The overrides of one site, each entry given by what is particular to it."""
     common = {"authority": SITE, "reason": "why", "by": "who", "until": "2027-01-01"}
     tables = [{**common, **entry} for entry in entries]
-    overrides = Overrides(read_overrides(tables, NOW), "rfc9309", 512_000)
+    overrides = Overrides(read_overrides(tables, NOW))
     found = overrides.get(read_overrides(tables, NOW)[0].authority)
     assert found is not None
     return found
@@ -110,23 +110,6 @@ def test_unreachable_is_allowed_touches_nothing_else() -> None:
     assert verdict(own, "/x", None, UNAVAILABLE) == UNAVAILABLE
 
 
-def test_another_profile_reads_the_same_octets() -> None:
-    """1994 knows no wildcards."""
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*.gif\n")
-    own = site({"action": "profile", "profile": "1994"})
-    found = verdict(own, "/a.gif", robots)
-    assert found.allowed
-    assert found.without is not None
-    assert found.without.line == 2
-
-
-def test_rules_that_have_changed_are_read_anew() -> None:
-    """A refresh brings others: what was read of the old ones is not kept."""
-    own = site({"action": "profile", "profile": "1994"})
-    assert verdict(own, "/a.gif", RobotsTxt.parse(b"User-agent: *\nDisallow: /*.gif\n")).allowed
-    assert not verdict(own, "/a.gif", RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n")).allowed
-
-
 def test_another_agent_finds_another_group() -> None:
     """With all that the group says."""
     robots = RobotsTxt.parse(
@@ -134,33 +117,9 @@ def test_another_agent_finds_another_group() -> None:
     )
     own = site({"action": "agent", "agent": "partner"})
     assert verdict(own, "/x", robots).allowed
-    rules, agent, _ = own.rules(SITE + "/x", BOT, robots, NOW)
-    assert rules is not None
-    assert rules.crawl_delay(agent) == 3
-
-
-def test_a_local_file_stands_for_the_site_s(tmp_path: Any) -> None:
-    """Whether the site has rules or not."""
-    file = tmp_path / "robots.txt"
-    file.write_bytes(b"User-agent: *\nDisallow: /b\n")
-    own = site({"action": "file", "file": str(file)})
-    assert verdict(own, "/a", CLOSED).allowed
-    assert verdict(own, "/a", None, UNREACHABLE).allowed
-    assert not verdict(own, "/b", OPEN).allowed
-    assert not verdict(own, "/b", None, UNAVAILABLE).allowed
-
-
-def test_a_local_file_is_read_by_the_profile_of_an_override(tmp_path: Any) -> None:
-    """Actions go together."""
-    file = tmp_path / "robots.txt"
-    file.write_bytes(b"User-agent: *\nDisallow: /*.gif\n")
-    own = site(
-        {"action": "file", "file": str(file)},
-        {"action": "profile", "profile": "1994"},
-        {"action": "forbid", "paths": ["/c"]},
-    )
-    assert verdict(own, "/a.gif", CLOSED).allowed
-    assert not verdict(own, "/c", OPEN).allowed
+    agent, by = own.agent(SITE + "/x", BOT, NOW)
+    assert robots.crawl_delay(agent) == 3
+    assert by is own.overrides[0]
 
 
 def test_delay_leaves_verdicts_alone() -> None:
@@ -187,7 +146,7 @@ def test_an_override_ends_with_its_last_day() -> None:
 def test_another_port_scheme_or_host_is_another_authority(other: str) -> None:
     """RFC 9309 section 2.3."""
     common = {"reason": "why", "by": "who", "until": "2027-01-01", "action": "allow"}
-    overrides = Overrides(read_overrides([{**common, "authority": SITE}], NOW), "rfc9309", 512_000)
+    overrides = Overrides(read_overrides([{**common, "authority": SITE}], NOW))
     (there,) = read_overrides([{**common, "authority": other}], NOW)
     assert overrides.get(there.authority) is None
     assert bool(overrides)

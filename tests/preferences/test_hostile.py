@@ -5,7 +5,6 @@ RFC 9309 section 3, RFC 9651 section 6: untrusted content.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,9 +18,8 @@ from scrapy_rep.preferences import content_signal, content_usage, licenses
 from scrapy_rep.preferences.page import of_terms
 from scrapy_rep.preferences.robots_lines import MOST_LINES
 from scrapy_rep.preferences.statement import Preferences, Statement
-from scrapy_rep.preferences.tdmrep import TdmRules, of_fields, of_metas
+from scrapy_rep.preferences.tdmrep import of_fields, of_metas
 from scrapy_rep.preferences.vocabulary import CATEGORIES
-from scrapy_rep.protocol.usage import FORM
 from tests.hostile.test_budgets import ROOM, calibration
 from tests.hostile.test_costly import wrong_order
 from tests.preferences.answers import answers
@@ -29,7 +27,7 @@ from tests.timed import timed
 
 URL = "https://e.org/" + "a" * 2_000
 MOST = 0.050
-"""Seconds for what one response or one tdmrep.json says."""
+"""Seconds for what one response says."""
 MOST_OF_ROBOTS_TXT = 0.080
 """Seconds for the first answer of a robots.txt of 500 KB, as for its first verdict."""
 
@@ -38,14 +36,6 @@ def document(line: str, octets: int = 500_000) -> bytes:
     """A robots.txt of one group with numbered lines of a kind."""
     lines = "".join(f"{line.replace('@', str(n))}\n" for n in range(octets // (len(line) + 4)))
     return f"User-agent: *\nAllow: /\n{lines}".encode()
-
-
-def tdm(location: str, count: int = 9_000) -> bytes:
-    """A tdmrep.json with numbered locations."""
-    rules = [
-        {"location": location.replace("@", str(n)), "tdm-reservation": 0} for n in range(count)
-    ]
-    return json.dumps(rules).encode()
 
 
 FIELDS: dict[str, Callable[[], Any]] = {
@@ -69,18 +59,6 @@ FIELDS: dict[str, Callable[[], Any]] = {
     "lines of reservations": lambda: of_fields(["1," * 8_000] * 1_000, []),
     "metas": lambda: of_metas([("tdm-reservation", "1" * 65_000)] * 2_000),
     "terms": lambda: of_terms([("noai" * 16_000, "meta")] * 100 + [("noai", "meta")] * 10_000),
-}
-FILES = {
-    "deep arrays": b"[" * 512_000,
-    "deep objects": b'[{"a":' * 80_000,
-    "numbers": b"[" + b"1," * 250_000 + b"1]",
-    "empty objects": b"[" + b"{}," * 170_000 + b"{}]",
-    "keys": b"[{" + b",".join(b'"%d":1' % n for n in range(45_000)) + b"}]",
-    "a long number": b"[" + b"9" * 512_000 + b"]",
-    "a long string": b'["' + b"\\ud83d\\ude00" * 42_000 + b'"]',
-    "plain locations": tdm("/b@"),
-    "locations with *": tdm("/*aaaab*@"),
-    "locations of stars": tdm("/" + "*a" * 2_000 + "@b", 100),
 }
 ROBOTS = {
     "paths": document("Content-Usage: /a@ train-ai=n"),
@@ -112,13 +90,6 @@ def test_a_reservation_that_is_too_long_to_read_allows_nothing() -> None:
     assert of_fields(["0"] * 10_000, []).reserved is None
     assert of_fields(["0"] * 10_000 + ["1"], []).reserved is None
     assert of_fields(["1"] + ["0"] * 10_000, []).reserved is True
-
-
-@timed
-@pytest.mark.parametrize("name", FILES)
-def test_no_tdmrep_json_costs_much(name: str) -> None:
-    """512 KB of each kind, parsed and asked about a URL of 2 KB."""
-    assert_quick(lambda: TdmRules.parse(FILES[name], FORM).about(URL), MOST)
 
 
 @timed
@@ -164,30 +135,6 @@ def test_no_field_raises(lines: list[str]) -> None:
         assert_sound(Preferences(tuple(found)))
     licenses.of_field(lines, "https://e.org/")
     assert of_fields(lines, lines).reserved in (True, False, None)
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["location", "tdm-reservation", "tdm-policy"]), inner)
-    ),
-    max_leaves=12,
-)
-
-
-@given(JSON | st.lists(JSON), st.text(max_size=20))
-def test_no_tdmrep_json_raises(value: Any, path: str) -> None:
-    """Any JSON, about any URL."""
-    found = TdmRules.parse(json.dumps(value).encode(), FORM).about("https://e.org/" + path)
-    assert found is None or found.reserved in (True, False, None)
-
-
-@given(st.binary(max_size=300))
-def test_no_octets_of_a_tdmrep_json_raise(octets: bytes) -> None:
-    """Also those that begin like JSON."""
-    for body in (octets, b"[" + octets, b"[{" + octets):
-        TdmRules.parse(body, FORM).about("https://e.org/")
 
 
 def assert_sound(found: Preferences) -> None:

@@ -7,11 +7,10 @@ what no document says; docs/guides/preferences.rst names the choices.
 
 from __future__ import annotations
 
-import pytest
-
 from scrapy_rep.preferences.page import PagePreferences, of_response, together
 from scrapy_rep.preferences.tdmrep import RESERVATION
 from tests.preferences.answers import answers
+from tests.rows import rows
 
 URL = "https://example.org/a/page"
 RSL = "application/rsl+xml"
@@ -145,9 +144,7 @@ def page(
     return of_response(field, pairs(metas or []), links or [], named, URL)
 
 
-@pytest.mark.parametrize(
-    ("source", "fields", "metas", "terms", "expected"), ROWS, ids=[row[0] for row in ROWS]
-)
+@rows("source, fields, metas, terms, expected", ROWS)
 def test_a_response_says(
     source: str, fields: list[str], metas: list[str], terms: list[str], expected: str
 ) -> None:
@@ -155,9 +152,7 @@ def test_a_response_says(
     assert answers(together(page(fields, metas, terms))) == expected
 
 
-@pytest.mark.parametrize(
-    ("source", "fields", "links", "expected"), LICENSES, ids=[row[0] for row in LICENSES]
-)
+@rows("source, fields, links, expected", LICENSES)
 def test_a_response_names_licences(
     source: str, fields: list[str], links: list[tuple[str, str, str]], expected: list[str]
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from scrapy_rep import RobotsTxt
 from tests.preferences.answers import answers
+from tests.rows import rows
 
 # The figure of attach section 3, and one with both ways to write a rule for all paths.
 FIGURE = """\
@@ -214,9 +215,7 @@ def document(text: str) -> str:
     return whole.replace("C:", "Content-Usage:", 1) if whole.startswith("C:") else whole
 
 
-@pytest.mark.parametrize(
-    ("source", "text", "agent", "path", "expected"), ROWS, ids=[row[0] for row in ROWS]
-)
+@rows("source, text, agent, path, expected", ROWS)
 def test_a_robots_txt_says_for_a_path(
     source: str, text: str, agent: str, path: str, expected: str | None
 ) -> None:

@@ -3,14 +3,15 @@
 import pytest
 
 from scrapy_rep.protocol.freshness import lifetime, retry_after
+from tests.rows import rows
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 DATE = b"Tue, 14 Nov 2023 22:13:20 GMT"
 IN_AN_HOUR = b"Tue, 14 Nov 2023 23:13:20 GMT"
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
+@rows(
+    "headers, seconds",
     [
         ({}, None),
         ({"Cache-Control": b"max-age=3600"}, 3600),

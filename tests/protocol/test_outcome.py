@@ -1,8 +1,7 @@
 """What a status code says of a robots.txt."""
 
-import pytest
-
 from scrapy_rep.protocol.outcome import Meaning, meaning_of
+from tests.rows import rows
 
 
 def _expected(status: int) -> Meaning:
@@ -17,7 +16,7 @@ def _expected(status: int) -> Meaning:
     return Meaning.UNREACHABLE
 
 
-@pytest.mark.parametrize("status", [*range(-1, 1001), 10**6])
+@rows("status", [*range(-1, 1001), 10**6])
 def test_every_status_has_one_meaning(status: int) -> None:
     """RFC 9309 section 2.3.1: success, redirect, unavailable; all else is unreachable."""
     assert meaning_of(status) is _expected(status)

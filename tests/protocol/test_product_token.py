@@ -7,6 +7,7 @@ import pytest
 from scrapy_rep.protocol.product_token import names_of, product_token, tokens_of
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.robotstxt import RobotsTxt
+from tests.rows import rows
 
 RFC = PROFILES["rfc9309"]
 
@@ -166,7 +167,7 @@ BROWSERS = [
 ]
 
 
-@pytest.mark.parametrize("user_agent", CRAWLERS)
+@rows("user_agent", CRAWLERS)
 def test_well_known_crawlers_are_known_by_their_name(user_agent: str) -> None:
     """RFC 9309 section 2.2.1: their group holds for the whole string that they send."""
     token = CRAWLERS[user_agent]

@@ -7,6 +7,7 @@ import pytest
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES, Profile, named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
+from tests.rows import rows
 
 EXAMPLE_1994_1 = b"""\
 # robots.txt for http://www.example.com/
@@ -46,9 +47,9 @@ def allowed(body: bytes, path: str, agent: str, profile: str) -> bool:
     return answer
 
 
-@pytest.mark.parametrize("profile", DOCUMENTS)
-@pytest.mark.parametrize(
-    ("path", "expected"),
+@rows("profile", DOCUMENTS)
+@rows(
+    "path, expected",
     [
         ("/", True),
         ("/cyberworld/map/index.html", False),
@@ -195,8 +196,8 @@ TABLE_1996 = [
 ]
 
 
-@pytest.mark.parametrize("profile", ["1996", "1994", "kollar", "rfc9309"])
-@pytest.mark.parametrize(("record", "path", "expected"), TABLE_1996)
+@rows("profile", ["1996", "1994", "kollar", "rfc9309"])
+@rows("record, path, expected", TABLE_1996)
 def test_table_of_1996(profile: str, record: str, path: str, expected: bool) -> None:
     """1996 section 3.2.2: which record paths match which URL paths."""
     body = f"User-agent: *\nDisallow: {record}\n".encode()
@@ -255,8 +256,8 @@ MATRIX_1996 = [
 ]
 
 
-@pytest.mark.parametrize("profile", ["1996", "rfc9309"])
-@pytest.mark.parametrize(("path", "unhip", "web", "other"), MATRIX_1996)
+@rows("profile", ["1996", "rfc9309"])
+@rows("path, unhip, web, other", MATRIX_1996)
 def test_matrix_of_1996(profile: str, path: str, unhip: str, web: str, other: str) -> None:
     """1996 section 4: three robots and eleven URLs."""
     answers = [

@@ -4,6 +4,7 @@ import pytest
 
 from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.protocol.syntax import Record, records, text_of, truncate
+from tests.rows import rows
 
 RFC = PROFILES["rfc9309"]
 
@@ -42,7 +43,7 @@ def test_the_value_may_hold_colons() -> None:
     assert read(b"Sitemap:https://e.org:80/") == [Record(1, "sitemap", "https://e.org:80/")]
 
 
-@pytest.mark.parametrize("limit", range(60))
+@rows("limit", range(60))
 def test_truncation_keeps_whole_lines_only(limit: int) -> None:
     """RFC 9309 section 2.5: the partial last line is dropped."""
     body = b"User-agent: *\r\nDisallow: /a\rDisallow: /b\n\nDisallow: /c"

@@ -22,6 +22,9 @@ from scrapy_rep.protocol.profiles import PROFILES, RFC9309, Profile
 from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
 from tests.benchmarks import inputs
 from tests.hostile.test_budgets import BODIES
+from tests.rows import first, rows
+
+pytestmark = pytest.mark.usefixtures("others_set_aside")
 
 TEXT = """\
 User-agent: *
@@ -36,8 +39,8 @@ Sitemap: https://e.org/é.xml
 BODY = TEXT.encode()
 
 
-@pytest.mark.parametrize("body", [BODY, TEXT, bytearray(BODY), memoryview(BODY), "\ufeff" + TEXT])
-@pytest.mark.parametrize("profile", [*PROFILES])
+@rows("body", [BODY, TEXT, bytearray(BODY), memoryview(BODY), "\ufeff" + TEXT])
+@rows("profile", [*PROFILES])
 def test_a_body_may_be_octets_or_text(
     body: bytes | str | bytearray | memoryview, profile: str
 ) -> None:
@@ -89,8 +92,8 @@ class Watched(RobotsTxt):
     """A robots.txt whose end can be seen."""
 
 
-@pytest.mark.parametrize("profile", [*PROFILES])
-@pytest.mark.parametrize("path", ["/%C3%A9/open", "/%C3%A9", "/a", "/robots.txt"])
+@rows("profile", [*PROFILES])
+@rows("path", ["/%C3%A9/open", "/%C3%A9", "/a", "/robots.txt"])
 def test_a_verdict_keeps_nothing_alive_but_itself(profile: str, path: str) -> None:
     """A spider that keeps its failures keeps no robots.txt of 500 KB."""
     robots = Watched.parse(BODY + b"Disallow: /x\n" * 1_000, profile=profile)
@@ -188,11 +191,7 @@ def hasty() -> Iterator[None]:
     ("profile", "number"),
     [
         ("rfc9309", 3),
-        ("rfc9309", 30),
-        *[
-            pytest.param(name, number, marks=pytest.mark.slow)
-            for name, number in (("google", 30), ("1996", 3), ("strictest", 3))
-        ],
+        *first(0, [("rfc9309", 30), ("google", 30), ("1996", 3), ("strictest", 3)]),
     ],
 )
 def test_several_threads_may_ask_at_once(profile: str, number: int) -> None:
@@ -334,15 +333,15 @@ RATES = [b"Request-rate: 1/%d %02d00-%02d59\n" % (hour + 1, hour, hour) for hour
 SIZED["a rate for each hour"] = b"User-agent: *\nDisallow: /a\n" + b"".join(RATES)
 
 
-@pytest.mark.parametrize("work", [asked_never, asked_once, asked_by_one, asked_by_many])
-@pytest.mark.parametrize("name", SIZED)
+@rows("work", [asked_never, asked_once, asked_by_one, asked_by_many])
+@rows("name", SIZED)
 def test_the_size_of_a_file_is_the_truth(name: str, work: Callable[[RobotsTxt], object]) -> None:
     """RFC 9309 section 3: within half as much again, on files of the sizes of the world."""
     assert_size_is_the_truth(SIZED[name], work, slack=200)
 
 
-@pytest.mark.parametrize("work", [asked_once, asked_by_one])
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("work", first(1, [asked_by_one, asked_once]))
+@pytest.mark.parametrize("name", first(4, HOSTILE))
 def test_the_size_of_a_hostile_file_is_the_truth(
     name: str, work: Callable[[RobotsTxt], object]
 ) -> None:

@@ -61,6 +61,7 @@ def decision(seconds: float = 1, authority: str | None = SITE, **more: Any) -> d
         "crawl": CRAWL,
         "authority": authority,
         "method": "GET",
+        "requested": None,
         "agent": ["mybot-news", "mybot"],
         "outcome": "rules",
         "status": 200,

@@ -56,8 +56,8 @@ def test_any_text_comes_back_as_it_was(
     """Quotes, control characters, separators of lines, halves of surrogate pairs."""
     without = LoggedVerdict(False, rule, 3, group, reason)
     line = DecisionLine(
-        "0" * 32, utc(1.5), url, method, url, [group], False, rule, 3, group, reason, "unknown",
-        None, reason, None, None, None, None, None, {"tdm": reason}, reason, without,
+        "0" * 32, utc(1.5), url, method, url, None, [group], False, rule, 3, group, reason,
+        "unknown", None, reason, None, None, None, None, None, {"tdm": reason}, reason, without,
     )  # fmt: skip
     octets = encoded(line)
     assert octets.isascii()
@@ -110,7 +110,7 @@ def test_secrets_are_left_out(tmp_path: Path, url: str, full: str, path: str) ->
         recorder, _ = recorder_of(tmp_path / name, log_urls=name)
         for asked in (url, full):
             error = RobotsForbidden(Verdict(False, reason="nofollow"), SITE)
-            recorder.refused(Request("http://a/"), asked, (), error)
+            recorder.refused(Request("http://a/"), (), error, final_url=asked)
         recorder.close()
         found[name] = [
             json.loads(line)["url"] for line in (tmp_path / name).read_bytes().splitlines()
@@ -143,7 +143,7 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     request = Request("http://a.example/a")
     for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
         error = RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, cause)
-        recorder.refused(request, request.url, ("mybot",), error)
+        recorder.refused(request, ("mybot",), error)
     recorder.close()
     found = lines_in(tmp_path)
     assert [(line["outcome"], line["cause"], line["age"] is None) for line in found] == [
@@ -198,7 +198,7 @@ def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
     recorder, rules = recorder_of(tmp_path / "log")
     assert SITE is not None
     request = Request("http://a.example/a")
-    recorder.refused(request, request.url, ("mybot",), error)
+    recorder.refused(request, ("mybot",), error)
     for _ in range(2):
         recorder.passed(Asked(request, request.url, SITE, ("mybot",)), rules, None)
     recorder.close()

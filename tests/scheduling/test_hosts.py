@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.extensions import LONGEST_DELAY, VisitTime
+from scrapy_rep.protocol.extensions import LONGEST_DELAY
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.robotparser import RepRobotParser
 from scrapy_rep.scheduling.hosts import Hosts, PacedHost
 from tests.scripted import Clock
 
-MIDNIGHT = 1_700_006_400.0
-HOUR = 3_600.0
-DAY = 24 * HOUR
+DAY = 86_400.0
 
 
 def pace_of(text: str, agent: str = "mybot") -> RequestedPace:
@@ -85,7 +83,7 @@ def values(seed: int, count: int) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("key", ["Crawl-delay", "Request-rate", "Visit-time"])
+@pytest.mark.parametrize("key", ["Crawl-delay", "Request-rate"])
 def test_no_value_is_out_of_range(key: str) -> None:
     """Five hundred values of each record: none raises, none is negative, endless or no number."""
     for value in values(seed=1, count=500):
@@ -96,10 +94,8 @@ def test_no_value_is_out_of_range(key: str) -> None:
         pace = pace_of(text)
         host = host_with(0.0, 60.0, Clock())
         host.ask(asker(), pace, idle=True)
-        assert 0 <= pace.longest <= LONGEST_DELAY, value
+        assert 0 <= pace.interval <= LONGEST_DELAY, value
         assert 0 <= host.interval <= 60, value
-        window = robots.visit_time("mybot")
-        assert window is None or 0 <= window.start < 1_440, value
         assert not robots.allowed("https://e.org/private", "mybot"), value
 
 
@@ -116,68 +112,24 @@ def test_no_value_is_out_of_range(key: str) -> None:
         ("Request-rate: 1/5\nCrawl-delay: 4", 5.0),
         ("Request-rate: 1/5\nCrawl-delay: 6", 6.0),
         ("Request-rate: 1/5 0000-0100\nRequest-rate: 1/2", 5.0),
-        ("Request-rate: 1/5 0200-0001\nRequest-rate: 1/2", 2.0),
-        ("Request-rate: 1/5 0200-0300", 0.0),
+        ("Request-rate: 1/5 0200-0300\nVisit-time: 0400-0500", 5.0),
         ("Crawl-delay: 0", 0.0),
         ("Crawl-delay: -1", 0.0),
         ("Request-rate: 0/5\nRequest-rate: 5/0", 0.0),
     ],
 )
 def test_the_politest_value_counts(lines: str, seconds: float) -> None:
-    """Of all Crawl-delay and Request-rate records in force just now, the longest interval."""
+    """Of all Crawl-delay and Request-rate records, at any time of the day, the longest interval."""
     pace = pace_of(f"User-agent: mybot\n{lines}\nDisallow:\n\nUser-agent: *\nCrawl-delay: 99\n")
-    assert pace.asked(MIDNIGHT + 120) == seconds
+    assert pace.interval == seconds
 
 
 def test_a_pace_is_of_the_agents_right_above_it() -> None:
     """A line for one crawler is none for the next, although their rules are one group's."""
     text = "User-agent: a\nCrawl-delay: 10\n\nUser-agent: b\nUser-agent: *\nDisallow: /x\n"
-    assert [pace_of(text, agent).longest for agent in ("a", "b", "c")] == [10.0, 0.0, 0.0]
+    assert [pace_of(text, agent).interval for agent in ("a", "b", "c")] == [10.0, 0.0, 0.0]
     robots = RobotsTxt.parse(text.encode())
     assert not any(robots.allowed("https://e.org/x", agent) for agent in ("a", "b", "c"))
-
-
-def test_rates_of_several_windows_take_turns() -> None:
-    """A slower rate by day, a faster one by night; the last minute that a window names is in it."""
-    pace = pace_of("User-agent: *\nRequest-rate: 5/1m 0200-2259\nRequest-rate: 20/1m 2300-0159\n")
-    asked = {hours: pace.asked(MIDNIGHT + hours * HOUR) for hours in (0, 1.99, 2, 12, 22.99, 23.0)}
-    assert asked == {0: 3.0, 1.99: 3.0, 2: 12.0, 12: 12.0, 22.99: 12.0, 23.0: 3.0}
-    assert pace.longest == 12.0
-
-
-def test_windows_open_and_close_by_utc() -> None:
-    """Visit-time, past midnight too; at the time it names it opens, at the other it is closed."""
-    day, night, always = VisitTime(360, 525), VisitTime(1_380, 60), VisitTime(300, 300)
-    hours = (0, 5.99, 6, 8.74, 8.75, 23)
-    assert [day.covers(MIDNIGHT + h * HOUR) for h in hours] == [
-        False,
-        False,
-        True,
-        True,
-        False,
-        False,
-    ]
-    assert [night.covers(MIDNIGHT + h * HOUR) for h in (22.9, 23, 24, 25)] == [
-        False,
-        True,
-        True,
-        False,
-    ]
-    assert all(always.covers(MIDNIGHT + h * HOUR) for h in range(24))
-    assert day.opening(MIDNIGHT) == MIDNIGHT + 6 * HOUR
-    assert day.opening(MIDNIGHT + 9 * HOUR) == pytest.approx(MIDNIGHT + 30 * HOUR)
-    assert str(day) == "0600-0845 UTC"
-
-
-def test_many_rates_are_no_burden() -> None:
-    """A hostile file of 20,000 rates in as many windows leaves the slowest two dozen."""
-    lines = [
-        f"Request-rate: {number + 1}/9999 {hour:02}{minute:02}-2359"
-        for number, (hour, minute) in enumerate((n // 60 % 24, n % 60) for n in range(20_000))
-    ]
-    pace = pace_of("User-agent: *\n" + "\n".join(lines))
-    assert len(pace.rates) == 24
-    assert pace.longest == 9_999.0
 
 
 def test_a_pace_is_a_value() -> None:
@@ -185,7 +137,7 @@ def test_a_pace_is_a_value() -> None:
     pace = pace_of("User-agent: *\nCrawl-delay: 5\n")
     assert pace == pace_of("User-agent: *\nCrawl-delay: 5 # s\n")
     with pytest.raises(AttributeError):
-        pace.delay = 0.0  # type: ignore[misc]
+        pace.interval = 0.0  # type: ignore[misc]
 
 
 def test_a_pace_lasts_for_a_day() -> None:

@@ -9,6 +9,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.scheduling.queues import ReadyQueues, Slot, Waiting
+from tests.rows import rows
 
 
 class FreeSlot:
@@ -101,7 +102,7 @@ def test_what_a_fault_keeps_from_being_opened_is_opened_the_next_time(
     assert not queues
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_any_order_of_events_leaves_the_queues_right(seed: int) -> None:
     """Pushed, ended, blocked, opened and taken at random, beside a list that is always sorted."""
     chance = random.Random(seed)

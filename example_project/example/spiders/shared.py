@@ -39,10 +39,6 @@ class SharedSpider(ReportingSpider):
         "SCHEDULER_PERSIST": True,
         # What robots.txt says is there, too.
         "REP_STORE": REDIS_URL,
-        # A request that waits for a robots.txt is held by one worker. Waiting requests do not
-        # count as CONCURRENT_REQUESTS, so that without this limit one worker would take up to
-        # a thousand of them from the others, and take them along if it is killed.
-        "REP_PARK_LIMIT": 50,
         "REP_RETRY_DELAYS": [],
     }
 
