@@ -17,8 +17,10 @@ from tests.site import Authority, Site
 PIECES = (
     *("/", "/a", "/b", "/private", "*", "$", "%7E", "~", "?q=1", "/ä", "%2F", ".gif", "'", "//"),
 )
-LINES = ("Crawl-delay: 0.01", "Crawl-delay: 900", "Content-Usage: train-ai=n", "",
-         "Content-Usage: /a train-ai=n", "Sitemap: https://e.org/", "Content-Signal: ai-train=no")  # fmt: skip
+LINES = (
+    *("Crawl-delay: 0.01", "Crawl-delay: 900", "", "Sitemap: https://e.org/"),
+    *("Content-Usage: train-ai=n", "Content-Usage: /a train-ai=n", "Content-Signal: ai-train=no"),
+)
 SETTINGS: dict[str, tuple[object, ...]] = {
     "REP_PROFILE": ("rfc9309", "google", "1996", "1994", "kollar"),
     "REP_ACCESS_DENIED": ("allow", "disallow"),
