@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from urllib.parse import unquote
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
@@ -192,8 +193,9 @@ def run(settings: BaseSettings, options: Namespace) -> Status:
     """Copy the URLs that may be fetched to stdout; sum up on stderr."""
     if options.missing and not options.warc:
         raise usage_error("--missing is about archives: it needs --warc")
-    overrides = effective_settings(settings, options).overrides
-    inputs = (options.source, options.robots_txt, options.warc, overrides)
+    chosen = effective_settings(settings, options)
+    store = (chosen.store or "").removeprefix("sqlite://")
+    inputs = (options.source, options.robots_txt, options.warc, chosen.overrides, unquote(store))
     refuse_to_overwrite(options.rejected, *inputs)
     fetches = not (options.robots_txt or options.warc)
     # The rules are read before any output is opened.

@@ -46,7 +46,6 @@ def run(settings: BaseSettings, options: Namespace) -> Status:
     if options.output is not None and options.format != "text":
         raise usage_error("--format is for the summary, -o for the page: give one of them")
     refuse_to_overwrite(options.output, *options.logs)
-    _check_folder(options.output)
     try:
         from scrapy_rep.records.lines import NotALogError
         from scrapy_rep.records.tally import Tally
@@ -128,29 +127,13 @@ def _write_page(tally: Tally, output: str) -> None:
         say(f"{escaped(output)}: {_totals(tally.totals)}")
 
 
-def _check_folder(name: str | None) -> None:
-    """Raise ``EndingError`` if there is no folder for the page, before a long log is read."""
-    if name in (None, STDOUT):
-        return
-    try:
-        target = Path(str(name)).resolve()
-        if target.is_dir():
-            raise usage_error(f"cannot write {name}: Is a directory")
-        if not target.parent.is_dir():
-            raise usage_error(f"cannot write {name}: there is no folder {target.parent}")
-    except RuntimeError:  # what Python before 3.13 raises
-        raise usage_error(f"cannot write {name}: a loop of symbolic links") from None
-    except (OSError, ValueError) as error:
-        raise usage_error(f"cannot write {name}: {why(error)}") from None
-
-
 def _write(name: str, octets: bytes) -> None:
     """Write a page as a whole, or not at all; only its owner can read it, as the log."""
     if name == STDOUT:
         sys.stdout.buffer.write(octets)
         return
-    target = Path(name).resolve()
     try:
+        target = Path(name).resolve()
         if target.exists() and not target.is_file():  # a device or a pipe
             target.write_bytes(octets)
             return
@@ -164,5 +147,5 @@ def _write(name: str, octets: bytes) -> None:
                 with suppress(OSError):
                     Path(file.name).unlink()
                 raise
-    except OSError as error:
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, before Python 3.13
         raise usage_error(f"cannot write {name}: {why(error)}") from None

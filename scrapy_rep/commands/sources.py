@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -57,15 +59,30 @@ def opened(source: str) -> Iterator[BinaryIO]:
 
 
 def refuse_to_overwrite(output: str | None, *inputs: object) -> None:
-    """Raise ``EndingError`` if what a subcommand writes would replace what it reads."""
+    """Raise ``EndingError`` if what a subcommand writes would replace what it reads.
+
+    Standard output counts too: a shell may have opened an input to append to it.
+    """
     for name in inputs:
-        if isinstance(name, str) and output not in (None, STDIN) and _is_same(name, str(output)):
+        if not isinstance(name, str) or name == STDIN:
+            continue
+        if output not in (None, STDIN) and _is_same(name, str(output)):
             raise usage_error(f"{output} is read, and would be overwritten")
+        if _is_stdout(name):
+            raise usage_error(f"{name} is read, and is standard output as well")
 
 
 def _is_same(name: str, other: str) -> bool:
     try:
         return name == other or Path(name).samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_stdout(name: str) -> bool:
+    try:
+        found = Path(name).stat()
+        return stat.S_ISREG(found.st_mode) and os.path.samestat(found, os.fstat(1))
     except (OSError, ValueError):
         return False
 

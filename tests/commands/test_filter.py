@@ -152,6 +152,33 @@ def test_what_is_read_is_never_overwritten(tmp_path: Path, output: str, words: l
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_a_shell_that_appends_to_an_input_is_stopped(tmp_path: Path) -> None:
+    """`filter urls >> urls` would read what it writes, for ever."""
+    urls = tmp_path / "urls"
+    urls.write_text("https://e.org/a\n")
+    with urls.open("ab") as out:
+        done = subprocess.run(
+            [*COMMAND, "--robots-txt", os.devnull, str(urls)],
+            env=environment(),
+            stdout=out,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert b"is standard output as well" in done.stderr
+    assert urls.read_text() == "https://e.org/a\n"
+
+
+def test_the_store_is_never_overwritten(tmp_path: Path) -> None:
+    """It is read and written while URLs are sorted."""
+    file = tmp_path / "robots.db"
+    robots("store", "import", "-s", f"REP_STORE=sqlite://{file}")
+    before = file.read_bytes()
+    words = ("filter", "-s", f"REP_STORE=sqlite://{file}", "--rejected", file)
+    assert robots(*words, given="https://e.org/\n").status == 2
+    assert file.read_bytes() == before
+
+
 def test_no_output_is_opened_before_the_rules_are_read(tmp_path: Path) -> None:
     """What an earlier call has written stays if this one cannot begin."""
     (tmp_path / "rejected").write_text("precious")

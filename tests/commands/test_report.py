@@ -111,7 +111,7 @@ def test_the_page_goes_to_standard_output_on_request(tmp_path: Path, log: Path) 
         (["empty", "-o", "r.html"], "empty: it is empty"),
         (["noise", "-o", "r.html"], "noise: it is not a decision log"),
         (["newer", "-o", "r.html"], "newer: it was written by another version of scrapy_rep"),
-        (["log", "-o", "none/r.html"], "cannot write none/r.html: there is no folder"),
+        (["log", "-o", "none/r.html"], "cannot write none/r.html: No such file or directory"),
         (["log", "-o", "folder"], "cannot write folder: Is a directory"),
         (["log", "-o", "log"], "log is read, and would be overwritten"),
         (["log", "-o", "./folder/../log"], "is read, and would be overwritten"),
