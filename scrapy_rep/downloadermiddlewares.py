@@ -13,6 +13,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.outcome import Cause
 from scrapy_rep.awaiting import FetchSemaphore
 from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
@@ -26,12 +27,11 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.judgement import Judge
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.profiles import named
-from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.records import NEEDS_MSGSPEC
 from scrapy_rep.records.archive import Archive
 from scrapy_rep.robotparser import RobotsParsed
+from scrapy_rep.robotstxt.profiles import named
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.scheduling import fetches, nested
 from scrapy_rep.scheduling.hosts import Hosts
 from scrapy_rep.scheduling.places import MOST_LENT
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
     from scrapy_rep.explaining import LookUp
     from scrapy_rep.overrides.override import Overrides
-    from scrapy_rep.protocol.robotstxt import Verdict
     from scrapy_rep.records.recorder import DecisionRecorder
+    from scrapy_rep.robotstxt.robotstxt import Verdict
 
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"

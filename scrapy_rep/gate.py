@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.outcome import Cause
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
@@ -21,20 +23,18 @@ from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnre
 from scrapy_rep.judgement import Judgement
 from scrapy_rep.nofollow import NOFOLLOW_KEY, reason_of
 from scrapy_rep.page_url import PAGE, Asked, leads_elsewhere, page_of
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict
 from scrapy_rep.scheduling.shutdown import TOO_LATE
 from scrapy_rep.usage.noted import note
 
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.identity import Identity
     from scrapy_rep.judgement import Judge
     from scrapy_rep.overrides.application import AppliedOverrides
-    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.records.recorder import DecisionRecorder
     from scrapy_rep.scheduling.politeness import Politeness
     from scrapy_rep.scheduling.queues import Waiting

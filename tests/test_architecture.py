@@ -31,17 +31,16 @@ REACTOR = "twisted.internet.reactor"
 """What installs a reactor when it is imported, so that it must wait until one is running."""
 
 OUTSIDE = {
-    "scrapy_rep.matching": set(),
     "scrapy_rep.overrides": {"tomli"},
-    "scrapy_rep.pages": {"http_sf", "lxml", "w3lib"},
+    "scrapy_rep.pages": {"lxml", "w3lib"},
     "scrapy_rep.preferences": {"http_sf"},
-    "scrapy_rep.protocol": set(),
+    "scrapy_rep.access": set(),
     "scrapy_rep.linting": {"http_sf"},
     "scrapy_rep.stores": {"redis"},
 }
 """A package, and what it may import from outside the standard library and this package."""
 
-PURE = {"linting", "matching", "pages", "preferences", "protocol"}
+PURE = {"access", "linting", "pages", "preferences", "robotstxt"}
 """Packages without a clock, a network or a log."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
@@ -76,30 +75,31 @@ EVERYTHING = {"scrapy_rep"}
 """What may be imported by the modules that only connect the others."""
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "matching": set(),
-    "preferences": {"matching"},
-    "pages": {"preferences"},
-    "protocol": {"matching", "preferences"},
+    "robotstxt": set(),
+    "access": {"robotstxt"},
+    "pages": set(),
+    "preferences": {"pages", "robotstxt"},
     "nofollow": set(),
-    "linting": {"matching", "preferences", "protocol"},
-    "page_responses": {"pages", "protocol", "settings"},
-    "page_url": {"protocol"},
+    "linting": {"preferences", "robotstxt"},
+    "page_responses": {"pages", "access", "robotstxt", "settings"},
+    "page_url": {"access", "robotstxt"},
     "awaiting": set(),
-    "stats": {"pages.statements", "protocol"},
-    "exceptions": {"preferences", "protocol"},
-    "settings": {"preferences", "protocol", "stores.uri"},
-    "identity": {"protocol", "settings", "stats"},
+    "stats": {"pages.statements", "access", "robotstxt"},
+    "exceptions": {"preferences", "access", "robotstxt"},
+    "settings": {"preferences", "access", "robotstxt", "stores.uri"},
+    "identity": {"access", "robotstxt", "settings", "stats"},
     "without_effect": {"settings"},
-    "start_requests": {"exceptions", "protocol", "stats"},
-    "robotparser": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
-    "stores": {"protocol.authority", "protocol.entry", "protocol.policy", "protocol.spelling"},
+    "start_requests": {"exceptions", "access", "robotstxt", "stats"},
+    "robotparser": {"awaiting", "access", "robotstxt", "scrapy_internals", "settings", "stats"},
+    "stores": {"access"},
     "scrapy_internals": set(),
-    "fetching": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
-    "caching": {"awaiting", "protocol", "stats", "stores"},
+    "fetching": {"awaiting", "access", "robotstxt", "scrapy_internals", "settings", "stats"},
+    "caching": {"awaiting", "access", "robotstxt", "stats", "stores"},
     "scheduling": {
         "awaiting",
         "page_url",
-        "protocol",
+        "access",
+        "robotstxt",
         "scrapy_internals",
         "settings",
         "stats",
@@ -109,7 +109,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "exceptions",
         "overrides",
         "page_url",
-        "protocol",
+        "access",
+        "robotstxt",
         "settings",
         "usage",
     },
@@ -119,7 +120,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "identity",
         "judgement",
         "page_url",
-        "protocol",
+        "access",
+        "robotstxt",
         "settings",
         "usage",
     },
@@ -132,7 +134,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "nofollow",
         "overrides",
         "page_url",
-        "protocol",
+        "access",
+        "robotstxt",
         "records",
         "scheduling",
         "stats",
@@ -147,18 +150,21 @@ MAY_IMPORT: dict[str, set[str]] = {
         "page_url",
         "pages",
         "preferences",
-        "protocol",
+        "access",
+        "robotstxt",
         "settings",
         "stats",
     },
-    "overrides": {"caching", "page_url", "protocol", "settings", "stats"},
+    "overrides": {"caching", "page_url", "access", "robotstxt", "settings", "stats"},
     "records": {
+        "access",
         "caching",
         "exceptions",
         "nofollow",
         "overrides",
         "page_url",
-        "protocol",
+        "preferences",
+        "robotstxt",
         "settings",
         "stats",
     },
@@ -171,11 +177,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         "identity",
         "judgement",
         "linting",
-        "matching",
         "overrides",
         "page_url",
         "preferences",
-        "protocol",
+        "access",
+        "robotstxt",
         "records",
         "settings",
         "stats",
@@ -258,7 +264,7 @@ def test_modules_import_only_what_the_table_allows() -> None:
             assert known, str(found)
 
 
-def test_protocol_and_stores_know_the_standard_library_only() -> None:
+def test_pure_packages_and_stores_know_the_standard_library_only() -> None:
     """But for the optional dependencies of stores: no Scrapy, no Twisted."""
     for found in imports():
         for package, outside in OUTSIDE.items():

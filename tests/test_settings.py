@@ -10,7 +10,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import _CHECKS, RepSettings, unknown_settings
 from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.plugin import obey
@@ -291,7 +291,7 @@ async def test_a_bad_store_is_refused_without_its_password(site: Site) -> None:
         ("REP_PROFILE", "RFC-9309", "did you mean 'rfc9309'?"),
         ("REP_PROFILE", "rfc", "did you mean 'rfc9309'?"),
         ("REP_PROFILE", 1994, "did you mean '1994'?"),
-        ("REP_PROFILE", "strict", "did you mean 'strictest'?"),
+        ("REP_PROFILE", "kolar", "did you mean 'kollar'?"),
         ("REP_PROFILE", "yandex", ""),
         ("REP_ACCESS_DENIED", "Disallow", "did you mean 'disallow'?"),
         ("REP_PAGE_DIRECTIVES", "obeys", "did you mean 'obey'?"),

@@ -16,12 +16,12 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from urllib.parse import urljoin
 from weakref import finalize
 
+from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.outcome import Meaning, meaning_of
 from scrapy_rep.commands.output import EndingError, usage_error, why
 from scrapy_rep.fetching.content_codings import plain_octets
-from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.outcome import Meaning, meaning_of
-from scrapy_rep.protocol.syntax import truncate
 from scrapy_rep.records import NEEDS_WARCIO
+from scrapy_rep.robotstxt.text import truncate
 
 MOST_OCTETS: Final = 64 << 20
 """Octets of a body that are decoded; crawlers cut bodies long before that."""

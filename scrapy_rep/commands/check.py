@@ -7,6 +7,8 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.access.authority import authority_of, has_scheme
+from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.commands.crawl import look_up
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import (
@@ -22,17 +24,16 @@ from scrapy_rep.commands.project import effective_settings
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.verdicts import ALLOWED, DISALLOWED, told, word_of
 from scrapy_rep.page_url import requested_url
-from scrapy_rep.protocol.authority import authority_of, has_scheme
-from scrapy_rep.protocol.printable import escaped
-from scrapy_rep.protocol.requested_pace import RequestedPace
-from scrapy_rep.protocol.syntax import truncate
-from scrapy_rep.protocol.verdict import UNREACHABLE, is_undefined
+from scrapy_rep.preferences.robots_txt import preferences
+from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.text import truncate
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, is_undefined
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.explaining import LookUp
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 _COLOURS = {ALLOWED: "green", DISALLOWED: "red", UNREACHABLE: "yellow"}
 
@@ -79,7 +80,7 @@ def _row(url: str, one: LookUp, profile: str, started: float, is_file: bool) -> 
     verdict, known = one.verdict, one.known
     robots = known.robots if known is not None else None
     agent = tuple(one.agent)
-    said = robots.preferences(requested_url(url), agent) if robots is not None else None
+    said = preferences(robots, requested_url(url), agent) if robots is not None else None
     answer = known.answer if known is not None else None
     failure = known.failure if known is not None else None
     age = None if answer is None or is_file else round(max(0.0, time.time() - answer.fetched_at), 3)

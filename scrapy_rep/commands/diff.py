@@ -6,16 +6,16 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from scrapy_rep.access.policy import Decision
 from scrapy_rep.commands.crawl import look_up
 from scrapy_rep.commands.output import Status, counted, note, painted, say, say_json, usage_error
 from scrapy_rep.commands.project import effective_settings
 from scrapy_rep.commands.sources import STDIN, authority_named, is_url, read
 from scrapy_rep.commands.verdicts import told, unreachable, word_of
 from scrapy_rep.linting.effects import MOST_PATHS, Difference, difference
-from scrapy_rep.protocol.policy import Decision
-from scrapy_rep.protocol.printable import escaped
-from scrapy_rep.protocol.syntax import truncate
-from scrapy_rep.protocol.verdict import Verdict, as_plain
+from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.text import truncate
+from scrapy_rep.robotstxt.verdict import Verdict, as_plain
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -19,11 +19,11 @@ from scrapy_rep.commands.verdicts import told, unreachable, word_of
 from scrapy_rep.judgement import OVERRIDE, PACE, RULES, USE
 from scrapy_rep.linting.lines import RobotsFile
 from scrapy_rep.page_url import requested_url
-from scrapy_rep.protocol.printable import escaped
-from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.syntax import truncate
-from scrapy_rep.protocol.verdict import Verdict, as_plain, is_undefined
+from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.text import truncate
+from scrapy_rep.robotstxt.verdict import Verdict, as_plain, is_undefined
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
+from scrapy_rep.access.authority import Authority, authority_of, has_scheme
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.archives import NewestResponses, Undecided
 from scrapy_rep.commands.crawl import in_crawl
@@ -32,8 +33,7 @@ from scrapy_rep.commands.sources import STDIN, opened, read, refuse_to_overwrite
 from scrapy_rep.commands.verdicts import told
 from scrapy_rep.explaining import asked_for
 from scrapy_rep.page_url import requested_url
-from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
-from scrapy_rep.protocol.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.judgement import Judge
-    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 _CHUNK: Final = 1 << 21
 """Octets that are read at once."""

@@ -23,8 +23,8 @@ from scrapy_rep.commands.verdicts import unreachable
 from scrapy_rep.linting import formats
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.linting.codes import CODES, at_least
-from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.records.versions import own_version
+from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

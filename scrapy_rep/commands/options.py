@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from scrapy_rep.commands.output import Status
 from scrapy_rep.linting.codes import SEVERITIES
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.robotstxt.profiles import PROFILES
 
 _GLOBAL = """Scrapy's global options (-s, -L, --logfile, --nolog, --profile, --pdb) are
 allowed, too."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, TextIO
 
-from scrapy_rep.protocol.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 

@@ -23,8 +23,8 @@ from scrapy_rep.commands.output import (
     why,
 )
 from scrapy_rep.commands.sources import STDIN, opened, refuse_to_overwrite
-from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.records import NEEDS_MSGSPEC
+from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

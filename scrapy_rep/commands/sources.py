@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.commands.output import usage_error, why
 from scrapy_rep.page_url import requested_url
-from scrapy_rep.protocol.authority import Authority, authority_of
 
 STDIN = "-"
 _MOST_OCTETS = 64 * 1024 * 1024

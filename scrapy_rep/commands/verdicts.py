@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.output import EndingError, Status
-from scrapy_rep.protocol.verdict import UNREACHABLE, is_undefined
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.explaining import LookUp
-    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 ALLOWED, DISALLOWED = "allowed", "disallowed"
 

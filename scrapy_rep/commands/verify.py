@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy_rep.commands.archives import Bodies, DamagedError, read_records
 from scrapy_rep.commands.output import Status, counted, note, say, say_json, usage_error
 from scrapy_rep.commands.sources import opened
-from scrapy_rep.protocol.printable import escaped
-from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
-from scrapy_rep.protocol.syntax import truncate
-from scrapy_rep.protocol.verdict import (
+from scrapy_rep.records import NEEDS_MSGSPEC
+from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.robotstxt.text import truncate
+from scrapy_rep.robotstxt.verdict import (
     BY_RULE,
     NO_GROUP,
     NO_RULE_MATCHES,
     ROBOTS_TXT_ITSELF,
     TOO_COSTLY,
 )
-from scrapy_rep.records import NEEDS_MSGSPEC
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

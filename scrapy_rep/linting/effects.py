@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from scrapy_rep.linting.lines import Line, RobotsFile
-from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.verdict import Verdict
 
 MOST_PATHS: Final = 100
 """Paths that are shown for a crawler."""

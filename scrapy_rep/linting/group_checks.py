@@ -11,12 +11,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from scrapy_rep.linting.lines import BLANK, RULES, Finding, GroupLines, Line, RobotsFile, quoted
+from scrapy_rep.linting.lines import (
+    BLANK,
+    RULES,
+    VISIT_TIME,
+    Finding,
+    GroupLines,
+    Line,
+    RobotsFile,
+    quoted,
+)
 from scrapy_rep.preferences.robots_lines import SIGNAL_KEY, USAGE_KEY
-from scrapy_rep.protocol import syntax
-from scrapy_rep.protocol.product_token import DEFAULT, names_of, product_token
-from scrapy_rep.protocol.profiles import RFC9309
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt import lines as syntax
+from scrapy_rep.robotstxt.lines import DEFAULT, names_of
+from scrapy_rep.robotstxt.product_token import product_token
+from scrapy_rep.robotstxt.profiles import RFC9309
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 _TOKEN: Final = re.compile(r"[A-Za-z_-]+|\*")
 _WITH_DIGITS: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -24,7 +34,7 @@ _MOST_PAIRS: Final = 90_000
 """Pairs of rules that are compared: as many as one group of 300 has."""
 _ORIGIN: Final = "https://robots.invalid"
 _REMOVE: Final = "remove the line"
-_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME}
+_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE, VISIT_TIME}
 
 
 def check_agents(file: RobotsFile) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from scrapy_rep import stats as names
-from scrapy_rep.protocol.outcome import Outcome, Unreachable
+from scrapy_rep.access.outcome import Outcome, Unreachable
 from scrapy_rep.records import NEEDS_WARCIO, warc
 from scrapy_rep.records.versions import own_version
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.entry import Answer
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.entry import Answer
     from scrapy_rep.stats import RepStats
 
 _SUFFIX = ".warc.gz"

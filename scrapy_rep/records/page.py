@@ -13,9 +13,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.records.sections import sections
 from scrapy_rep.records.tally import Tally
+from scrapy_rep.robotstxt.printable import escaped
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z")
 _CODE = frozenset({"Rule", "Example", "Mostly by", "Version", "Run", "Site", "File"})

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.policy import Decision
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import is_by_nofollow
 from scrapy_rep.page_url import page_of
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.policy import Decision
-from scrapy_rep.protocol.printable import without_login
-from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
+from scrapy_rep.preferences.robots_txt import preferences, speaks_of_use
 from scrapy_rep.records.lines import (
     SCHEMA_VERSION,
     DecisionLine,
@@ -30,14 +29,16 @@ from scrapy_rep.records.lines import (
 )
 from scrapy_rep.records.log_file import LogFile
 from scrapy_rep.records.versions import versions
+from scrapy_rep.robotstxt.printable import without_login
+from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, Verdict
 
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.overrides.override import Override
     from scrapy_rep.page_url import Asked
-    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 
@@ -360,9 +361,9 @@ def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:
 def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:
     """Return what a robots.txt says about the use of a page, by category; None if nothing."""
     robots = cached.robots
-    if robots is None or not robots.speaks_of_use:
+    if robots is None or not speaks_of_use(robots):
         return None
-    said = robots.preferences(url, agent)
+    said = preferences(robots, url, agent)
     return None if said is None else said.answers or None
 
 

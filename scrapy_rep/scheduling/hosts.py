@@ -13,14 +13,14 @@ from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
+from scrapy_rep.access.authority import authority_of
 from scrapy_rep.page_url import page_of
-from scrapy_rep.protocol.authority import authority_of
 
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import RequestedPace
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.scheduling.queues import Waiting
     from scrapy_rep.scheduling.shared_pace import SharedPace
 

@@ -64,9 +64,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.awaiting import FetchSemaphore
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.scheduling.hosts import Asker, Hosts, PacedHost
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.stats import RepStats

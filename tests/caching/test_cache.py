@@ -12,8 +12,8 @@ import pytest
 from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.protocol.outcome import Unavailable
-from scrapy_rep.protocol.policy import Decision
+from scrapy_rep.access.outcome import Unavailable
+from scrapy_rep.access.policy import Decision
 from tests.cancelling import Waiter, play_all
 from tests.crawl.leftovers import Leftovers, turn
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle

@@ -13,8 +13,8 @@ from time import perf_counter
 
 import pytest
 
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.caching.evicted import Evicted, TemporaryFile
-from scrapy_rep.protocol.entry import Answer, Entry
 from tests.stores.obstacles import no_file_beyond
 from tests.stores.samples import NOW, authority, entry, failure, full_entry, refused
 from tests.timed import timed

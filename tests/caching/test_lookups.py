@@ -12,11 +12,11 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 import scrapy_rep
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry
+from scrapy_rep.access.outcome import Success
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry
-from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.stores.memory import MemoryStore
 from tests.scripted import RULES, Bench, ask, authority
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep import Verdict
-from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.verdict import as_plain
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.verdict import as_plain
 from tests.commands.running import results, robots
 from tests.replies import Reply
 from tests.rows import first

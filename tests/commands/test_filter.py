@@ -18,11 +18,11 @@ from urllib.parse import urljoin
 
 import pytest
 
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.commands.archives import NewestResponses, Undecided
 from scrapy_rep.commands.filter import LONGEST
 from scrapy_rep.commands.output import EndingError
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.commands.archive import Response, write_archive
 from tests.commands.running import SCRAPY, environment, robots

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.commands.filter import Ruling, Rulings, Sieve
-from scrapy_rep.matching.normal_form import match_path
 from scrapy_rep.page_url import requested_url
-from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.normal_forms import form_of
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.robotstxt.normal_form import form_of, match_path
+from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.commands.running import results, robots
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import obey

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores import Store
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey

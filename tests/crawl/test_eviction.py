@@ -15,7 +15,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import shared_store_of

@@ -30,6 +30,7 @@ from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_decision_log import decisions
 from tests.crawl.test_preferences import UseSpider
+from tests.records.archives import archives
 from tests.replies import Hang, Peer, Reply, redirect
 from tests.site import Site
 
@@ -373,7 +374,7 @@ async def test_decisions_on_final_urls_are_recorded(site: Site, tmp_path: Path, 
         del expected[urls[0]]
     assert said == expected
     assert {line["delay"] for line in found} == {line["preferences"] for line in found} == {None}
-    named = [word for one in tmp_path.glob("robots-*.warc.gz") for word in ("--warc", one)]
+    named = [word for one in archives(tmp_path) for word in ("--warc", one)]
     verified = robots("verify", tmp_path / "log", *named)
     assert (verified.status, "differ" in verified.err) == (0, False)
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.protocol import authority as protocol
-from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.access import authority as protocol
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.clock import take_over

@@ -15,8 +15,8 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from scrapy_rep import RobotsUnreachable
+from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.awaiting import sleep
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.stores import Store, StoreError
 from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.harness import crawl

@@ -14,8 +14,8 @@ from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import Store
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey

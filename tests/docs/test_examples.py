@@ -19,8 +19,8 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores import open_store
 from tests.crawl.harness import settings_of, within
 from tests.crawl.logtap import LogTap

@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 
 import scrapy_rep
 from scrapy_rep import stats
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import _CHECKS, RepSettings
 from tests.crawl.harness import ROOT
 from tests.docs.pages import DOCS, described, settings
@@ -52,8 +52,6 @@ def test_profiles_are_named_with_their_defaults() -> None:
         assert chosen.max_ttl == 7 * 86_400
         assert chosen.access_denied == "disallow"
         assert chosen.max_redirects == 20
-    strictest = RepSettings.from_settings(Settings({"REP_PROFILE": "strictest"}))
-    assert strictest == RepSettings(profile="strictest", access_denied="disallow")
 
 
 def test_every_stat_is_described() -> None:

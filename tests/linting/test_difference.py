@@ -9,8 +9,8 @@ from itertools import product
 import pytest
 
 from scrapy_rep.linting.effects import difference, witnesses
-from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 from tests.timed import timed
 

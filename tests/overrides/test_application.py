@@ -6,14 +6,14 @@ from datetime import date
 
 from scrapy import Request
 
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry, Failure
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import UNREACHABLE_IS_ALLOWED, Override, Overrides
 from scrapy_rep.page_url import Asked
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry, Failure
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.policy import Policy, standing
 from scrapy_rep.stats import NoCollector, RepStats
 from tests.rows import rows
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.overrides.override import Override
 from scrapy_rep.overrides.reading import OverridesError, read_overrides
-from scrapy_rep.protocol.authority import Authority
 from tests.rows import rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc).timestamp()

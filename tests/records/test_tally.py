@@ -15,8 +15,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.overrides.override import Override
-from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.records.lines import NotALogError, Unread
 from scrapy_rep.records.sections import sections
 from scrapy_rep.records.tally import Tally

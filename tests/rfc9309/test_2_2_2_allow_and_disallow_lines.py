@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.stores.plain import from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry
 from tests.rows import rows

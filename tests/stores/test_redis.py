@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import redis
 
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.codec import decode_v1
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis import RedisStore
