@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.recording.archive import NEEDS_WARCIO
+from scrapy_rep.records import NEEDS_MSGSPEC, NEEDS_WARCIO
 from scrapy_rep.settings import RepSettings, loaded, obeys
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 from scrapy_rep.stores import check_store
@@ -141,6 +141,8 @@ def _check_records(settings: RepSettings) -> None:
         if path is not None and not Path(path).parent.is_dir():
             folder = str(Path(path).parent)
             raise ValueError(f"{name} = {path!r}: there is no folder {folder!r}")
+    if settings.decision_log is not None and find_spec("msgspec") is None:
+        raise ValueError(f"REP_DECISION_LOG = {settings.decision_log!r} {NEEDS_MSGSPEC}")
     if settings.warc is not None and find_spec("warcio") is None:
         raise ValueError(f"REP_WARC = {settings.warc!r} {NEEDS_WARCIO}")
 

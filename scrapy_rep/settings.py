@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import load_object
@@ -17,7 +17,7 @@ from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.access.spelling import nearest
 from scrapy_rep.preferences.vocabulary import CATEGORIES
-from scrapy_rep.robotstxt.profiles import PROFILES, Profile
+from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309, Profile
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
@@ -70,8 +70,6 @@ class RepSettings:
     log_urls: str = "full"
     decision_log_required: bool = False
     warc: str | None = None
-    by_profile: tuple[str, ...] = ("max_ttl", "access_denied", "max_redirects")
-    """The fields whose values are defaults of the profile, because their settings are not set."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> RepSettings:
@@ -86,23 +84,13 @@ class RepSettings:
             except (ValueError, TypeError) as error:
                 said = (shown(value) or "''") if name == "REP_STORE" else _in_a_line(value)
                 raise ValueError(f"{name} = {said}: {error}") from None
-        found = cls(**chosen)
-        not_set = tuple(name for name in found.by_profile if name not in chosen)
-        return replace(found, by_profile=not_set).under(found.profile)
-
-    def under(self, profile: str) -> RepSettings:
-        """Return the settings of a crawl by another profile that has the same settings set.
-
-        Raises ``ValueError``, in one line, if a setting is not allowed in that profile.
-        """
-        found = PROFILES[profile]
-        if "max_ttl" not in self.by_profile and self.max_ttl > found.default_life:
+        profile = PROFILES[chosen.get("profile", RFC9309.name)]
+        if chosen.get("max_ttl", 0) > profile.default_life:
             raise ValueError(
-                f"REP_MAX_TTL = {self.max_ttl:g}: must be at most {found.default_life:g} "
-                f"seconds in the profile {profile}"
+                f"REP_MAX_TTL = {chosen['max_ttl']:g}: must be at most {profile.default_life:g} "
+                f"seconds in the profile {profile.name}"
             )
-        defaults = _access_defaults(found)
-        return replace(self, profile=profile, **{name: defaults[name] for name in self.by_profile})
+        return cls(**{**_access_defaults(profile), **chosen})
 
     @property
     def policy(self) -> Policy:
@@ -133,14 +121,6 @@ def _access_defaults(profile: Profile) -> dict[str, Any]:
         "access_denied": "disallow" if profile.access_denied_closes_the_site else "allow",
         "max_redirects": profile.redirects_followed,
     }
-
-
-def checked(attribute: str, value: Any) -> Any:
-    """Return the value of a field of :class:`RepSettings`; raise ``ValueError`` for a bad one."""
-    try:
-        return next(check for _, name, check in _CHECKS if name == attribute)(value)
-    except TypeError as error:
-        raise ValueError(str(error)) from None
 
 
 def obeys(settings: BaseSettings) -> bool:

@@ -267,8 +267,8 @@ def test_scrapy_crawl_without_scrapy_cfg_obeys(site: Site, deployed: Path) -> No
     done = run(deployed, "crawl", "shop", "-a", f"url={shop.url()}", "-s", "REP_STORE=sqlite:")
     assert (done.returncode, shop.page_hits) == (0, [])
     assert "'robotstxt/forbidden': 1" in done.stderr
-    said = json.loads(run(deployed, "robots", "cache", "count", "-s", "REP_STORE=sqlite:").stdout)
-    assert said == {"authorities": 1}
+    listed = run(deployed, "robots", "store", "list", "-s", "REP_STORE=sqlite:")
+    assert listed.stderr == "scrapy robots store list: 1 site\n"
     assert run(deployed, "robots", "check", shop.url(), "-s", "REP_STORE=sqlite:").returncode == 1
     assert len(shop.robots_hits) == 1
 
@@ -277,7 +277,7 @@ def test_scrapy_crawl_without_scrapy_cfg_obeys(site: Site, deployed: Path) -> No
     ("words", "said"),
     [
         (["check", "http://127.0.0.1/"], f"the crawl cannot start: ValueError: {UNCONFIGURED}"),
-        (["cache", "list"], UNCONFIGURED),
+        (["store", "list"], UNCONFIGURED),
     ],
 )
 def test_the_command_says_what_is_not_configured(
