@@ -27,8 +27,8 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.judgement import Judge
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.recording.archive import Archive
-from scrapy_rep.recording.recorder import DecisionRecorder, Run
+from scrapy_rep.records import NEEDS_MSGSPEC
+from scrapy_rep.records.archive import Archive
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.explaining import LookUp
     from scrapy_rep.overrides.override import Overrides
+    from scrapy_rep.records.recorder import DecisionRecorder
     from scrapy_rep.robotstxt.robotstxt import Verdict
 
 
@@ -276,7 +277,7 @@ class RepDownloaderMiddleware:
     def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
         limits = FetchLimits(self._semaphore, self._room.places)
         args = crawler, self._inside, settings, self._stats, limits, time.time
-        return RobotsFetcher(*args, self._identity.name_to_give, self._archive)
+        return RobotsFetcher(*args, lambda: self._identity.name_to_give, self._archive)
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)
@@ -304,6 +305,11 @@ class RepDownloaderMiddleware:
     ) -> DecisionRecorder | None:
         if settings.decision_log is None:
             return None
+        try:
+            from scrapy_rep.records.recorder import DecisionRecorder, Run
+        except ImportError:
+            name = f"REP_DECISION_LOG = {settings.decision_log!r}"
+            raise ValueError(f"{name} {NEEDS_MSGSPEC}") from None
         archive = None if self._archive is None else self._archive.name
         about = Run(run, tuple(overrides or ()), archive)
         return DecisionRecorder(settings, self._stats, self._cache.held, time.time, about)

@@ -6,7 +6,8 @@ RFC 9309 section 2. A request that may not pass ends in :class:`RobotsForbidden`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy_rep.identity import Identity
     from scrapy_rep.judgement import Judge
     from scrapy_rep.overrides.application import AppliedOverrides
-    from scrapy_rep.recording.recorder import DecisionRecorder
+    from scrapy_rep.records.recorder import DecisionRecorder
     from scrapy_rep.scheduling.politeness import Politeness
     from scrapy_rep.scheduling.queues import Waiting
     from scrapy_rep.scheduling.room import WaitingRoom
@@ -90,7 +91,6 @@ class Gate:
             self._shutdown.take_up(request)
         url, authority = self._page(request)
         if authority is None:  # neither http nor https: no robots.txt governs it
-            await self._recorded(request)
             return None
         agent = self._identity.of(request)
         cached = self._cache.resident(authority, self._clock())
@@ -174,8 +174,8 @@ class Gate:
         note(request, self._judge.use_of(asked, found))
         # That the request is allowed was counted when it passed.
         if self._recorder is not None:
-            self._recorder.passed(asked, found, verdict, requested=page_of(request))
-            await self._recorded(request)
+            with self._recorded(request):
+                self._recorder.passed(asked, found, verdict, requested=page_of(request))
         if self._overrides is not None:
             self._overrides.count_allowed(asked, found, verdict, override, None)
         return None
@@ -297,9 +297,8 @@ class Gate:
     async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
         """Record and count a request that goes on, and note what is said about its use."""
         if self._recorder is not None:
-            self._recorder.passed(asked, cached, judgement.verdict)
-            if self._recorder.is_required:
-                await self._recorded(asked.request)
+            with self._recorded(asked.request):
+                self._recorder.passed(asked, cached, judgement.verdict)
         if judgement.noted is not None:
             note(asked.request, judgement.noted)
         if self._overrides is not None and judgement.verdict is not None:
@@ -316,29 +315,26 @@ class Gate:
         It is allowed by definition (RFC 9309 section 2.2.2).
         """
         if self._recorder is not None:
-            self._recorder.passed_without_rules(asked)
-            await self._recorded(asked.request)
+            with self._recorded(asked.request):
+                self._recorder.passed_without_rules(asked)
         self._stats.inc(names.ALLOWED)
 
     async def _bypass(self, request: Request) -> None:
         """Record and count a request that does not obey robots.txt."""
         if self._recorder is not None:
-            self._recorder.bypassed(request, self._identity.usable(request))
-            await self._recorded(request)
+            with self._recorded(request):
+                self._recorder.bypassed(request, self._identity.usable(request))
         self._stats.inc(names.BYPASSED)
         self._stats.inc(names.OVERRIDES_USED)
 
-    async def _recorded(self, request: Request) -> None:
-        """Return when all decisions are written, if that is required.
-
-        Raises ``RobotsUnreachable`` if they cannot be: then no request passes.
-        """
-        if self._recorder is not None and self._recorder.is_required:
-            try:
-                await self._recorder.confirm()
-            except Exception as error:
-                why = f"its decision cannot be recorded: {error}"
-                raise self.refuse(request, Cause.ERROR, why) from error
+    @contextmanager
+    def _recorded(self, request: Request) -> Iterator[None]:
+        """Refuse a request whose decision cannot be recorded, if that is required."""
+        try:
+            yield
+        except Exception as error:
+            why = f"its decision cannot be recorded: {error}"
+            raise self.refuse(request, Cause.ERROR, why) from error
 
     def refuse(
         self,

@@ -27,12 +27,19 @@ from scrapy_rep.stats import PageStats, RepStats
 from scrapy_rep.usage.responses import UseOfResponses
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
 """Stands for a page that could not be read by a fault of this package, which permits nothing."""
+
+_NOT_BUILT = (
+    "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks RepDownloaderMiddleware, or Scrapy "
+    "has disabled it"
+)
 
 
 class RepSpiderMiddleware(BaseSpiderMiddleware):
@@ -50,10 +57,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         if not is_obeying(crawler):
-            raise ValueError(
-                "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks "
-                "RepDownloaderMiddleware, or Scrapy has disabled it"
-            )
+            raise ValueError(_NOT_BUILT)
         self._reads = settings.page_directives != "off"
         if not self._reads and settings.preferences == "off":
             raise NotConfigured
@@ -79,6 +83,17 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         """
         with failing_at_start(crawler):
             return cls(crawler)
+
+    def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Return the start requests as they are; raise ``ValueError`` if nothing would check them.
+
+        Only now can Scrapy be asked whether a subclass of the downloader middleware disabled itself
+        after it was built.
+        """
+        if self.crawler.get_downloader_middleware(RepDownloaderMiddleware) is None:
+            with failing_at_start(self.crawler):
+                raise ValueError(_NOT_BUILT)
+        return super().process_start(start)
 
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""
