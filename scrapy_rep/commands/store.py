@@ -29,7 +29,7 @@ from scrapy_rep.commands.output import (
 from scrapy_rep.commands.project import settings_of, settings_with_spider
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.stores import StoreError
-from scrapy_rep.stores.plain import to_plain
+from scrapy_rep.stores.json_form import to_plain
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
