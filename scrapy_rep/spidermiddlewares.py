@@ -1,8 +1,9 @@
 """The spider middleware: counts what pages ask of crawlers and, if asked, obeys it.
 
-It is enabled unless both ``REP_PAGE_DIRECTIVES`` and ``REP_PREFERENCES`` are ``off``, and ends a
-crawl whose downloader middleware was not built in any case. A page is read once, when its response
-is on the way to the callback. Start requests have no page, and are not changed.
+It also ends a crawl whose downloader middleware was not built. So it stays enabled where
+``REP_PAGE_DIRECTIVES`` and ``REP_PREFERENCES`` are ``off``, and reads no page then. A page is read
+once, when its response is on the way to the callback. Start requests have no page, and are not
+changed.
 """
 
 from __future__ import annotations
@@ -59,8 +60,6 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if not is_obeying(crawler):
             raise ValueError(_NOT_BUILT)
         self._reads = settings.page_directives != "off"
-        if not self._reads and settings.preferences == "off":
-            raise NotConfigured
         self._obeys = settings.page_directives == "obey"
         self._drops = self._obeys and settings.noindex == "drop"
         self._link_nofollow = self._obeys and settings.link_nofollow
@@ -77,7 +76,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepSpiderMiddleware:
-        """Return the middleware of a crawl; raise ``NotConfigured`` if it has nothing to do.
+        """Return the middleware of a crawl; raise ``NotConfigured`` if ``ROBOTSTXT_OBEY`` is off.
 
         Raises ``ValueError`` for a bad setting, and if ``RepDownloaderMiddleware`` was not built.
         """

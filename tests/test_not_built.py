@@ -141,6 +141,7 @@ def middlewares(cls: str, order: int | None = 100) -> dict[str, Any]:
         (by_hand(**middlewares("Hidden"), **BY_HAND), NOT_BUILT),
         (by_hand(**middlewares("Hidden"), **BY_HAND, **PAGES_OFF), NOT_BUILT),
         (by_hand(**middlewares("HiddenAfter"), **BY_HAND), NOT_BUILT),
+        (by_hand(**middlewares("HiddenAfter"), **BY_HAND, **PAGES_OFF), NOT_BUILT),
         (
             obey(DOWNLOADER_MIDDLEWARES={"scrapy_rep.RepDownloaderMiddleware": None}),
             NOT_BUILT,
