@@ -45,7 +45,7 @@ def one(data: bytes) -> None:
 
 
 def _as_sent(octets: bytes) -> bytes:
-    """Return what a client sends: no tabs and line ends, and a slash for a backslash of the path."""
+    """Return what clients send: no tabs and line ends, and a slash for each backslash of a path."""
     path, mark, query = octets.translate(None, b"\t\n\r").partition(b"?")
     return path.replace(b"\\", b"/") + mark + query
 
