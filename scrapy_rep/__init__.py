@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from scrapy_rep.addon import Addon
-    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
     from scrapy_rep.page_responses import page_directives
     from scrapy_rep.pages.statements import PageDirectives
     from scrapy_rep.preferences.statement import Preferences
     from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
     from scrapy_rep.robotparser import RepRobotParser
+    from scrapy_rep.scheduler import RepScheduler, Withholding
     from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
     from scrapy_rep.usage.of_response import usage_preferences
 
@@ -28,13 +29,16 @@ __all__ = [
     "PageDirectives",
     "Preferences",
     "RepDownloaderMiddleware",
+    "RepLastStep",
     "RepRobotParser",
+    "RepScheduler",
     "RepSpiderMiddleware",
     "RobotsForbidden",
     "RobotsTxt",
     "RobotsUnreachable",
     "Rule",
     "Verdict",
+    "Withholding",
     "page_directives",
     "usage_preferences",
 ]
@@ -44,13 +48,16 @@ _MODULES = {
     "PageDirectives": "pages.statements",
     "Preferences": "preferences.statement",
     "RepDownloaderMiddleware": "downloadermiddlewares",
+    "RepLastStep": "downloadermiddlewares",
     "RepRobotParser": "robotparser",
+    "RepScheduler": "scheduler",
     "RepSpiderMiddleware": "spidermiddlewares",
     "RobotsForbidden": "exceptions",
     "RobotsTxt": "protocol.robotstxt",
     "RobotsUnreachable": "exceptions",
     "Rule": "protocol.verdict",
     "Verdict": "protocol.verdict",
+    "Withholding": "scheduler",
     "page_directives": "page_responses",
     "usage_preferences": "usage.of_response",
 }

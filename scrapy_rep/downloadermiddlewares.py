@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import uuid4
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.awaiting import FetchSemaphore
+from scrapy_rep.awaiting import FetchSemaphore, sleep
 from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
 from scrapy_rep.caching.refresh import Attempts, Refresher
 from scrapy_rep.caching.store_adapter import open_store_adapter
 from scrapy_rep.explaining import Explainer
+from scrapy_rep.fetching import at_once
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
 from scrapy_rep.gate import Gate
@@ -31,22 +32,23 @@ from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.recording.archive import Archive
 from scrapy_rep.recording.recorder import DecisionRecorder, Run
 from scrapy_rep.robotparser import RobotsParsed
-from scrapy_rep.scheduling import fetches, nested
-from scrapy_rep.scheduling.hosts import Hosts
-from scrapy_rep.scheduling.places import MOST_LENT
-from scrapy_rep.scheduling.politeness import Politeness
-from scrapy_rep.scheduling.room import WaitingRoom
-from scrapy_rep.scheduling.shared_pace import SharedPace
-from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
-from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
+from scrapy_rep.scrapy_internals import ScrapyInternals
+from scrapy_rep.scrapy_names import ScrapyNames, UnknownScrapyError
 from scrapy_rep.settings import RepSettings, failing_at_start, obeys, unknown_settings
 from scrapy_rep.start_requests import StartRequests
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
 from scrapy_rep.usage.admission import UseOfPages
+from scrapy_rep.waiting.hosts import Hosts
+from scrapy_rep.waiting.pace import Paces
+from scrapy_rep.waiting.places import Places
+from scrapy_rep.waiting.shared_pace import SharedPace
+from scrapy_rep.waiting.stop import StopWatch
+from scrapy_rep.waiting.turns import Turns
+from scrapy_rep.waiting.withheld import Withheld
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -77,18 +79,22 @@ class RepDownloaderMiddleware:
         for name, nearest in unknown_settings(crawler.settings):
             self._stats.unknown_setting(name, nearest)
         self._starts = StartRequests(self._stats)
-        inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
+        self._inside = ScrapyInternals(crawler, self._stats.switched_off)
+        scrapy = self._scrapy = ScrapyNames(crawler, self._stats.switched_off)
         self._is_prepared = False
-        at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
-        resumed = may_resume(crawler.settings)  # asked first: the store makes a file in JOBDIR
+        self._takes_turns = False
+        concurrent = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._semaphore = FetchSemaphore(at_once.most_at_once(concurrent), at_once.COUNTED_FOR)
         self._store = open_store_adapter(crawler, settings, self._stats, time.time)
         hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
-        self._room = WaitingRoom(
-            crawler, inside, hosts, self._semaphore, MOST_LENT, self._stats, resumed=resumed
-        )
-        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room)
-        self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
+        self._places = Places(scrapy, self._stats)
+        self.withheld = Withheld(crawler, scrapy, self._stats)
+        """The requests that the scheduler withholds."""
+        self.turns = Turns(crawler, scrapy, hosts, self._places, self.withheld, self._stats)
+        """The turns of the hosts that ask for a pace."""
+        self._paces = Paces(crawler, settings, self._stats, self.turns)
+        self._stop = StopWatch(scrapy, self._interrupt, self._is_busy)
+        self._crawler = crawler
         self._identity = Identity(crawler, settings, self._stats)
         run = uuid4().hex
         self._archive = self._make_archive(settings, run)
@@ -103,14 +109,18 @@ class RepDownloaderMiddleware:
             identity=self._identity,
             cache=self._cache,
             judge=judge,
-            politeness=self._politeness,
-            room=self._room,
-            shutdown=self._shutdown,
+            paces=self._paces,
+            turns=self.turns,
+            withheld=self.withheld,
+            places=self._places,
+            stop=self._stop,
+            scrapy=scrapy,
             stats=self._stats,
             clock=time.time,
             overrides=self._overrides,
             recorder=self._recorder,
         )
+        self.withheld.ask(self._gate)
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -126,33 +136,35 @@ class RepDownloaderMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
 
-        A request is returned only while the crawl closes, to be scheduled for its next run.
+        A request is returned if it lacks something. It then comes again, when its site is ready.
         """
         meta = request.meta
         if DOWNLOAD in meta and meta.get("dont_obey_robotstxt"):  # for a robots.txt itself
-            nested.enter(request)
             return None
-        if "is_start_request" in meta:
-            self._starts.begin(request)
         try:
             if not self._is_prepared:
                 self._prepare()
             again = await self._gate.check(request)
+            if again is None and self._takes_turns:
+                again = await self.arrive(request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
+            if "is_start_request" in meta:
+                self._starts.begin(request)
             self._end(request, error)
-        if again is None:
-            nested.enter(request)
+        if again is None and "is_start_request" in meta:
+            self._starts.begin(request)
         return again
 
-    def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let ``request`` be sent, at the last step; hold it up if it has lost its turn."""
-        nested.leave()
+    async def arrive(self, request: Request) -> Request | None:
+        """Let ``request`` be sent, at the last step; return it if the crawl closes before that."""
         try:
-            if self._room.arrive(request):
+            waits = self.turns.arrive(request)
+            if waits is None:
                 return None
+            self._stop.watch()
+            return await waits
         except Exception as error:  # noqa: BLE001
             self._end(request, error)
-        return self._hold_up(request)
 
     def _record(self, request: Request, refusal: Exception) -> None:
         """Record a refusal."""
@@ -162,12 +174,6 @@ class RepDownloaderMiddleware:
             except ValueError:
                 url = request.url
             self._recorder.refused(request, url, self.agents(request), refusal)
-
-    async def _hold_up(self, request: Request) -> Request | None:
-        try:
-            return await self._gate.hold_up(request)
-        except Exception as error:  # noqa: BLE001
-            self._end(request, error)
 
     def _end(self, request: Request, error: Exception) -> NoReturn:
         """Raise what a request ends in after an error in its check.
@@ -221,7 +227,7 @@ class RepDownloaderMiddleware:
             "authorities": len(self._cache),
             "octets": self._cache.octets,
             "fetches": self._cache.flights,
-            "waiting": self._room.waiting,
+            "waiting": self.withheld.count + self._places.waiting,
         }
 
     def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
@@ -238,8 +244,9 @@ class RepDownloaderMiddleware:
         return SharedPace(turns, self._stats)
 
     def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
-        limits = FetchLimits(self._semaphore, self._room.places)
-        args = crawler, self._inside, settings, self._stats, limits, time.time, self._archive
+        limits = FetchLimits(self._semaphore, self._places)
+        inside, scrapy = self._inside, self._scrapy
+        args = crawler, inside, scrapy, settings, self._stats, limits, time.time, self._archive
         return RobotsFetcher(*args)
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
@@ -250,16 +257,17 @@ class RepDownloaderMiddleware:
         return RobotsCache(
             context,
             Refresher(context, self._fetcher.fetch, attempts),
-            RulesReader(parse, self._politeness.read),
+            RulesReader(parse, self._paces.read),
             RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
-            started=self._shutdown.watch,
+            started=self._stop.watch,
+            landed=lambda authority: self._gate.landed(authority),
             memory_limit=settings.memory_limit - self._store.memory_limit,
         )
 
     def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
         if overrides is None:
             return None
-        applied = AppliedOverrides(overrides, self._stats, self._politeness.read, time.time)
+        applied = AppliedOverrides(overrides, self._stats, self._paces.read, time.time)
         self._stats.is_overridden = applied.__contains__
         return applied
 
@@ -286,25 +294,18 @@ class RepDownloaderMiddleware:
 
     def _make_judge(self, use: UseOfPages | None) -> Judge:
         wanted = None if self._recorder is None else self._recorder.wants_verdict
-        politeness, overrides = self._politeness, self._overrides
-        return Judge(self._cache, politeness, use, overrides, wants_verdict=wanted)
+        return Judge(self._cache, self._paces, use, self._overrides, wants_verdict=wanted)
 
-    def _busy(self) -> bool:
-        return bool(self._room.waiting or self._cache.flights)
+    def _is_busy(self) -> bool:
+        return bool(self._cache.flights or self.turns.waiting)
 
     def _interrupt(self, started_before: float) -> None:
-        self._cache.interrupt(started_before, self._is_direct)
-        self._room.give_up()
-
-    def _is_direct(self, request: Request | None) -> bool:
-        """Return whether a request is downloaded directly, so that a stop waits for it."""
-        return request is not None and self._inside.engine.is_direct(request)
+        self._cache.interrupt(started_before, self._gate.is_in_place)
+        self.turns.give_up()
 
     def _prepare(self) -> None:
         """Look for what this package needs of Scrapy, the first time that a spider is open."""
-        if not self._is_prepared and self._inside.check():
-            self._inside.passage.watch(self._arrive, self._room.left)
-            self._inside.engine.mark_direct_downloads()
+        if not self._is_prepared and self._scrapy.check() and self._inside.check():
             self._is_prepared = True
 
     async def _engine_started(self) -> None:
@@ -316,21 +317,68 @@ class RepDownloaderMiddleware:
             self._archive.open()
         if self._recorder is not None:
             self._recorder.open(self._identity.default)
+        self._look_around()
         try:
             self._prepare()
         except UnknownScrapyError as error:
             self._stats.unknown_scrapy(str(error))
-            await self._inside.engine.end(_UNKNOWN_SCRAPY)
+            await self._end_crawl()
+
+    def _look_around(self) -> None:
+        """Say which other parts of this package are missing in the settings."""
+        try:
+            last_step = self._crawler.get_downloader_middleware(RepLastStep)
+        except AttributeError:  # a custom downloader has no middlewares
+            last_step = None
+        if last_step is None:
+            self._takes_turns = True
+            self.turns.take_early()
+            self._stats.without_last_step()
+        if not self.withheld.is_open:
+            self._stats.without_scheduler()
+
+    async def _end_crawl(self) -> None:
+        """End the crawl, which has just sent ``engine_started``, before its first request."""
+        await sleep(0.0)  # lets the other listeners finish first
+        engine: Any = self._crawler.engine
+        await engine.close_spider_async(reason=_UNKNOWN_SCRAPY)
+        await engine.stop_async()
 
     def _spider_closed(self) -> None:
         self._starts.close()
         if self._overrides is not None:
             self._overrides.close()
-        self._shutdown.stop()
+        self._stop.close()
         self._cache.interrupt()
-        self._room.close()
+        self.turns.close()
         self._store.close()
         if self._archive is not None:
             self._archive.close()
         if self._recorder is not None:
             self._recorder.close()
+
+
+class RepLastStep:
+    """Has requests to hosts that ask for a pace wait for their turn, behind all other middlewares.
+
+    It belongs into ``DOWNLOADER_MIDDLEWARES`` at an order behind all others, such as 100,000.
+    """
+
+    def __init__(self, crawler: Crawler):
+        if not obeys(crawler.settings):
+            raise NotConfigured("ROBOTSTXT_OBEY is off")
+        self._crawler = crawler
+        self._gate: RepDownloaderMiddleware | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RepLastStep:
+        """Return the last step of a crawl; raise ``NotConfigured`` if it does not obey."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> Request | None:
+        """Return when the request may be sent."""
+        if self._gate is None:
+            self._gate = self._crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        if self._gate is None:
+            return None
+        return await self._gate.arrive(request)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
+from weakref import WeakSet
 
-from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
-from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import NOFOLLOW_KEY, reason_of
@@ -22,23 +23,32 @@ from scrapy_rep.page_url import PAGE, Asked, page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict
-from scrapy_rep.scheduling.shutdown import TOO_LATE
 from scrapy_rep.usage.noted import note
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from twisted.python.failure import Failure
 
     from scrapy_rep.caching.cache import RobotsCache
+    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.identity import Identity
     from scrapy_rep.judgement import Judge, Judgement
     from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.recording.recorder import DecisionRecorder
-    from scrapy_rep.scheduling.politeness import Politeness
-    from scrapy_rep.scheduling.queues import Waiting
-    from scrapy_rep.scheduling.room import WaitingRoom
-    from scrapy_rep.scheduling.shutdown import Shutdown
+    from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting.pace import Paces
+    from scrapy_rep.waiting.places import Places
+    from scrapy_rep.waiting.stop import StopWatch
+    from scrapy_rep.waiting.turns import Turns
+    from scrapy_rep.waiting.withheld import Lack, Withheld
+
+_WAITED: Final = "_scrapy_rep_waited"
+"""The meta key of a request that was returned after it had waited in place.
+
+Its value is ``dont_filter`` as it was. The gate removes the key when the request comes again.
+"""
 
 
 class Gate:
@@ -54,9 +64,12 @@ class Gate:
         identity: Identity,
         cache: RobotsCache,
         judge: Judge,
-        politeness: Politeness,
-        room: WaitingRoom,
-        shutdown: Shutdown,
+        paces: Paces,
+        turns: Turns,
+        withheld: Withheld,
+        places: Places,
+        stop: StopWatch,
+        scrapy: ScrapyNames,
         stats: RepStats,
         clock: Callable[[], float],
         overrides: AppliedOverrides | None = None,
@@ -65,78 +78,192 @@ class Gate:
         self._identity = identity
         self._cache = cache
         self._judge = judge
-        self._politeness = politeness
-        self._room = room
-        self._shutdown = shutdown
+        self._paces = paces
+        self._turns = turns
+        self._withheld = withheld
+        self._stop = stop
+        self._places = places
+        self._scrapy = scrapy
         self._stats = stats
         self._clock = clock
         self._overrides = overrides
         self._recorder = recorder
-        self._is_watched = overrides is not None or recorder is not None
+        self._first: dict[Authority, Request] = {}
+        self._looked_up: WeakSet[Request] = WeakSet()
+        self._late: WeakSet[Request] = WeakSet()
+        self._in_place: set[Request] = set()
+
+    # --- what the scheduler asks
+
+    def lacks(self, request: Request, *, waited: bool) -> Lack | None:
+        """Return what a request lacks before it may be handed out; None if nothing.
+
+        ``waited`` says that the request has waited for its rules, so that the pace which they ask
+        for may not be known yet.
+        """
+        if request.meta.get("dont_obey_robotstxt"):
+            return None
+        try:
+            url = page_of(request)
+            authority = authority_of(url)
+        except ValueError:
+            return None  # the gate refuses it
+        if authority is None or NOFOLLOW_KEY in request.meta:
+            return None
+        cached = self._cache.resident(authority, self._clock())
+        if cached is None:
+            if authority.has_its_rules_at(url) or request in self._late:
+                return None
+            if authority in self._first or self._cache.is_fetching(authority):
+                return authority
+            self._first[authority] = request
+            return None
+        if waited and not self._enter_pace(Asked(request, url, authority, ()), cached):
+            return None  # the gate refuses it
+        if self._turns.hosts and not self._turns.reserve(authority.host, request):
+            return authority.host
+        return None
+
+    def look(self) -> None:
+        """Have the requests go on that wait for one that the downloader no longer has."""
+        if self._first:
+            active = self._scrapy.active
+            for authority, request in list(self._first.items()):
+                if request not in active:
+                    self._answered(authority)
+        self._turns.look()
+
+    def landed(self, authority: Authority) -> None:
+        """Have the requests go on that wait for the rules of an authority."""
+        if authority not in self._first:
+            self._withheld.have_rules(authority)
+
+    def is_in_place(self, page: object) -> bool:
+        """Return whether a request waits for its rules in place, so that a stop waits for it."""
+        return page in self._in_place
+
+    def _enter_pace(self, asked: Asked, cached: CachedRules) -> bool:
+        """Have the host of an allowed request keep its pace; return whether it is allowed."""
+        try:
+            asked = asked._replace(agent=self._identity.of(asked.request))
+        except ValueError:
+            return False
+        judgement = self._judge.judge(asked, cached)
+        if judgement.refusal is not None:
+            return False
+        self._keep_pace(asked, judgement)
+        return True
+
+    def _answered(self, authority: Authority) -> None:
+        """Note that the first request of a site has its answer, or is gone."""
+        self._first.pop(authority, None)
+        if not self._cache.is_fetching(authority):
+            self._withheld.have_rules(authority)
+
+    # --- what the middleware asks
 
     async def check(self, request: Request) -> Request | None:
-        """Let ``request`` pass; return it if it has to be scheduled again, as the crawl closes.
+        """Let ``request`` pass; return it if it has to come again, because it lacks something.
 
-        This awaits nothing if fresh rules are in memory, the host asks for no pace, nothing waits
-        for the same slot, and no record has to be waited for. Raises ``RobotsForbidden`` or
-        ``RobotsUnreachable`` if the request may not pass.
+        This awaits nothing if fresh rules are in memory and no record has to be waited for, nor if
+        the request came from the scheduler. Raises ``RobotsForbidden`` or ``RobotsUnreachable`` if
+        the request may not pass.
         """
         meta = request.meta
+        if _WAITED in meta:
+            request.dont_filter = bool(meta.pop(_WAITED))
+        is_scheduled = self._withheld.take_over(request)
         if meta.get("dont_obey_robotstxt"):
             await self._bypass(request)
             return None
-        if self._shutdown.keeps:
-            self._shutdown.take_up(request)
         url, authority = self._page(request)
         if authority is None:  # neither http nor https: no robots.txt governs it
             await self._recorded(request)
             return None
-        agent = self._identity.of(request)
+        try:
+            asked = Asked(request, url, authority, self._identity.of(request))
+            return await self._check(asked, is_scheduled=is_scheduled)
+        finally:
+            if self._first.get(authority) is request:
+                self._answered(authority)
+
+    async def _check(self, asked: Asked, *, is_scheduled: bool) -> Request | None:
+        """Let a request pass that a robots.txt governs; return as :meth:`check` does."""
+        request, url, authority, _ = asked
         cached = self._cache.resident(authority, self._clock())
         if cached is None:
             if authority.has_its_rules_at(url):
-                await self._pass_without_rules(Asked(request, url, authority, agent))
+                await self._pass_without_rules(asked)
                 return None
             found = self._cache.consult(authority, request)
             if isinstance(found, Miss):
-                return await self._wait(Asked(request, url, authority, agent), found)
+                if request in self._late:
+                    raise self._refuse_late(asked)
+                self._looked_up.add(request)
+                if is_scheduled:
+                    return self._return_for_rules(asked, found)
+                found = await self._wait_in_place(asked, found)
+                if not self._withheld.is_open:
+                    return self._return_by_hand(request)
             cached = found
-        self._stats.inc(names.HIT)
-        if (
-            cached.settled_agent != agent
-            or self._room.must_wait(request)
-            or self._is_watched
-            or not cached.allows(authority, url, agent)
-        ):
-            return await self._go_on(Asked(request, url, authority, agent), cached)
-        # The way of most requests: only the rules concern them. As _pass counts, without a call.
-        if cached.stale:
-            self._stats.inc(names.STALE)
-        self._stats.inc(names.ALLOWED)
-        return None
-
-    async def _go_on(self, asked: Asked, cached: CachedRules) -> Request | None:
-        """Let a request pass whose rules are known, at once if nothing holds it up."""
+        if request in self._looked_up:
+            self._looked_up.discard(request)
+        else:
+            self._stats.inc(names.HIT)
         judgement = self._admit(asked, cached)
-        if self._room.must_wait(asked.request):
-            return await self._wait(asked, cached)
+        if is_scheduled:
+            if self._turns.hosts and not self._turns.reserve(authority.host, request):
+                self._looked_up.add(request)
+                return self._withheld.give_back(request)
+            self._turns.passes(request)
         await self._pass(asked, cached, judgement)
         return None
 
-    async def hold_up(self, request: Request) -> Request | None:
-        """Let a request that has lost its turn pass when it has another one.
+    def _return_for_rules(self, asked: Asked, miss: Miss) -> Request:
+        """Begin a flight, and return the request to the scheduler, which withholds it."""
+        request, _, authority, _ = asked
+        flight = deferred_from_coro(self._cache.fetch(authority, request, miss))
+        flight.addErrback(partial(self._note_late, request))
+        self._stop.watch()
+        return self._withheld.give_back(request)
 
-        The rules may have changed meanwhile, so it is judged again. Returns as :meth:`check` does.
-        """
-        url, authority = self._page(request)
-        agent = self._identity.of(request)
-        while authority is not None and not self._room.arrive(request):
-            found = self._cache.resident(authority, self._clock())
-            known = found or self._cache.consult(authority, request)
-            again = await self._wait(Asked(request, url, authority, agent), known, late=True)
-            if again is not None:
-                return again
-        return None
+    def _note_late(self, request: Request, failure: Failure) -> None:
+        """Have a request be refused when it comes again: its flight was lost, or is too late."""
+        error = failure.value
+        if error is not None and not isinstance(error, (DeadlineError, CancelledError)):
+            self._stats.own_fault("The wait for rules", error)
+        self._late.add(request)
+        authority = authority_of(page_of(request))
+        if authority is not None:
+            self.landed(authority)
+
+    async def _wait_in_place(self, asked: Asked, miss: Miss) -> CachedRules:
+        """Return the rules for a direct download, which waits where it is."""
+        request, url, authority, _ = asked
+        self._in_place.add(request)
+        try:
+            with self._places.lent():
+                found = await self._cache.fetch(authority, request, miss)
+        except DeadlineError as error:
+            self.landed(authority)
+            raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url) from None
+        finally:
+            self._in_place.discard(request)
+        if found.interrupted:
+            raise self.refuse(request, Cause.CLOSING, "", authority, url)
+        return found
+
+    def _return_by_hand(self, request: Request) -> Request:
+        """Return a request that has waited, so that the engine sends it within its limits."""
+        request.meta[_WAITED] = request.dont_filter
+        request.dont_filter = True
+        return request
+
+    def _refuse_late(self, asked: Asked) -> RobotsUnreachable:
+        request, url, authority, _ = asked
+        self._late.discard(request)
+        said = "no answer, although the time for all attempts is over"
+        return self.refuse(request, Cause.TIMEOUT, said, authority, url)
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
         """Return the URL of the page that ``request`` is for, and the authority that governs it.
@@ -154,84 +281,19 @@ class Gate:
             self._stop_nofollow(request, url, authority)
         return url, authority
 
-    async def _wait(
-        self, asked: Asked, found: CachedRules | Miss, *, late: bool = False
-    ) -> Request | None:
-        """Let a request pass that has to wait, for its rules after a miss, otherwise to be let go.
-
-        A ``late`` request has passed the gate before, and was counted then.
-        """
-        request, authority = asked.request, asked.authority
-        waiting: Waiting | None = None
-        while True:
-            with self._room.hold(
-                request,
-                authority.host,
-                for_rules=isinstance(found, Miss),
-                late=late,
-                before=waiting,
-            ) as waiting:
-                if isinstance(found, Miss):
-                    fetched = await self._fetch(asked, found)
-                    if not isinstance(fetched, CachedRules):
-                        return self._give_back(request, fetched)
-                    found = fetched
-                    del fetched
-                    # Most requests have to wait for nothing else, and are judged only once.
-                    judgement = self._admit(asked, found)
-                    if found.holds(self._clock()) and self._room.goes_at_once(waiting):
-                        break
-                    del judgement
-                # A thousand requests may wait to be let go. None of them keeps rules in memory,
-                # unless rules that come back would have to be announced once more.
-                kept = found if self._cache.is_heard else None
-                del found
-                self._shutdown.watch()
-                if not await self._room.until_let_go(waiting):
-                    return self._give_back(request, partial(IgnoreRequest, TOO_LATE))
-            # That may have taken long: these rules may be no longer in force.
-            now = self._clock()
-            if kept is None or not kept.holds(now):
-                kept = self._cache.resident(authority, now)
-            found = kept or self._cache.consult(authority, request)
-            if not isinstance(found, Miss):
-                judgement = self._admit(asked, found)
-                break
-        if not late:
-            await self._pass(asked, found, judgement)
-        return None
-
-    async def _fetch(self, asked: Asked, miss: Miss) -> CachedRules | Callable[[], Exception]:
-        """Return the rules after a miss.
-
-        If the closing crawl cuts that short, return a function that makes the exception to raise.
-        """
-        request, url, authority, _ = asked
-        try:
-            found = await self._cache.fetch(authority, request, miss)
-        except DeadlineError as error:
-            raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url) from None
-        if found.interrupted:
-            return partial(self.refuse, request, Cause.CLOSING, "", authority, url)
-        return found
-
-    def _give_back(self, request: Request, too_late: Callable[[], Exception]) -> Request:
-        """Return the request to schedule again; raise ``too_late()`` if nothing would keep it."""
-        again = self._shutdown.give_back(request)
-        if again is None:
-            raise too_late()
-        return again
-
     def _admit(self, asked: Asked, cached: CachedRules) -> Judgement:
         """Raise why a request may not pass; have the host of an allowed one keep its pace."""
         judgement = self._judge.judge(asked, cached)
         if judgement.refusal is not None:
             self._count_refusal(asked, cached, judgement, judgement.refusal)
             raise judgement.refusal
+        self._keep_pace(asked, judgement)
+        return judgement
+
+    def _keep_pace(self, asked: Asked, judgement: Judgement) -> None:
         if judgement.pace is not None:
             pace, asker, _ = judgement.pace
-            self._politeness.keep(asked.request, asked.authority, pace, asker)
-        return judgement
+            self._paces.keep(asked.request, asked.authority, pace, asker)
 
     def _count_refusal(
         self,

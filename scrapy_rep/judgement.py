@@ -120,8 +120,6 @@ class Judge:
             refusal = use.refusal(asked, noted)
             if refusal is not None and not asked.authority.has_its_rules_at(asked.url):
                 return Judgement(refusal, refused_for_use=True, override=override, pace=pace)
-        if use is None and overrides is None and (pace is None or pace.pace is None):
-            cached.settle(asked.agent)
         if verdict is None and pace is None and noted is None:
             return _PASSES
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)

@@ -37,8 +37,8 @@ MISS = "robotstxt/cache/miss"
 STALE = "robotstxt/cache/stale"
 REVALIDATED = "robotstxt/cache/revalidated"
 EVICTED = "robotstxt/cache/evicted"
-PARKED = "robotstxt/parked"
-PARKED_MAX = "robotstxt/parked/max"
+WAITING = "robotstxt/waiting"
+WAITING_MAX = "robotstxt/waiting/max"
 STORE_ERROR = "robotstxt/store/error"
 STORE_EVICTED = "robotstxt/store/evicted"
 CRAWL_DELAY_APPLIED = "robotstxt/crawl_delay/applied"
@@ -299,6 +299,20 @@ class RepStats:
     def unknown_scrapy(self, why: str) -> None:
         """Log that the crawl ends, because Scrapy lacks something necessary."""
         logger.error("%s; the crawl ends without a request", why)
+
+    def without_last_step(self) -> None:
+        """Warn that turns are taken too early, because the last step is not enabled."""
+        logger.warning(
+            "RepLastStep is not in DOWNLOADER_MIDDLEWARES: requests to hosts that ask for a pace "
+            "take their turn before other middlewares, which may hold them up"
+        )
+
+    def without_scheduler(self) -> None:
+        """Recommend the scheduler of this package."""
+        logger.info(
+            'Requests wait in the downloader. Set SCHEDULER to "scrapy_rep.RepScheduler", so that '
+            "they wait in the scheduler"
+        )
 
     def switched_off(self, why: str) -> None:
         """Warn that a feature is switched off, because Scrapy lacks what it needs."""

@@ -43,7 +43,8 @@ class RobotsCache:
     """Rules by authority, in ``memory_limit`` octets; the least recently used ones are evicted.
 
     ``refresher`` finds out what is known of an authority, ``reader`` reads it, and ``signal`` is
-    sent whenever rules come into force. ``started()`` is called when a refresh begins.
+    sent whenever rules come into force. ``started()`` is called when a refresh begins, and
+    ``landed(authority)`` when it has ended.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class RobotsCache:
         signal: RulesSignal,
         *,
         started: Callable[[], None] = lambda: None,
+        landed: Callable[[Authority], None] = lambda authority: None,
         memory_limit: int,
     ):
         self._store = context.store
@@ -64,6 +66,7 @@ class RobotsCache:
         self._reader = reader
         self._signal = signal
         self._started = started
+        self._landed = landed
         self._memory_limit = memory_limit
         self._resident: OrderedDict[Authority, CachedRules] = OrderedDict()
         self._flights: dict[Authority, SingleFlight] = {}
@@ -127,11 +130,6 @@ class RobotsCache:
         found = self.consult(authority, page)
         return await self.fetch(authority, page, found) if isinstance(found, Miss) else found
 
-    @property
-    def is_heard(self) -> bool:
-        """Whether something listens to rules that come into force, evicted ones included."""
-        return self._signal.has_listeners
-
     def pace(
         self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
     ) -> RequestedPace | None:
@@ -170,6 +168,10 @@ class RobotsCache:
     def octets(self) -> int:
         """The memory that the resident rules take."""
         return self._octets
+
+    def is_fetching(self, authority: Authority) -> bool:
+        """Return whether a refresh of an authority is under way."""
+        return authority in self._flights
 
     @property
     def flights(self) -> int:
@@ -219,6 +221,7 @@ class RobotsCache:
                 del self._flights[authority]
             if flight.result is None:  # else it was interrupted
                 flight.resolve(cached or self._failure(authority, Cause.ERROR))
+            self._landed(authority)
 
     async def _refresh(
         self, authority: Authority, page: Any, miss: Miss, flight: SingleFlight

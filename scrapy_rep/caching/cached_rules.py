@@ -31,8 +31,7 @@ class CachedRules:
     rules of its answer, ``None`` if it has none that are in force.
 
     An instance keeps notes. The cache measures ``size``, and notes the last ``pace`` that was asked
-    of an agent, and ``unpaced_agent``, the last agent of which none was asked. The judge notes
-    ``settled_agent``, the last agent for which nothing but these rules decides. The record of
+    of an agent, and ``unpaced_agent``, the last agent of which none was asked. The record of
     decisions keeps its ``basis`` here.
     """
 
@@ -46,7 +45,6 @@ class CachedRules:
         "interrupted",
         "pace",
         "robots",
-        "settled_agent",
         "since",
         "size",
         "stale",
@@ -74,7 +72,6 @@ class CachedRules:
         self.basis: Any = None
         self.pace: RequestedPace | None = None
         self.unpaced_agent: tuple[str, ...] | None = None
-        self.settled_agent: tuple[str, ...] | None = None
         self.verdicts = 0
 
     def holds(self, now: float) -> bool:
@@ -95,10 +92,6 @@ class CachedRules:
     def cause(self) -> str:
         """Why the authority is unreachable, if it is."""
         return self.failure.cause if self.failure is not None else Cause.ERROR.value
-
-    def settle(self, agent: tuple[str, ...]) -> None:
-        """Note that nothing but these rules decides about the requests of ``agent``."""
-        self.settled_agent = agent
 
     def note_basis(self, basis: object) -> None:
         """Keep what the record of decisions says of these rules, for as long as they are kept."""

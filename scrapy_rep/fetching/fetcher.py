@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from scrapy_rep.awaiting import FetchSemaphore
     from scrapy_rep.protocol.entry import Answer
     from scrapy_rep.scrapy_internals import ScrapyInternals
+    from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 
@@ -112,6 +113,7 @@ class RobotsFetcher:
         self,
         crawler: Crawler,
         inside: ScrapyInternals,
+        scrapy: ScrapyNames,
         settings: RepSettings,
         stats: RepStats,
         limits: FetchLimits,
@@ -120,6 +122,7 @@ class RobotsFetcher:
     ):
         self._crawler = crawler
         self._inside = inside
+        self._scrapy = scrapy
         self._settings = settings
         self._stats = stats
         self._semaphore = limits.semaphore
@@ -215,7 +218,7 @@ class RobotsFetcher:
             self._stats.inc(names.REDIRECTS)
 
     async def _download(self, request: Request) -> Response:
-        if self._inside.engine.is_over:
+        if self._scrapy.is_over:
             raise CancelledElsewhereError("the crawl is over")
         try:
             with self._places.fetching(request):

@@ -7,7 +7,7 @@ feature with one line. The crawl never changes silently.
 """
 
 from scrapy_rep.scrapy_internals.check import Report
-from scrapy_rep.scrapy_internals.inside import ScrapyInternals, UnknownScrapyError
+from scrapy_rep.scrapy_internals.inside import ScrapyInternals
 from scrapy_rep.scrapy_internals.names import NAMES, Feature, PrivateName
 
-__all__ = ["NAMES", "Feature", "PrivateName", "Report", "ScrapyInternals", "UnknownScrapyError"]
+__all__ = ["NAMES", "Feature", "PrivateName", "Report", "ScrapyInternals"]

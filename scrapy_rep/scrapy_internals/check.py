@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -42,11 +39,7 @@ def check(crawler: Crawler) -> Report:
     for holder, entries in _grouped():
         if holder in lost:
             continue
-        try:
-            found = _FINDERS[holder](crawler)
-        except TypeError as error:
-            off.setdefault(Feature.SLOTS, f"{holder.value} cannot be made ({error})")
-            continue
+        found = _FINDERS[holder](crawler)
         if found is None:
             continue
         thing, is_scrapys = found
@@ -54,7 +47,7 @@ def check(crawler: Crawler) -> Report:
             if _has(thing, entry):
                 continue
             lost |= _behind(entry)
-            if not is_scrapys and entry.feature is not Feature.DOWNLOADER:
+            if not is_scrapys:
                 absent.add(entry.feature)
             elif entry.feature.without is None:
                 fatal.append(str(entry))
@@ -70,49 +63,13 @@ def _grouped() -> Iterator[tuple[Holder, list[PrivateName]]]:
 
 def _behind(entry: PrivateName) -> set[Holder]:
     """Return the objects that cannot be reached without a name."""
-    return {
-        (Holder.ENGINE, "_slot"): {Holder.ENGINE_SLOT},
-        (Holder.ENGINE, "downloader"): {
-            Holder.DOWNLOADER,
-            Holder.MIDDLEWARES,
-            Holder.MODULE,
-            Holder.SLOT,
-            Holder.HANDLERS,
-        },
-        (Holder.DOWNLOADER, "middleware"): {Holder.MIDDLEWARES},
-        (Holder.DOWNLOADER, "slots"): {Holder.MODULE, Holder.SLOT},
-        (Holder.MODULE, "Slot"): {Holder.SLOT},
-        (Holder.DOWNLOADER, "handlers"): {Holder.HANDLERS},
-    }.get((entry.holder, entry.name), set())
-
-
-_KINDS: dict[tuple[Holder, str], type[Any]] = {
-    (Holder.DOWNLOADER, "active"): AbstractSet,
-    (Holder.DOWNLOADER, "total_concurrency"): int,
-    (Holder.DOWNLOADER, "slots"): dict,
-    (Holder.DOWNLOADER, "per_slot_settings"): dict,
-    (Holder.DOWNLOADER, "domain_concurrency"): int,
-    (Holder.MIDDLEWARES, "methods"): dict,
-    (Holder.SLOT, "active"): AbstractSet,
-    (Holder.SLOT, "transferring"): AbstractSet,
-    (Holder.SLOT, "concurrency"): int,
-}
-"""The type of what a name stands for. A custom downloader may use the name otherwise."""
-
-_SET_HERE = (Holder.DOWNLOADER, "total_concurrency")
+    if (entry.holder, entry.name) == (Holder.DOWNLOADER, "handlers"):
+        return {Holder.HANDLERS}
+    return set()
 
 
 def _has(thing: Any, entry: PrivateName) -> bool:
-    if isinstance(thing, dict):
-        return entry.name in thing
-    key = (entry.holder, entry.name)
-    try:
-        value = attrgetter(entry.name)(thing)
-        if key == _SET_HERE:
-            setattr(thing, entry.name, value)
-    except AttributeError:
-        return False
-    return isinstance(value, _KINDS.get(key, object))
+    return entry.name in thing if isinstance(thing, dict) else hasattr(thing, entry.name)
 
 
 _Found = tuple[Any, bool] | None
@@ -126,32 +83,6 @@ def _scrapys_downloader() -> Any:
 def _downloader(crawler: Crawler) -> _Found:
     downloader = crawler.engine.downloader
     return downloader, isinstance(downloader, _scrapys_downloader())
-
-
-def _module(crawler: Crawler) -> _Found:
-    cls = _scrapys_downloader()
-    is_scrapys = isinstance(crawler.engine.downloader, cls)
-    return (sys.modules[cls.__module__], True) if is_scrapys else None
-
-
-def _middlewares(crawler: Crawler) -> _Found:
-    downloader: Any = crawler.engine.downloader
-    return downloader.middleware, isinstance(downloader, _scrapys_downloader())
-
-
-def _slot(crawler: Crawler) -> _Found:
-    """Return an unused slot of Scrapy's class, or of the class that a custom downloader uses."""
-    downloader: Any = crawler.engine.downloader
-    if type(downloader)._get_slot is _scrapys_downloader()._get_slot:  # noqa: SLF001
-        module = _module(crawler)
-        return (module[0].Slot(1, 0.0, 0.0), True) if module is not None else None
-    probe = Request("http://robots.invalid/")
-    try:
-        key, slot = downloader._get_slot(probe)  # noqa: SLF001
-    except Exception:  # noqa: BLE001  # then the name means something else here
-        return object(), False
-    downloader.slots.pop(key, None)
-    return slot, False
 
 
 def _exchanges(crawler: Crawler) -> _Found:
@@ -172,12 +103,7 @@ def _later(_: Crawler) -> _Found:
 
 
 _FINDERS: dict[Holder, Callable[[Crawler], _Found]] = {
-    Holder.ENGINE: lambda crawler: (crawler.engine, True),
-    Holder.ENGINE_SLOT: lambda crawler: (crawler.engine._slot, True),  # noqa: SLF001
     Holder.DOWNLOADER: _downloader,
-    Holder.MIDDLEWARES: _middlewares,
-    Holder.MODULE: _module,
-    Holder.SLOT: _slot,
     Holder.HANDLERS: _exchanges,
     Holder.HANDLER: _later,
     Holder.CONNECTOR: _later,

@@ -7,29 +7,18 @@ from typing import TYPE_CHECKING
 
 import scrapy
 
-from scrapy_rep.scrapy_internals.capacity import Capacity
 from scrapy_rep.scrapy_internals.check import check
-from scrapy_rep.scrapy_internals.engine import Engine
 from scrapy_rep.scrapy_internals.exchanges import Exchanges
 from scrapy_rep.scrapy_internals.listeners import Listeners
 from scrapy_rep.scrapy_internals.names import Feature
-from scrapy_rep.scrapy_internals.passage import Passage
 from scrapy_rep.scrapy_internals.proxies import Proxies
-from scrapy_rep.scrapy_internals.slots import DownloadSlots
 from scrapy_rep.scrapy_internals.switches import Switches
+from scrapy_rep.scrapy_names import UnknownScrapyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
-
-
-_TO_END = {Feature.REASON, Feature.STOPPING}
-"""The features that end a crawl. They stay on when all others are switched off."""
-
-
-class UnknownScrapyError(Exception):
-    """The installed Scrapy lacks a name without which robots.txt cannot be obeyed."""
 
 
 class ScrapyInternals:
@@ -44,10 +33,6 @@ class ScrapyInternals:
         self._is_checked = False
         self._warn = warn
         self._switches = Switches(lambda why: warn(_line(why)))
-        self.engine = Engine(crawler, self._switches)
-        self.capacity = Capacity(crawler, self._switches)
-        self.passage = Passage(crawler, self._switches)
-        self.download_slots = DownloadSlots(crawler, self._switches, self.passage)
         self.exchanges = Exchanges(crawler, self._switches)
         self.listeners = Listeners(crawler, self._switches)
         self.proxies = Proxies(self._switches)
@@ -63,7 +48,7 @@ class ScrapyInternals:
             report = check(self._crawler)
             self._switches.lack(report.absent)
             if report.fatal:
-                self._switches.lack(set(Feature) - _TO_END | {feature for feature, _ in report.off})
+                self._switches.lack(set(Feature))
                 self._unknown = _line("; ".join([*report.fatal, *(why for _, why in report.off)]))
             else:
                 for feature, why in report.off:

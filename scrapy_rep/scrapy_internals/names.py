@@ -17,16 +17,6 @@ class Feature(Enum):
     ends.
     """
 
-    ENGINE = ("engine", None)
-    DOWNLOADER = ("downloader", None)
-    PASSAGE = ("passage", None)
-    SLOTS = (
-        "slots",
-        "requests that waited may queue up in a slot, and the scheduler prefers slow sites",
-    )
-    HISTORY = ("history", "the first page of a site that asks for a pace may come late")
-    WAKING = ("waking", "requests may start up to five seconds late beside others that wait")
-    LENDING = ("lending", "requests that wait for a robots.txt count towards CONCURRENT_REQUESTS")
     EXCHANGES = ("exchanges", None)
     HANDLERS = ("handlers", "a robots.txt longer than REP_MAX_SIZE is unreachable, not cut")
     CONNECTIONS = (
@@ -35,8 +25,6 @@ class Feature(Enum):
     )
     LISTENERS = ("listeners", "robots_parsed is sent whether or not anything listens to it")
     PROXIES = ("proxies", "the robots.txt for a retried page is fetched without its proxy's login")
-    REASON = ("reason", "a crawl that has to end at its start has the reason shutdown")
-    STOPPING = ("stopping", "a crawl that has to end at its start sends no engine_stopped")
 
     @property
     def without(self) -> str | None:
@@ -48,12 +36,7 @@ class Feature(Enum):
 class Holder(Enum):
     """An object of Scrapy that has undocumented names; the value is its name in log lines."""
 
-    ENGINE = "the engine"
-    ENGINE_SLOT = "the slot of the engine"
     DOWNLOADER = "the downloader"
-    MIDDLEWARES = "the set of downloader middlewares"
-    MODULE = "the module of the downloader"
-    SLOT = "a downloader slot"
     HANDLERS = "the set of download handlers"
     HANDLER = "the HTTP handler for crawls without a reactor"
     CONNECTOR = "the connector of aiohttp"
@@ -81,38 +64,12 @@ class PrivateName:
         return f"{self.holder.value} has no {self.name}"
 
 
-_ENGINE = "scrapy.core.engine.ExecutionEngine"
-_ENGINE_SLOT = "scrapy.core.engine._Slot"
 _DOWNLOADER = "scrapy.core.downloader.Downloader"
-_SLOT = "scrapy.core.downloader.Slot"
 _HANDLERS = "scrapy.core.downloader.handlers.DownloadHandlers"
 _HANDLER = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
 
 NAMES: tuple[PrivateName, ...] = (
-    PrivateName(Holder.ENGINE, "downloader", _ENGINE, "capacity", Feature.DOWNLOADER),
-    PrivateName(Holder.ENGINE, "_slot", _ENGINE, "engine", Feature.ENGINE),
-    PrivateName(Holder.ENGINE, "close_spider_async", _ENGINE, "engine", Feature.REASON),
-    PrivateName(Holder.ENGINE, "stop_async", _ENGINE, "engine", Feature.STOPPING),
-    PrivateName(Holder.ENGINE_SLOT, "closing", _ENGINE_SLOT, "engine", Feature.ENGINE),
-    PrivateName(Holder.ENGINE_SLOT, "nextcall", _ENGINE_SLOT, "engine", Feature.WAKING),
-    PrivateName(Holder.DOWNLOADER, "active", _DOWNLOADER, "capacity", Feature.DOWNLOADER),
-    PrivateName(Holder.DOWNLOADER, "total_concurrency", _DOWNLOADER, "capacity", Feature.LENDING),
-    PrivateName(Holder.DOWNLOADER, "slots", _DOWNLOADER, "slots", Feature.SLOTS),
-    PrivateName(Holder.DOWNLOADER, "_get_slot", _DOWNLOADER, "slots", Feature.SLOTS),
     PrivateName(Holder.DOWNLOADER, "handlers", _DOWNLOADER, "exchanges", Feature.EXCHANGES),
-    PrivateName(Holder.DOWNLOADER, "middleware", _DOWNLOADER, "passage", Feature.PASSAGE),
-    PrivateName(
-        Holder.MIDDLEWARES,
-        "methods",
-        "scrapy.core.downloader.middleware.DownloaderMiddlewareManager",
-        "passage",
-        Feature.PASSAGE,
-    ),
-    PrivateName(Holder.MODULE, "Slot", "scrapy.core.downloader", "check", Feature.SLOTS),
-    PrivateName(Holder.SLOT, "active", _SLOT, "slots", Feature.SLOTS),
-    PrivateName(Holder.SLOT, "transferring", _SLOT, "slots", Feature.SLOTS),
-    PrivateName(Holder.SLOT, "lastseen", _SLOT, "slots", Feature.HISTORY),
-    PrivateName(Holder.SLOT, "concurrency", _SLOT, "slots", Feature.SLOTS),
     PrivateName(
         Holder.HANDLERS, "download_request_async", _HANDLERS, "exchanges", Feature.EXCHANGES
     ),

@@ -114,8 +114,8 @@ async def test_an_outage_is_one_line_and_its_end_another(
     ends: bool,
 ) -> None:
     """From the start of the crawl: by one request, by many, and by those that have a pace."""
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 1.0)
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.3)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.3)
     monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 1.0)
     uri, mend = make(server, tmp_path)
     shop, others = paced(site, 0.3), site.authorities(40)
@@ -198,8 +198,8 @@ async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_th
 ) -> None:
     """The answers for other hosts do not count, and those are not held up either."""
     lease, interval = 2.0, 0.1
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", lease)
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.1)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", lease)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
     dead, well = paced(site, interval), paced(site, interval)
     monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
     monkeypatch.setattr(PartlyDeadStore, "given_back", 0)

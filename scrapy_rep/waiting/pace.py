@@ -1,4 +1,4 @@
-"""Which pace each authority asks for, which one is refused, and which one is kept."""
+"""Which pace each robots.txt asks for, which one is refused, and which one is kept."""
 
 from __future__ import annotations
 
@@ -11,42 +11,27 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
-    from scrapy_rep.scheduling.room import WaitingRoom
-    from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting.turns import Turns
 
 _MOST_SAID = 10_000
 """Authorities whose long delays are remembered as said; past that they may be said again."""
 
 
-_UPSTREAM = ("THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY")
-"""Settings that tell a throttler of Scrapy's own to keep the pace of robots.txt files."""
-
-
-class Politeness:
+class Paces:
     """Reads the pace that each robots.txt asks for, and refuses it or has it kept."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        inside: ScrapyInternals,
-        settings: RepSettings,
-        stats: RepStats,
-        room: WaitingRoom,
-    ):
+    def __init__(self, crawler: Crawler, settings: RepSettings, stats: RepStats, turns: Turns):
         self._crawler = crawler
-        self._engine = inside.engine
         self._policy = settings.pace_policy
         self._stats = stats
-        self._room = room
+        self._turns = turns
         self._said: set[Authority] = set()
-        self._upstream: bool | None = None
 
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
-        """Return the pace that is asked of an agent, ``None`` if there is none to keep here."""
-        pace = self._policy.read(robots, agent)
-        return None if pace is not None and self._stands_back() else pace
+        """Return the pace that is asked of an agent, ``None`` if there is none to keep."""
+        return self._policy.read(robots, agent)
 
     def refusal(self, pace: RequestedPace) -> Verdict | None:
         """Return the verdict by which a pace refuses an allowed request; None if it does not."""
@@ -61,21 +46,11 @@ class Politeness:
     ) -> None:
         """Have the host of an allowed request keep a pace, on behalf of ``asker``."""
         if pace is None:
-            self._room.withdraw(authority.host, (authority, asker))
+            self._turns.withdraw(authority.host, (authority, asker))
         else:
-            before = self._room.ask(request, (authority, asker), pace, self._least)
+            before = self._turns.ask(request, (authority, asker), pace, self._least)
             if pace.interval != before:
                 self._count(authority, pace)
-
-    def _stands_back(self) -> bool:
-        """Return whether a throttler of Scrapy's own keeps the pace; it is said once."""
-        if self._upstream is None:
-            self._upstream = self._engine.has_throttler and any(
-                self._crawler.settings.getbool(name) for name in _UPSTREAM
-            )
-            if self._upstream:
-                self._stats.stands_back()
-        return self._upstream
 
     def _least(self, request: Request, authority: Authority) -> float:
         """Return the operator's own delay for the slot of a request."""

@@ -15,8 +15,8 @@ from scrapy_rep.caching.store_adapter import in_time
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.scheduling.hosts import PacedHost
-from scrapy_rep.scheduling.shared_pace import SPREAD, UNUSED, SharedPace
+from scrapy_rep.waiting.hosts import PacedHost
+from scrapy_rep.waiting.shared_pace import SPREAD, UNUSED, SharedPace
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.leftovers import turn

@@ -1,7 +1,7 @@
 """One pace for all workers that share a store.
 
 A turn is the right to make one request to a host, which the store grants to one worker at a time,
-an interval after the last one has ended. :class:`~scrapy_rep.scheduling.hosts.PacedHost` asks here
+an interval after the last one has ended. :class:`~scrapy_rep.waiting.hosts.PacedHost` asks here
 before a request of a paced host is let go. A turn goes through these states:
 
 - *asked for*: the pass found a request that lacks nothing but the turn. If the store refuses it, it
@@ -41,14 +41,14 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import sleep
-from scrapy_rep.scheduling.alarm import Alarm
+from scrapy_rep.waiting.alarm import Alarm
 
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
     from twisted.python.failure import Failure
 
-    from scrapy_rep.scheduling.hosts import PacedHost
     from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting.hosts import PacedHost
 
 LEASE = 10.0
 """Seconds for which a turn is taken and renewed: so long a worker that died holds up the others."""

@@ -12,7 +12,7 @@ from scrapy_rep.protocol.extensions import LONGEST_DELAY
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.robotparser import RepRobotParser
-from scrapy_rep.scheduling.hosts import Hosts, PacedHost
+from scrapy_rep.waiting.hosts import Hosts, PacedHost
 from tests.scripted import Clock
 
 DAY = 86_400.0
@@ -203,7 +203,7 @@ def test_the_operators_delay_bounds_the_interval_from_below() -> None:
 
 def test_hosts_are_forgotten_only_if_nothing_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither one with a request under way nor one that requests wait for, whatever the limit."""
-    monkeypatch.setattr("scrapy_rep.scheduling.hosts._MOST_HOSTS", 2)
+    monkeypatch.setattr("scrapy_rep.waiting.hosts._MOST_HOSTS", 2)
     hosts = Hosts(60.0, Clock())
     busy = hosts.add("busy.example", 0.0, lambda name: False)
     busy.busy.add(None)  # type: ignore[arg-type]

@@ -1,9 +1,4 @@
-"""The hosts that ask for a pace: how far apart requests to each have to be, and what is under way.
-
-The pace of a host is that of all its ports and schemes: the politest of them counts. The interval
-runs from the end of one request to the start of the next, not from start to start: a connection may
-take longer to set up than to be used again, and what counts is how far apart requests arrive.
-"""
+"""What hosts ask for, and which of their requests are under way."""
 
 from __future__ import annotations
 
@@ -11,24 +6,26 @@ from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from scrapy_rep.page_url import page_of
-from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.protocol.authority import Authority, authority_of
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.utils.asyncio import CallLaterResult
+    from twisted.internet.defer import Deferred
 
-    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.requested_pace import RequestedPace
-    from scrapy_rep.scheduling.queues import Waiting
-    from scrapy_rep.scheduling.shared_pace import SharedPace
+    from scrapy_rep.waiting.shared_pace import SharedPace
 
-    Asker: TypeAlias = tuple[Authority, tuple[str, ...]]
-    """Whose robots.txt asks, and which agent it asks."""
+Asker = tuple[Authority, tuple[str, ...]]
+"""What asks for a pace: an authority, for the crawler of some product tokens."""
+
+Arrived = tuple[int, int, "Request", "Deferred[bool]"]
+"""A request that waits at the last step: by priority, then by arrival."""
 
 _DAY = 86_400.0
-"""Seconds that a pace is kept after the last request it was read for (RFC 9309 section 2.4)."""
 
 _MOST_ASKERS = 100
 """Authorities and agents whose pace one host keeps; beyond that, the shortest pace is forgotten."""
@@ -54,10 +51,13 @@ def host_of(request: Request) -> str:
 class PacedHost:
     """One host that asks for a pace.
 
-    ``least`` is the operator's own delay, ``most`` the longest interval that is kept. ``busy`` are
-    its requests that were let go or are being downloaded; ``ended`` is when the last one ended, by
-    the monotonic clock. If ``shared`` is given, each request needs a turn from it, and none is to
-    be had before ``not_before``; ``failing_since`` is when asking for one began to fail.
+    ``least`` is the operator's own delay, ``most`` the longest interval that is kept. ``coming`` is
+    the request that the scheduler has handed out for it and that has yet to reach the last step,
+    where ``arrived`` ones wait. ``holds_up`` says that a request has waited since the last turn.
+    ``busy`` are its requests from the grant of their turn to the end
+    of their download; ``ended`` is when the last one ended, by the monotonic clock. If ``shared``
+    is given, each request needs a turn from it, and none is to be had before ``not_before``;
+    ``failing_since`` is when asking for one began to fail.
     """
 
     __slots__ = (
@@ -65,12 +65,16 @@ class PacedHost:
         "_clock",
         "_most",
         "_shared",
+        "arrived",
         "busy",
+        "coming",
         "ended",
         "failing_since",
+        "holds_up",
         "least",
         "name",
         "not_before",
+        "timer",
     )
 
     def __init__(
@@ -84,6 +88,10 @@ class PacedHost:
         self.name = name
         self.least = least
         self.busy: set[Request] = set()
+        self.coming: Request | None = None
+        self.arrived: list[Arrived] = []
+        self.holds_up = False
+        self.timer: CallLaterResult | None = None
         self.ended = self.not_before = NEVER
         self.failing_since: float | None = None
         self._most = most
@@ -111,7 +119,7 @@ class PacedHost:
         self._askers.pop(asker, None)
 
     def asked_by(self, asker: Asker) -> float:
-        """Return the longest interval that ``asker`` is known to ask for; 0 if it is not known."""
+        """Return the interval that ``asker`` is known to ask for; 0 if it is not known."""
         pace, _ = self._askers.get(asker, (None, 0.0))
         return pace.interval if pace is not None else 0.0
 
@@ -119,6 +127,11 @@ class PacedHost:
     def asks(self) -> bool:
         """Whether anything is asked for."""
         return bool(self._askers)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a request of the host is under way, or waits in place for its turn."""
+        return bool(self.busy or self.arrived or self.coming is not None)
 
     @property
     def interval(self) -> float:
@@ -143,11 +156,6 @@ class PacedHost:
     def has_room(self, now: float) -> bool:
         """Return whether a request may start."""
         return self.is_due(now) and self.has_turn(now)
-
-    def begin(self, waiting: Waiting) -> float:
-        """Note that a request is let go; return for how many seconds the pace has held it up."""
-        self.busy.add(waiting.request)
-        return max(monotonic() - max(self.ended, waiting.ready_at), 0.0)
 
     def end(self, request: Request) -> None:
         """Note that a request to the host has ended: the interval begins."""
@@ -182,7 +190,7 @@ class Hosts(OrderedDict[str, PacedHost]):
         host = self[name] = PacedHost(name, least, self._most, self._clock, self.shared)
         if len(self) > _MOST_HOSTS:
             for other in list(islice(self, _MOST_LOOKED_AT)):
-                if not (other == name or self[other].busy or in_use(other)):
+                if not (other == name or self[other].in_use or in_use(other)):
                     del self[other]
                     break
         return host

@@ -1,0 +1,371 @@
+"""The requests that a scheduler withholds, because their site is not ready.
+
+``next_request()`` of a scheduler is documented to return None while no request is ready. So a
+request whose rules are being fetched, or whose host is not free, need not wait in the downloader:
+it stays in the scheduler, and limits, priorities, stops and job directories are Scrapy's own.
+
+A request is in one of these states:
+
+- *handed out*: the engine has it, and the gate has not seen it yet. The gate takes it over
+  (:meth:`Withheld.take_over`). What was not handed out is a direct download: the file of a media
+  pipeline, or what a callback or a middleware downloads.
+- *returned*: the gate has returned it, as ``process_request`` may, because it lacks something. It
+  is about to come back through ``enqueue_request``.
+- *withheld*: for rules, by its authority; or for its turn, by the name of its host.
+- *ready*: it lacks nothing any more (:class:`ReadyQueue`), and goes before what the base has. Of a
+  host that asks for a pace only one is ready at a time.
+
+Of a site whose rules are not in memory, one request is handed out, the *first* one. The others are
+withheld until the gate has answered for that one, or the downloader no longer has it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlsplit
+from weakref import WeakSet
+
+from scrapy import signals
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.misc import load_object
+
+from scrapy_rep import stats as names
+from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.waiting.ready import Item, ReadyQueue
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.scrapy_names import ScrapyNames
+    from scrapy_rep.stats import RepStats
+
+logger = logging.getLogger("scrapy_rep")
+
+MOST: Final = 1_000
+"""How many requests are withheld at most. While so many are, the base is not asked for more."""
+
+MOST_OF_A_SLOT: Final = 100
+"""How many requests of a downloader slot are withheld before its queue passes over that slot.
+
+With fewer, a silent port would hold up the other ports of its host: they share a slot.
+"""
+
+MOST_AT_ONCE: Final = 50
+"""How many requests one call withholds before it lets the event loop go on."""
+
+_SHARE: Final = 4
+"""Over a scheduler that is not Scrapy's, at most so many times CONCURRENT_REQUESTS are withheld.
+
+There each request may be a round trip, and a worker that is killed loses what it withholds.
+"""
+
+_PUT_BACK: Final = "_scrapy_rep_put_back"
+"""The meta key of a request that went back to the base at a stop, as if it were not filtered."""
+
+Lack = Authority | str
+"""What a request lacks: the rules of an authority, or its turn at the host of a name."""
+
+
+class Readiness(Protocol):
+    """The gate, as the scheduler sees it."""
+
+    def lacks(self, request: Request, *, waited: bool) -> Lack | None:
+        """Return what a request lacks before it may be handed out; None if nothing.
+
+        ``waited`` says that the request has waited for its rules, so that the pace which they ask
+        for may not be known yet.
+        """
+
+    def look(self) -> None:
+        """Tell :class:`Withheld` of requests that the downloader no longer has."""
+
+
+class Withheld:
+    """The requests that one scheduler withholds."""
+
+    _gate: Readiness
+
+    def __init__(self, crawler: Crawler, scrapy: ScrapyNames, stats: RepStats):
+        self._crawler = crawler
+        self._scrapy = scrapy
+        self._stats = stats
+        self.is_open = False
+        """Whether a scheduler asks here."""
+        self.count = 0
+        """How many requests are withheld."""
+        self.full_slots: set[str] = set()
+        """The downloader slots of which so many are withheld that they are passed over."""
+        self._handed_out: WeakSet[Request] = WeakSet()
+        self._returned: WeakSet[Request] = WeakSet()
+        self._for_rules: dict[Authority, list[Item]] = {}
+        self._for_turn: dict[str, list[Item]] = {}
+        self._ready = ReadyQueue()
+        self._of_slot: Counter[str] = Counter()
+        self._numbers = count()
+        self._in_base = 0
+        self._urgent: int | None = None
+        settings = crawler.settings
+        self._per_slot = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        concurrent = settings.getint("CONCURRENT_REQUESTS")
+        base = load_object(settings["SCHEDULER"])
+        is_scrapys = Scheduler in getattr(base, "__mro__", ())
+        self._most = MOST if is_scrapys or not concurrent else min(MOST, _SHARE * concurrent)
+
+    def ask(self, gate: Readiness) -> None:
+        """Ask this gate what requests lack."""
+        self._gate = gate
+
+    def open(self) -> None:
+        """Note that a scheduler asks here from now on."""
+        self.is_open = True
+
+    # --- what the gate calls
+
+    def take_over(self, request: Request) -> bool:
+        """Return whether a request was handed out by the scheduler. One hand-out has one answer."""
+        self._returned.discard(request)
+        if request not in self._handed_out:
+            return False
+        self._handed_out.discard(request)
+        return True
+
+    def give_back(self, request: Request) -> Request:
+        """Return a request that comes back to the scheduler, because it lacks something."""
+        self._returned.add(request)
+        return request
+
+    def have_rules(self, authority: Authority) -> None:
+        """Have the requests go on that wait for the rules of an authority."""
+        items = self._for_rules.pop(authority, ())
+        for item in items:
+            self._ready.push(item)
+        if items:
+            self._scrapy.wake()
+
+    def has_waiting(self, host: str) -> bool:
+        """Return whether a request waits for its turn at a host, or is ready to take it."""
+        return host in self._for_turn
+
+    def is_free(self, host: str) -> None:
+        """Have the next request to a host go on, whose turn it is."""
+        items = self._for_turn.get(host)
+        if items:
+            self._ready.push(heappop(items))
+            if not items:
+                del self._for_turn[host]
+            self._scrapy.wake()
+
+    def asks_for_nothing(self, host: str) -> None:
+        """Have all requests to a host go on: it asks for no pace any more."""
+        items = self._for_turn.pop(host, ())
+        for item in items:
+            self._ready.push(item)
+        if items:
+            self._scrapy.wake()
+
+    @property
+    def holds_back_start(self) -> bool:
+        """Whether so much waits here and in the base that ``start()`` of a spider should wait."""
+        return self.count > 0 and self.count + self._in_base >= self._most
+
+    # --- what the scheduler calls
+
+    def enqueue(self, request: Request, enqueue: Callable[[Request], bool]) -> bool:
+        """Withhold a request that the gate returned; hand any other one to the base."""
+        if request in self._returned:
+            self._returned.discard(request)
+            # What it lacked may be there already, so that it is asked about once more.
+            self._stats.inc(names.WAITING)
+            self._admit(self._item(request))
+            return True
+        is_kept = enqueue(request)
+        if is_kept:
+            self._in_base += 1
+            if self._ready and (self._urgent is None or request.priority > self._urgent):
+                self._urgent = request.priority
+        return is_kept
+
+    def next(self, pop: Callable[[], Request | None]) -> Request | None:
+        """Return the request that is handed out next; None if none is ready."""
+        self._gate.look()
+        if self._ready:
+            but = self._crowded()
+            request = self._next_ready(pop, but) or self._next_of_base(pop)
+            if request is None and but:
+                request = self._next_ready(pop, ())
+        else:
+            self._urgent = None
+            request = self._next_of_base(pop)
+        if request is not None:
+            self._handed_out.add(request)
+        return request
+
+    def put_back(self, enqueue: Callable[[Request], bool]) -> None:
+        """Give everything back to the base, which is about to close."""
+        self.is_open = False
+        items = [*self._ready]
+        for several in (*self._for_rules.values(), *self._for_turn.values()):
+            items += several
+        items.sort(key=lambda item: item.number)
+        for several in self._in_order(items):
+            for item in several:
+                self._put_back(item.request, enqueue)
+        self._ready = ReadyQueue()
+        self._for_rules.clear()
+        self._for_turn.clear()
+        self._of_slot.clear()
+        self.full_slots.clear()
+        self.count = 0
+
+    # --- one by one
+
+    def _next_ready(self, pop: Callable[[], Request | None], but: Iterable[str]) -> Request | None:
+        """Return the first ready request, or a more urgent one of the base; None if there is none.
+
+        ``but`` are slots whose requests do not go.
+        """
+        slots = frozenset(but)
+        while (item := self._ready.first(slots)) is not None:
+            if self._urgent is not None and self._urgent > item.request.priority:
+                request = self._pop(pop)
+                if request is not None and request.priority > item.request.priority:
+                    if self._lack_of(request) is None:
+                        return request
+                    continue
+                self._urgent = None
+                if request is not None:
+                    self._admit(self._item(request))
+                    continue
+            self._ready.remove_first(item.slot)
+            self._forget(item)
+            lack = self._gate.lacks(item.request, waited=True)
+            if lack is None:
+                return item.request
+            self._wait(item, lack)
+        return None
+
+    def _next_of_base(self, pop: Callable[[], Request | None]) -> Request | None:
+        """Return the first request of the base that lacks nothing; withhold those before it."""
+        for _ in range(MOST_AT_ONCE):
+            if self.count >= self._most:
+                return None
+            request = self._pop(pop)
+            if request is None or self._lack_of(request) is None:
+                return request
+        self._scrapy.wake()
+        return None
+
+    def _lack_of(self, request: Request) -> Lack | None:
+        """Return what a request of the base lacks, and withhold it if it lacks something."""
+        lack = self._gate.lacks(request, waited=False)
+        if lack is not None:
+            self._hold(request, lack)
+        return lack
+
+    def _pop(self, pop: Callable[[], Request | None]) -> Request | None:
+        """Return the next request of the base, as it was before an earlier stop put it back."""
+        request = pop()
+        if request is not None:
+            self._in_base = max(self._in_base - 1, 0)
+            if _PUT_BACK in request.meta:
+                request.dont_filter = bool(request.meta.pop(_PUT_BACK))
+        return request
+
+    def _hold(self, request: Request, lack: Lack) -> None:
+        """Withhold a request."""
+        self._stats.inc(names.WAITING)
+        self._wait(self._item(request), lack)
+
+    def _item(self, request: Request) -> Item:
+        return Item(-request.priority, next(self._numbers), request, _slot_of(request))
+
+    def _wait(self, item: Item, lack: Lack) -> None:
+        self._admit(item, to_ready=False)
+        if isinstance(lack, str):
+            heappush(self._for_turn.setdefault(lack, []), item)
+        else:
+            self._for_rules.setdefault(lack, []).append(item)
+
+    def _admit(self, item: Item, *, to_ready: bool = True) -> None:
+        self.count += 1
+        self._stats.max(names.WAITING_MAX, self.count)
+        self._of_slot[item.slot] += 1
+        if self._of_slot[item.slot] >= MOST_OF_A_SLOT:
+            self.full_slots.add(item.slot)
+        if to_ready:
+            self._ready.push(item)
+
+    def _forget(self, item: Item) -> None:
+        self.count -= 1
+        self._of_slot[item.slot] -= 1
+        if self._of_slot[item.slot] < MOST_OF_A_SLOT:
+            self.full_slots.discard(item.slot)
+        if not self._of_slot[item.slot]:
+            del self._of_slot[item.slot]
+
+    def _crowded(self) -> frozenset[str]:
+        """Return the slots of which the downloader has as many requests as it sends at once.
+
+        The base goes before their requests, so that they do not fill the downloader.
+        """
+        active = Counter(map(_slot_of, self._scrapy.active))
+        most = self._per_slot
+        return frozenset(slot for slot, number in active.items() if most and number >= most)
+
+    # --- the stop
+
+    def _in_order(self, items: list[Item]) -> list[list[Item]]:
+        """Return the requests in the order in which to put them back, so that it is restored.
+
+        A queue that gives out the last one first gets them in reverse. Start requests have a queue
+        of their own.
+        """
+        settings = self._crawler.settings
+        where = "DISK" if settings["JOBDIR"] else "MEMORY"
+        start_queue = settings[f"SCHEDULER_START_{where}_QUEUE"]
+        start = [item for item in items if _is_start(item.request) and start_queue]
+        others = [item for item in items if not (_is_start(item.request) and start_queue)]
+        ordered = []
+        for several, queue in (
+            (start, start_queue),
+            (others, settings[f"SCHEDULER_{where}_QUEUE"]),
+        ):
+            name = getattr(load_object(queue), "__name__", "") if queue else ""
+            ordered.append(several[::-1] if "Lifo" in name else several)
+        return ordered
+
+    def _put_back(self, request: Request, enqueue: Callable[[Request], bool]) -> None:
+        """Give a request back to the base, past its filter of duplicates, which has seen it."""
+        request.meta[_PUT_BACK] = request.dont_filter
+        request.dont_filter = True
+        try:
+            is_kept = enqueue(request)
+        except Exception as error:  # noqa: BLE001  # a custom base may raise anything
+            self._stats.own_fault("Giving a request back to the scheduler", error)
+            is_kept = False
+        if not is_kept:
+            logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
+            self._crawler.signals.send_catch_log(
+                signals.request_dropped, request=request, spider=self._crawler.spider
+            )
+
+
+def _slot_of(request: Request) -> str:
+    """Return the downloader slot of a request, as Scrapy names it."""
+    slot: Any = request.meta.get("download_slot")
+    if slot is not None:
+        return str(slot)
+    try:
+        return urlsplit(request.url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_start(request: Request) -> bool:
+    return bool(request.meta.get("is_start_request"))
