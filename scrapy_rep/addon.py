@@ -19,6 +19,7 @@ from scrapy_rep.scheduler import PatientPriorityQueue, withholding
 from scrapy_rep.settings import RepSettings, obeys
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 from scrapy_rep.stores import check_store
+from scrapy_rep.without_effect import loaded
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -68,7 +69,7 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if not obeys(settings):
             return
-        configured = {_loaded(key): order for key, order in settings.getdict(_SETTING).items()}
+        configured = {loaded(key): order for key, order in settings.getdict(_SETTING).items()}
         order = self._order_in(configured)
         configured.pop(RobotsTxtMiddleware, None)
         # As a path, because Scrapy 2.14 does not find a class among the paths of the defaults.
@@ -145,14 +146,6 @@ def _check_records(settings: RepSettings) -> None:
             raise ValueError(f"{name} = {path!r}: there is no folder {folder!r}")
     if settings.warc is not None and find_spec("warcio") is None:
         raise ValueError(f"REP_WARC = {settings.warc!r} {NEEDS_WARCIO}")
-
-
-def _loaded(name: Any) -> Any:
-    """Return the class at an import path, or the path itself if there is none."""
-    try:
-        return load_object(name)
-    except (ImportError, NameError, ValueError, TypeError):
-        return name  # Scrapy reports it when it builds the middlewares
 
 
 def _is_subclass_of_builtin(cls: type) -> bool:

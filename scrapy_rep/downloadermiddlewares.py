@@ -11,6 +11,7 @@ from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep import stats as names
 from scrapy_rep.awaiting import FetchSemaphore, sleep
 from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.context import AccessContext, RulesReader
@@ -25,7 +26,6 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.judgement import Judge
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.profiles import named
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -46,12 +46,14 @@ from scrapy_rep.waiting.shared_pace import SharedPace
 from scrapy_rep.waiting.stop import StopWatch
 from scrapy_rep.waiting.turns import Turns
 from scrapy_rep.waiting.withheld import Withheld
+from scrapy_rep.without_effect import without_effect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from scrapy_rep.explaining import LookUp
     from scrapy_rep.overrides.override import Overrides
@@ -78,6 +80,8 @@ class RepDownloaderMiddleware:
         self._stats = RepStats(crawler.stats)
         for name, nearest in unknown_settings(crawler.settings):
             self._stats.unknown_setting(name, nearest)
+        for name, why in without_effect(crawler.settings, settings):
+            self._stats.without_effect(name, why)
         self._starts = StartRequests(self._stats)
         self._inside = ScrapyInternals(crawler, self._stats.switched_off)
         scrapy = self._scrapy = ScrapyNames(crawler, self._stats.switched_off)
@@ -155,6 +159,22 @@ class RepDownloaderMiddleware:
             self._starts.begin(request)
         return again
 
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Return ``response``, unless the rules of the page that it is of forbid it.
+
+        That may be another page than was asked for: browsers and services follow redirects by
+        themselves.
+        """
+        url = response.url
+        if url == request.url:
+            return response
+        try:
+            self._prepare()
+            await self._gate.check_final_url(request, url)
+        except Exception as error:  # noqa: BLE001  # it ends in a refusal
+            self._end(request, error, url)
+        return response
+
     async def arrive(self, request: Request) -> Request | None:
         """Let ``request`` be sent, at the last step; return it if the crawl closes before that."""
         try:
@@ -166,33 +186,31 @@ class RepDownloaderMiddleware:
         except Exception as error:  # noqa: BLE001
             self._end(request, error)
 
-    def _record(self, request: Request, refusal: Exception) -> None:
-        """Record a refusal."""
+    def _record(self, request: Request, refusal: Exception, final_url: str) -> None:
+        """Record the refusal of a request, or of the final URL of its response."""
         if self._recorder is not None:
-            try:
-                url = page_of(request)
-            except ValueError:
-                url = request.url
-            self._recorder.refused(request, url, self.agents(request), refusal)
+            self._recorder.refused(request, self.agents(request), refusal, final_url)
 
-    def _end(self, request: Request, error: Exception) -> NoReturn:
-        """Raise what a request ends in after an error in its check.
+    def _end(self, request: Request, error: Exception, final_url: str = "") -> NoReturn:
+        """Raise what a request ends in after an error in its check, or in that of its response.
 
         A failure here, or in what surrounds the gate, is not permission.
         """
-        if isinstance(error, IgnoreRequest):
-            self._starts.end(request, error)
-            self._record(request, error)
-            # The frames of the check hold the rules, which would live as long as the exception.
-            raise error.with_traceback(None) from None
         if isinstance(error, CancelledError):
             self._starts.end(request, error)
             raise error
+        if final_url:
+            self._stats.inc(names.FINAL_URLS_REFUSED)
+        if isinstance(error, IgnoreRequest):
+            self._starts.end(request, error)
+            self._record(request, error, final_url)
+            # The frames of the check hold the rules, which would live as long as the exception.
+            raise error.with_traceback(None) from None
         if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
             self._stats.own_fault("The check of a request", error)
-        refusal = self._gate.refuse(request, Cause.ERROR, str(error))
+        refusal = self._gate.refuse(request, Cause.ERROR, str(error), url=final_url)
         self._starts.end(request, refusal)
-        self._record(request, refusal)
+        self._record(request, refusal, final_url)
         raise refusal from error
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
@@ -288,8 +306,6 @@ class RepDownloaderMiddleware:
     def _make_use(self, settings: RepSettings) -> UseOfPages | None:
         if settings.preferences == "off":
             return None
-        if settings.preferences != "report" and not settings.purposes:
-            self._stats.without_purpose(settings.preferences)
         return UseOfPages(settings)
 
     def _make_judge(self, use: UseOfPages | None) -> Judge:
@@ -310,7 +326,7 @@ class RepDownloaderMiddleware:
 
     async def _engine_started(self) -> None:
         """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
-        self._stats.identity(self.agents(None))
+        self._stats.identity(self._identity.searched_for)
         if self._overrides is not None:
             self._overrides.open()
         if self._archive is not None:

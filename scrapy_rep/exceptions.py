@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.protocol.printable import why
+from scrapy_rep.protocol.verdict import why
 
 if TYPE_CHECKING:
     from scrapy_rep.preferences.statement import Statement
@@ -15,16 +15,23 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.robotstxt import Verdict
 
 
+BY_ROBOTS_TXT: Final = "robots.txt"
+BY_OVERRIDE: Final = "override"
+BY_PACE: Final = "pace"
+BY_USAGE_PREFERENCE: Final = "usage preference"
+BY_PAGE_DIRECTIVE: Final = "page directive"
+
+
 class RobotsForbidden(IgnoreRequest):
-    """The rules of ``authority`` forbid the request (RFC 9309 section 2.2.2).
+    """Something forbids the request: mostly the rules of ``authority`` (RFC 9309 section 2.2.2).
 
-    ``verdict`` says by which rule. Its text begins ``Forbidden by robots.txt`` and names the rule,
-    its line and its group.
+    ``by`` says what: ``robots.txt``, ``override``, ``pace`` (too long an interval), ``usage
+    preference``, or ``page directive``, as in ``nofollow``. The text begins ``Forbidden by`` and
+    this word. For ``robots.txt`` it names the rule, its line and its group.
 
-    Under ``REP_PAGE_DIRECTIVES = "obey"`` it also ends a request that the page it was found on asks
-    not to follow; ``verdict.reason`` is then ``nofollow (meta)``, or names another source.
-    ``authority`` is ``None`` if no robots.txt governs the scheme of the URL. ``statement`` is what
-    disallows a purpose of ``REP_PURPOSES``, if that is the reason.
+    ``verdict`` says by which rule or why. ``authority`` is ``None`` if no robots.txt governs the
+    scheme of the URL. ``statement`` is what disallows a purpose of ``REP_PURPOSES``, if that is the
+    reason.
     """
 
     def __init__(
@@ -32,22 +39,27 @@ class RobotsForbidden(IgnoreRequest):
         verdict: Verdict,
         authority: Authority | None,
         statement: Statement | None = None,
+        by: str = BY_ROBOTS_TXT,
     ):
+        if verdict.override is not None:
+            by = BY_OVERRIDE
         whose = "" if authority is None else f" ({authority})"
-        super().__init__(f"Forbidden by robots.txt: {why(verdict)}{whose}")
+        super().__init__(f"Forbidden by {by}: {why(verdict)}{whose}")
+        self.by = by
         self.verdict = verdict
         self.authority = authority
         self.statement = statement
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verdict, self.authority, self.statement)
+        return type(self), (self.verdict, self.authority, self.statement, self.by)
 
 
 class RobotsUnreachable(IgnoreRequest):
     """The rules of ``authority`` are undefined: complete disallow (RFC 9309 section 2.3.1.4).
 
-    ``cause`` says why, ``retry_at`` (seconds since the epoch, or ``None`` if unknown) from when
-    on the authority will be asked again. ``authority`` is ``None`` where the URL names none.
+    ``cause`` says why, and ``detail`` more of it, if there is more to say. ``retry_at`` (seconds
+    since the epoch, or ``None`` if unknown) is from when on the authority will be asked again.
+    ``authority`` is ``None`` where the URL names none.
     """
 
     def __init__(
@@ -56,12 +68,16 @@ class RobotsUnreachable(IgnoreRequest):
         authority: Authority | None,
         cause: Cause | str,
         retry_at: float | None = None,
+        detail: str = "",
     ):
-        super().__init__(f"robots.txt unreachable: {cause} ({authority})")
+        more = f": {detail}" if detail else ""
+        whose = "" if authority is None else f" ({authority})"
+        super().__init__(f"robots.txt unreachable: {cause}{more}{whose}")
         self.verdict = verdict
         self.authority = authority
         self.cause = str(cause)
         self.retry_at = retry_at
+        self.detail = detail
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.verdict, self.authority, self.cause, self.retry_at)
+        return type(self), (self.verdict, self.authority, self.cause, self.retry_at, self.detail)

@@ -17,9 +17,10 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
+from scrapy_rep.judgement import Judgement
 from scrapy_rep.nofollow import NOFOLLOW_KEY, reason_of
-from scrapy_rep.page_url import PAGE, Asked, page_of
+from scrapy_rep.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.identity import Identity
-    from scrapy_rep.judgement import Judge, Judgement
+    from scrapy_rep.judgement import Judge
     from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.recording.recorder import DecisionRecorder
@@ -265,6 +266,42 @@ class Gate:
         said = "no answer, although the time for all attempts is over"
         return self.refuse(request, Cause.TIMEOUT, said, authority, url)
 
+    async def check_final_url(self, request: Request, url: str) -> None:
+        """Judge the final URL of a response, if that is of another page than was asked for.
+
+        Awaits its rules if they are not known; the request keeps no other from being made
+        meanwhile. Raises as :meth:`check` does.
+        """
+        if request.meta.get("dont_obey_robotstxt"):
+            return
+        try:
+            authority = authority_of(url) if leads_elsewhere(request, url) else None
+        except ValueError as error:
+            raise self.refuse(request, Cause.URL, str(error), url=url) from None
+        if authority is None or authority.has_its_rules_at(url):
+            return
+        asked = Asked(request, url, authority, self._identity.of(request))
+        self._stats.led_elsewhere(request.method, page_of(request), url)
+        resident = self._cache.resident(authority, self._clock())
+        found = resident or self._cache.consult(authority, request)
+        if isinstance(found, Miss):
+            found = await self._wait_in_place(asked, found)
+        else:
+            self._stats.inc(names.HIT)
+        refusal, verdict, override = self._judge.judge_final_url(asked, found)
+        if refusal is not None:
+            self._count_refusal(asked, found, Judgement(refusal, override=override), refusal)
+            raise refusal
+        if found.stale:
+            self._stats.inc(names.STALE)
+        note(request, self._judge.use_of(asked, found))
+        # That the request is allowed was counted when it passed.
+        if self._recorder is not None:
+            self._recorder.passed(asked, found, verdict, requested=page_of(request))
+            await self._recorded(request)
+        if self._overrides is not None:
+            self._overrides.count_allowed(asked, found, verdict, override, None)
+
     def _page(self, request: Request) -> tuple[str, Authority | None]:
         """Return the URL of the page that ``request`` is for, and the authority that governs it.
 
@@ -312,7 +349,7 @@ class Gate:
             self._stats.inc(names.PREFERENCES_SKIPPED)
         if self._overrides is not None:
             self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
-        self._stats.forbidden(request.method, url, refusal.verdict)
+        self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
 
     async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
         """Record and count a request that goes on, and note what is said about its use."""
@@ -374,11 +411,12 @@ class Gate:
         """
         said = f"{cause}: {detail}" if detail else str(cause)
         self._stats.unreachable(request.method, url or request.url, said)
-        return RobotsUnreachable(Verdict(allowed=False, reason=UNREACHABLE), authority, cause)
+        undefined = Verdict(allowed=False, reason=UNREACHABLE)
+        return RobotsUnreachable(undefined, authority, cause, detail=detail)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Raise that a page asks not to follow its links; no rules are needed for that."""
         verdict = Verdict(allowed=False, reason=reason_of(request))
         self._stats.inc(names.PAGE_REQUESTS_REFUSED)
-        self._stats.forbidden(request.method, url, verdict)
-        raise RobotsForbidden(verdict, authority)
+        self._stats.forbidden(request.method, url, verdict, BY_PAGE_DIRECTIVE)
+        raise RobotsForbidden(verdict, authority, by=BY_PAGE_DIRECTIVE)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.protocol.product_token import product_token
+from scrapy_rep.protocol.product_token import DEFAULT, product_token, token_of
+from scrapy_rep.protocol.profiles import named
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ class Identity:
         self._stats = stats
         self._remembered: dict[Any, tuple[str, ...]] = {}
         self._sent_by_default: tuple[str, ...] | None = None
+        self._profile = named(settings.profile)
         self._warned = False
+        self._warned_of_rest = False
         self._setting = self._named(settings.user_agent) if settings.user_agent else None
         chosen = self._of_spider()
         if chosen:
@@ -76,6 +79,12 @@ class Identity:
             return self._remembered_or(chosen, self._named)
         return self._setting or self._of_settings()
 
+    @property
+    def searched_for(self) -> tuple[str, ...]:
+        """The product tokens in :attr:`default`: what robots.txt files are searched for."""
+        found = [token_of(name, self._profile) for name in self.default]
+        return tuple(token for token in found if token) or (DEFAULT,)
+
     def _of_spider(self) -> Any:
         return getattr(self._crawler.spider, "robotstxt_user_agent", None)
 
@@ -95,12 +104,20 @@ class Identity:
         return tokens
 
     def _named(self, chosen: Any) -> tuple[str, ...]:
-        """Return the tokens that were chosen; warn of one that names no crawler."""
-        tokens = product_tokens(chosen)
-        for name in tokens:
-            if name != "*":
-                self._derived(name)
-        return tokens
+        """Return the names that were chosen; warn of one that is not, or not whole, a token.
+
+        They are returned as they were chosen, because other profiles, which an override may set,
+        find another token in them.
+        """
+        names = product_tokens(chosen)
+        for name in names:
+            token = token_of(name, self._profile)
+            if token is None and name != DEFAULT:
+                self._warn_of_nameless(name)
+            elif token is not None and _goes_on(name, token) and not self._warned_of_rest:
+                self._warned_of_rest = True
+                self._stats.not_a_token(name, token)
+        return names
 
     def _of_settings(self) -> tuple[str, ...]:
         if self._sent_by_default is None:
@@ -123,7 +140,20 @@ class Identity:
     def _derived(self, user_agent: str | bytes) -> tuple[str, ...]:
         text = user_agent.decode("latin-1") if isinstance(user_agent, bytes) else user_agent
         token = product_token(text)
-        if token is None and not self._warned:
+        if token is None:
+            self._warn_of_nameless(text)
+        return (token or DEFAULT,)
+
+    def _warn_of_nameless(self, user_agent: str) -> None:
+        if not self._warned:
             self._warned = True
-            self._stats.nameless(text)
-        return (token or "*",)
+            self._stats.nameless(user_agent)
+
+
+def _goes_on(name: str, token: str) -> bool:
+    """Return True if a name is neither a token nor a User-Agent that begins with one.
+
+    What follows the token of a User-Agent is its version, or a comment (RFC 9110 section 10.1.5).
+    """
+    rest = name[len(token) :].lstrip() if name.startswith(token) else ""
+    return rest[:1] not in ("", "/", "(")

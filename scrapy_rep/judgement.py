@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.exceptions import BY_PACE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
 from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict, is_undefined
 
@@ -124,6 +124,30 @@ class Judge:
             return _PASSES
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
+    def judge_final_url(
+        self, asked: Asked, cached: CachedRules
+    ) -> tuple[RobotsForbidden | RobotsUnreachable | None, Verdict, Override | None]:
+        """Decide whether a response may be used, by its final URL: by the rules or an override.
+
+        Returns what the request ends in, if it may not, the verdict, and the override that changed
+        it. The response is there already, so no pace is asked for, and no purpose.
+        """
+        overrides = self._overrides_for(asked)
+        if overrides is not None:
+            verdict, override = overrides.verdict(asked, cached)
+        else:
+            verdict, override = cached.verdict(asked.authority, asked.url, asked.agent), None
+        self._cache.weigh(asked.authority, cached)
+        if verdict.allowed:
+            return None, verdict, override
+        refusal = self._refusal(asked, cached, verdict)
+        return refusal, refusal.verdict, override
+
+    def use_of(self, asked: Asked, cached: CachedRules) -> Noted | None:
+        """Return what the site says about the use of a page; ``None`` if it says nothing."""
+        use = self._use_for(cached)
+        return None if use is None else use.said(asked, cached)
+
     def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:
         """Return the verdict of the rules or of an override, whatever else is decided."""
         overrides = self._overrides_for(asked)
@@ -186,7 +210,7 @@ class Judge:
         found = self._politeness.refusal(pace.pace)
         if found is None or asked.authority.has_its_rules_at(asked.url):
             return None
-        return RobotsForbidden(found, asked.authority)
+        return RobotsForbidden(found, asked.authority, by=BY_PACE)
 
     def _refusal(
         self, asked: Asked, cached: CachedRules, verdict: Verdict | None

@@ -1,8 +1,10 @@
-"""The page that a request asks for: its own URL, or one that a service is to fetch.
+"""The page that a request asks for, and whether a response is of another page.
+
+A request asks for its own URL, or for one that a service is to fetch.
 
 A rendering service, a proxy or an API that is addressed by URL is asked for
 ``http://service/?url=https://example.org/page``, and fetches ``https://example.org/page``.
-``request.meta["robotstxt_url"]`` names that page, and the rules of its site govern the request
+``request.meta["robotstxt_page"]`` names that page, and the rules of its site govern the request
 (RFC 9309 section 2.3).
 
 A redirect copies the meta of a request, and spiders copy the meta of a response into further
@@ -14,11 +16,16 @@ requests. What such a copy asks for depends on where it goes:
 
 To tell them apart, the meta also notes which service was first asked for the page.
 ``redirect_urls`` cannot tell: in a copied meta it may come from an earlier request.
+
+A browser or a service may follow a redirect by itself. Then ``response.url``, the final URL, is
+that of another page.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
@@ -29,14 +36,20 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.authority import Authority
 
-PAGE = "robotstxt_url"
-"""The key of the meta of a request that names the page."""
+PAGE = "robotstxt_page"
+"""The key of the meta of a request that names the page.
+
+The address of a robots.txt is refused there, with or without a query. It is always allowed, so that
+a request which names it instead of the page would pass whatever that robots.txt says.
+"""
 
 _ASKED = "scrapy_rep_asked"
 """The key under which the meta notes a page and the service that was first asked for it.
 
 The service is ``None`` when a copy of the request has gone elsewhere.
 """
+
+_ORIGIN = re.compile("[^:/?]*://[^/?]*")
 
 
 class Asked(NamedTuple):
@@ -86,6 +99,11 @@ def _named_page(request: Request, named: object) -> str:
         usable = False
     if not usable:
         raise ValueError(f"meta[{PAGE!r}] is not an http or https URL with a host")
+    if "/robots.txt" in page and urlsplit(page).path == "/robots.txt":
+        raise ValueError(
+            f"meta[{PAGE!r}] is the address of a robots.txt; it has to be the URL of the page that "
+            "the request is for"
+        )
     service = _service(request.url)
     asked = request.meta.get(_ASKED)
     if asked is None or asked[0] != page:
@@ -96,6 +114,32 @@ def _named_page(request: Request, named: object) -> str:
     # schedulers may store it as JSON.
     request.meta[_ASKED] = asked
     return page if asked[1] is not None else request.url
+
+
+def leads_elsewhere(request: Request, final_url: str) -> bool:
+    """Return whether the final URL of a response is that of another page than was asked for.
+
+    It is not if only the fragment, the user information or the spelling of the origin differs. A
+    service may answer for the page that is named at any of its own URLs.
+    Raises ``ValueError`` if one of the URLs is http or https and has no usable host.
+    """
+    if request.url.startswith("s3:"):  # Scrapy asks for the https URL of the same object
+        return False
+    page = page_of(request)
+    if page != request.url and _service(final_url) == _service(request.url):
+        return False
+    return _resource(page) != _resource(final_url)
+
+
+def _resource(url: str) -> tuple[Authority | None, str]:
+    """Return what all spellings of a URL share between which no rule can tell."""
+    url = url.partition("#")[0]
+    authority = authority_of(url)
+    if authority is None:
+        return None, url
+    origin = _ORIGIN.match(url)
+    path = url[origin.end() :] if origin is not None else url
+    return authority, path if path.startswith("/") else f"/{path}"
 
 
 def _service(url: str) -> str:

@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.preferences.vocabulary import CATEGORIES
 from scrapy_rep.protocol.policy import MIN_LIFETIME, Policy
 from scrapy_rep.protocol.profiles import PROFILES, Profile
 from scrapy_rep.protocol.requested_pace import PacePolicy
+from scrapy_rep.protocol.spelling import nearest
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]
     known = {name.removeprefix(_PREFIX): name for name, *_ in _CHECKS if name.startswith(_PREFIX)}
     for name in settings:
         if str(name).upper().startswith(_PREFIX) and name not in known.values():
-            nearest = get_close_matches(str(name).upper().removeprefix(_PREFIX), known, n=1)
-            yield str(name), known[nearest[0]] if nearest else None
+            meant = nearest(str(name).upper().removeprefix(_PREFIX), known)
+            yield str(name), known[meant] if meant else None
 
 
 def _in_a_line(value: object) -> str:
@@ -248,18 +248,26 @@ def _back_off(value: Any) -> tuple[float, float]:
 def _one_of(*names: str) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         if value not in names:
-            raise ValueError(f"must be one of {', '.join(names)}")
+            raise ValueError(f"must be one of {', '.join(names)}{_did_you_mean(value, names)}")
         return str(value)
 
     return check
 
 
+def _did_you_mean(value: Any, names: Sequence[str]) -> str:
+    """Return the end of an error message: the spelling that was meant, if one is similar."""
+    meant = nearest(str(value), names) if isinstance(value, (str, int)) else None
+    return f"; did you mean {meant!r}?" if meant else ""
+
+
 def _switch(value: Any) -> bool:
+    number = value
     if isinstance(value, str):
-        value = {"true": 1, "1": 1, "false": 0, "0": 0}.get(value.lower())
-    if not isinstance(value, int) or value not in (0, 1):
-        raise ValueError("must be True or False")
-    return bool(value)
+        number = {"true": 1, "1": 1, "false": 0, "0": 0}.get(value.lower())
+    if not isinstance(number, int) or number not in (0, 1):
+        meant = _did_you_mean(value, ("True", "False")).replace("'", "")
+        raise ValueError(f"must be True or False{meant}")
+    return bool(number)
 
 
 def _text(value: Any) -> str:
@@ -279,8 +287,10 @@ def _purposes(value: Any) -> tuple[str, ...]:
     if not isinstance(names, (list, tuple)):
         raise ValueError(f"must be a list of {', '.join(CATEGORIES)}")
     found = [name.strip(" '\"") if isinstance(name, str) else name for name in names]
-    if not all(name in CATEGORIES for name in filter(None, found)):
-        raise ValueError(f"must be a list of {', '.join(CATEGORIES)}")
+    for name in filter(None, found):
+        if name not in CATEGORIES:
+            meant = _did_you_mean(name, CATEGORIES)
+            raise ValueError(f"must be a list of {', '.join(CATEGORIES)}{meant}")
     return tuple(dict.fromkeys(filter(None, found)))
 
 
@@ -291,8 +301,12 @@ def _purpose_tokens(value: Any) -> dict[str, tuple[str, ...]]:
             value = json.loads(value or "{}")
         except (ValueError, RecursionError):
             value = None
-    if not isinstance(value, Mapping) or not all(name in CATEGORIES for name in value):
-        raise ValueError(f"must map some of {', '.join(CATEGORIES)} to product tokens")
+    must = f"must map some of {', '.join(CATEGORIES)} to product tokens"
+    if not isinstance(value, Mapping):
+        raise ValueError(must)
+    for name in value:
+        if name not in CATEGORIES:
+            raise ValueError(f"{must}{_did_you_mean(name, CATEGORIES)}")
     return {str(purpose): product_tokens(tokens) for purpose, tokens in value.items()}
 
 

@@ -64,7 +64,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._link_nofollow = self._obeys and settings.link_nofollow
         self._profile = page_profile(settings.profile)
         self._stats = RepStats(crawler.stats)
-        self._pages = PageStats(self._stats, obeys=self._obeys, drops=self._drops)
+        self._pages = PageStats(self._stats)
         self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
         self._dropped: WeakSet[Response] = WeakSet()
         self._gate: RepDownloaderMiddleware | None = None
@@ -158,9 +158,8 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         return self._links[response]
 
     def _spider_closed(self) -> None:
-        self._pages.close()
-        if self._use is not None:
-            self._use.close()
+        use = self._use
+        self._pages.close(0 if use is None else use.pages, {} if use is None else use.disallowed)
 
 
 def _source_of_nofollow(said: PageDirectives) -> str:

@@ -48,7 +48,7 @@ class StartRequests:
         if not _is_start(request):
             return
         if isinstance(error, RobotsForbidden):
-            reason = "forbidden by robots.txt"
+            reason = f"forbidden by {error.by}"
         elif isinstance(error, RobotsUnreachable) and error.cause != Cause.CLOSING:
             reason = f"with robots.txt unreachable ({error.cause})"
         else:

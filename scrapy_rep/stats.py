@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.statscollectors import StatsCollector
 
-from scrapy_rep.protocol.printable import printable, why, without_credentials
+from scrapy_rep.protocol.printable import printable, without_credentials
+from scrapy_rep.protocol.verdict import why
 
 if TYPE_CHECKING:
     from scrapy_rep.pages.statements import PageDirectives
@@ -24,6 +25,8 @@ ALLOWED = "robotstxt/allowed"
 FORBIDDEN = "robotstxt/forbidden"
 UNREACHABLE = "robotstxt/unreachable"
 BYPASSED = "robotstxt/bypassed"
+FINAL_URLS = "robotstxt/final_url/judged"
+FINAL_URLS_REFUSED = "robotstxt/final_url/refused"
 REQUESTS = "robotstxt/request_count"
 RESPONSES = "robotstxt/response_count"
 RESPONSE_STATUS = "robotstxt/response_status_count/{}"
@@ -103,16 +106,23 @@ class RepStats:
         self.unshared = ""
         self.is_overridden: Callable[[Authority], bool] = lambda authority: False
 
-    def forbidden(self, method: str, url: str, verdict: Verdict) -> None:
-        """Count a forbidden request, and log the rule, line and group that forbid it."""
+    def forbidden(self, method: str, url: str, verdict: Verdict, by: str) -> None:
+        """Count a forbidden request, and log what forbids it, as :class:`RobotsForbidden` says."""
         self.inc(FORBIDDEN)
-        if not logger.isEnabledFor(logging.DEBUG):
-            return
-        page, reason = without_credentials(url), why(verdict)
-        if verdict.override is not None:
-            logger.debug("Forbidden by override: <%s %s> (%s)", method, page, reason)
-        else:
-            logger.debug("Forbidden by robots.txt: <%s %s> (%s)", method, page, reason)
+        if logger.isEnabledFor(logging.DEBUG):
+            page = without_credentials(url)
+            logger.debug("Forbidden by %s: <%s %s> (%s)", by, method, page, why(verdict))
+
+    def led_elsewhere(self, method: str, page: str, final_url: str) -> None:
+        """Count a response of another page than was asked for, whose own rules now count."""
+        self.inc(FINAL_URLS)
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(
+                "<%s %s> led to <%s>, which is judged by the rules of its own site",
+                method,
+                without_credentials(page),
+                without_credentials(final_url),
+            )
 
     def allowed_by_override(self, method: str, url: str, verdict: Verdict) -> None:
         """Say what an override lets through."""
@@ -260,21 +270,6 @@ class RepStats:
             "The robots.txt store grants turns again: the pace of a site is shared again"
         )
 
-    def disallowed_uses(self, pages: int, counts: dict[str, int], *, obeys: bool) -> None:
-        """Log how many pages disallow which use; ``counts`` is by category."""
-        logger.info(
-            "Of %s pages read, %s%s",
-            f"{pages:,}",
-            ", ".join(f"{number:,} disallow {category}" for category, number in counts.items()),
-            "" if obeys else f'; REP_PREFERENCES = "skip" and REP_PURPOSES = {[*counts]} obey that',
-        )
-
-    def without_purpose(self, mode: str) -> None:
-        """Warn that a mode of ``REP_PREFERENCES`` has nothing to act on."""
-        logger.warning(
-            'REP_PREFERENCES = "%s" refuses nothing as long as REP_PURPOSES is empty', mode
-        )
-
     def stands_back(self) -> None:
         """Log that Scrapy itself keeps the pace."""
         logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")
@@ -286,6 +281,10 @@ class RepStats:
             printable(name),
             f"did you mean {nearest}?" if nearest else "no setting has a similar name",
         )
+
+    def without_effect(self, name: str, why: str) -> None:
+        """Warn that a setting can have no effect as the others stand."""
+        logger.warning("%s %s", name, why)
 
     def all_refused(self, reasons: Counter[str]) -> None:
         """Warn that all start requests were refused, and why."""
@@ -325,10 +324,20 @@ class RepStats:
 
     def nameless(self, user_agent: str) -> None:
         """Warn that a User-Agent names no crawler, and name the setting for it."""
+        named = f'The User-Agent "{printable(user_agent)}" names no crawler'
         logger.warning(
-            'The User-Agent "%s" names no crawler, so the rules for * are followed; '
-            "set ROBOTSTXT_USER_AGENT to the product token of your crawler",
-            printable(user_agent),
+            "%s, so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the product token of "
+            "your crawler",
+            named if user_agent.strip() else "No User-Agent is set",
+        )
+
+    def not_a_token(self, name: str, token: str) -> None:
+        """Warn that only the beginning of a name is a product token."""
+        logger.warning(
+            '"%s" is not a product token, which has only letters, digits, _ and -: robots.txt '
+            "files are searched for %s",
+            printable(name),
+            printable(token),
         )
 
 
@@ -338,10 +347,8 @@ class PageStats:
     The names of the stats are those of :class:`PageDirectives`: no text of a page becomes one.
     """
 
-    def __init__(self, stats: RepStats, *, obeys: bool, drops: bool):
+    def __init__(self, stats: RepStats):
         self._stats = stats
-        self._obeys = obeys
-        self._drops = drops
         self._pages = 0
         self._saying: Counter[str] = Counter()
 
@@ -361,18 +368,15 @@ class PageStats:
         if first:
             logger.debug("The items of a noindex page are dropped: <%s>", without_credentials(url))
 
-    def close(self) -> None:
-        """Log how many pages said what, and which settings would obey it."""
-        if not self._saying:
-            return
-        said = ", ".join(f"{number:,} {name}" for name, number in self._saying.most_common())
-        would = []
-        if self._saying["nofollow"] and not self._obeys:
-            would.append('REP_PAGE_DIRECTIVES = "obey" refuses the requests of nofollow pages')
-        if self._saying["noindex"] and not self._drops:
-            with_it = "" if self._obeys else ' and REP_PAGE_DIRECTIVES = "obey"'
-            would.append(f'REP_NOINDEX = "drop"{with_it} drops the items of noindex pages')
-        logger.info("Of %s pages read: %s", f"{self._pages:,}", "; ".join([said, *would]))
+    def close(self, pages: int, disallowed: Mapping[str, int]) -> None:
+        """Log in one line how many pages said what; none if no page said anything.
+
+        ``disallowed`` are the uses that pages disallow, by category, of ``pages`` that were read.
+        """
+        said = [f"{number:,} {name}" for name, number in self._saying.most_common()]
+        said += [f"{number:,} disallow {category}" for category, number in disallowed.items()]
+        if said:
+            logger.info("Of %s pages read: %s", f"{max(self._pages, pages):,}", ", ".join(said))
 
 
 def _plain_inc_value(collector: Collector) -> Callable[..., None]:

@@ -125,7 +125,7 @@ def test_a_bad_setting_of_the_command_line_is_one_line(project: Path, pair: str,
 @pytest.mark.parametrize(
     ("value", "advice"),
     [
-        ("sqlit:", "did you mean sqlite:?"),
+        ("sqlite", "did you mean sqlite:?"),
         ("postgres://user:s3cret@host/0", "or the path of a class"),
         ("robots.db", "for a file, use sqlite:NAME or sqlite:///PATH"),
     ],

@@ -304,6 +304,46 @@ async def test_a_bad_store_is_refused_without_its_password(site: Site) -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("REP_PROFILE", "RFC9309", "did you mean 'rfc9309'?"),
+        ("REP_PROFILE", "RFC-9309", "did you mean 'rfc9309'?"),
+        ("REP_PROFILE", "rfc", "did you mean 'rfc9309'?"),
+        ("REP_PROFILE", 1994, "did you mean '1994'?"),
+        ("REP_PROFILE", "strict", "did you mean 'strictest'?"),
+        ("REP_PROFILE", "yandex", ""),
+        ("REP_ACCESS_DENIED", "Disallow", "did you mean 'disallow'?"),
+        ("REP_PAGE_DIRECTIVES", "obeys", "did you mean 'obey'?"),
+        ("REP_PAGE_DIRECTIVES", ["obey"], ""),
+        ("REP_PREFERENCES", "SKIP ", "did you mean 'skip'?"),
+        ("REP_NOINDEX", True, ""),
+        ("REP_PURPOSES", ["ai-train"], "did you mean 'train-ai'?"),
+        ("REP_PURPOSES", "tdm,train_ai", "did you mean 'train-ai'?"),
+        ("REP_PURPOSES", ["ai-input"], "did you mean 'ai-use'?"),
+        ("REP_PURPOSES", ["AI use"], "did you mean 'ai-use'?"),
+        ("REP_PURPOSES", ["text-and-data-mining"], "did you mean 'tdm'?"),
+        ("REP_PURPOSES", [7], ""),
+        ("REP_PURPOSE_TOKENS", {"TrainAI": "x"}, "did you mean 'train-ai'?"),
+        ("REP_PURPOSE_TOKENS", {7: "x"}, ""),
+        ("REP_CRAWL_DELAY", "off", "did you mean False?"),
+        ("REP_CRAWL_DELAY", "Ture", "did you mean True?"),
+        ("REP_CRAWL_DELAY", 2, ""),
+    ],
+)
+def test_a_slip_gets_the_spelling_that_was_meant(name: str, value: Any, hint: str) -> None:
+    """At the end of the line, if there is a similar one."""
+    with pytest.raises(ValueError, match=f"^{name} = ") as caught:
+        read(**{name: value})
+    assert str(caught.value).endswith(hint) if hint else "did you mean" not in str(caught.value)
+
+
+def test_the_spelling_of_a_long_text_is_found_at_once() -> None:
+    """The comparison takes the square of the length, so only the beginning is compared."""
+    with pytest.raises(ValueError, match=r"^REP_PROFILE = 'rfc9309  .*\.\.\.: must be one of"):
+        read(REP_PROFILE="rfc9309" + " " * 3_000_000)
+
+
 def test_settings_show_no_store() -> None:
     """Whatever prints all settings prints no password."""
     assert "secret" not in repr(read(REP_STORE="redis://user:secret@host/0"))
@@ -315,7 +355,7 @@ def test_settings_show_no_store() -> None:
         ("REP_TIMOUT", "REP_TIMEOUT"),
         ("REP_CRAWLDELAY", "REP_CRAWL_DELAY"),
         ("REP_MAX_CRAWL_DELAYS", "REP_MAX_CRAWL_DELAY"),
-        ("REP_STORE_URI", "REP_STORE_PREFIX"),
+        ("REP_STORE_URI", "REP_STORE"),
         ("rep_timeout", "REP_TIMEOUT"),
         ("REP_BANANA", None),
         ("REP_", None),

@@ -48,7 +48,15 @@ _POLL = (0.1, 0.5)
 
 # The failures that may be over at the next attempt; a refused redirect will be refused again.
 _WORTH_RETRYING = frozenset(
-    {Cause.STATUS, Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT, Cause.ERROR}
+    {
+        Cause.STATUS,
+        Cause.DNS,
+        Cause.CONNECTION,
+        Cause.TLS,
+        Cause.TIMEOUT,
+        Cause.PROXY,
+        Cause.ERROR,
+    }
 )
 
 

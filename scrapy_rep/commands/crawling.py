@@ -35,7 +35,13 @@ Work = Callable[["RepDownloaderMiddleware"], Awaitable[T]]
 _OFF: dict[str, Any] = {
     "ROBOTSTXT_OBEY": True,
     "REP_DECISION_LOG": None,
+    "REP_DECISIONS": None,
+    "REP_LOG_URLS": None,
+    "REP_DECISION_LOG_REQUIRED": None,
     "REP_WARC": None,
+    "REP_PAGE_DIRECTIVES": None,
+    "REP_NOINDEX": None,
+    "REP_LINK_NOFOLLOW": None,
     "ITEM_PIPELINES": {},
     "ITEM_PIPELINES_BASE": {},
     "FEEDS": {},

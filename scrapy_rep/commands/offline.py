@@ -20,6 +20,7 @@ from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import (
+    PROXY_AUTHENTICATION_REQUIRED,
     Cause,
     Meaning,
     Outcome,
@@ -103,4 +104,5 @@ def _outcome(authority: Authority, body: bytes, status: int) -> Outcome:
         return Success(body, status, authority.robots_uri)
     if meaning is Meaning.UNAVAILABLE:
         return Unavailable(status, authority.robots_uri)
-    return Unreachable(Cause.STATUS, status)
+    by_proxy = status == PROXY_AUTHENTICATION_REQUIRED
+    return Unreachable(Cause.PROXY if by_proxy else Cause.STATUS, status)

@@ -72,6 +72,9 @@ _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 _KEPT_BACK = dict.fromkeys((*_HEADERS, "Cookie", "Referer", "If-Range", "Range"))
 _LONGEST_DETAIL = 500
 
+_ON_THE_WAY = frozenset((Cause.DNS, Cause.CONNECTION, Cause.TLS, Cause.TIMEOUT))
+"""What fails before there is a status; on the way through a proxy it is the proxy's failure."""
+
 
 class FetchRecord(Protocol):
     """Keeps the exchanges of one fetch."""
@@ -170,6 +173,8 @@ class RobotsFetcher:
             cause = cause_of(error)
             # Another middleware may have chosen a proxy for the robots.txt alone.
             proxied = bool(hops and hops[-1].meta.get("proxy"))
+            if proxied and cause in _ON_THE_WAY:
+                cause = Cause.PROXY
             ours = proxied or cause in (Cause.ERROR, Cause.DROPPED)
             detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
             return Unreachable(cause, detail=detail, ours=ours)
@@ -277,11 +282,12 @@ class RobotsFetcher:
             return Success(body, status, uri, trail, life, etag, modified, cut_at)
         if meaning is Meaning.NOT_MODIFIED and copy is not None and copy.uri == uri:
             return NotModified(lifetime_of(response, now))
-        ours = status == PROXY_AUTHENTICATION_REQUIRED and request.meta.get("proxy")
-        if meaning is Meaning.UNAVAILABLE and not ours:
-            return Unavailable(status, uri, trail, lifetime_of(response, now))
         wait = retry_after(response.headers.get("Retry-After"), now)
-        return Unreachable(Cause.STATUS, status, wait, ours=bool(ours))
+        if status == PROXY_AUTHENTICATION_REQUIRED and request.meta.get("proxy"):
+            return Unreachable(Cause.PROXY, status, wait, ours=True)
+        if meaning is Meaning.UNAVAILABLE:
+            return Unavailable(status, uri, trail, lifetime_of(response, now))
+        return Unreachable(Cause.STATUS, status, wait)
 
     def _count(self, response: Response) -> None:
         self._stats.inc(names.RESPONSES)

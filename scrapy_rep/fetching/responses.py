@@ -47,6 +47,7 @@ _CAUSES: dict[str, Cause] = {
     "DownloadCancelledError": Cause.CONNECTION,
     "ResponseDataLossError": Cause.CONNECTION,
     "BrokenBodyError": Cause.CONNECTION,
+    "TunnelError": Cause.CONNECTION,
     "CancelledElsewhereError": Cause.DROPPED,
     "ConnectionError": Cause.CONNECTION,
     "IgnoreRequest": Cause.DROPPED,

@@ -4,8 +4,9 @@ An :class:`Entry` has up to three parts. Each is dated by the clock of the crawl
 
 - the *answer*: the newest conclusive response that any crawler got, that is, rules or that
   there are none;
-- the *refusal*: the newest 401 or 403 that *this* crawler got. Another crawler may well be served,
-  so a refusal stands beside the answer and never replaces it;
+- the *refusal*: the newest answer by which the server denied access to *this* crawler, such as a
+  403. Another crawler may well be served, so a refusal stands beside the answer and never replaces
+  it;
 - the *failure*: the run of failed fetches since the last answer. It stands beside the answer too,
   because an answer stays useful as the last good copy (RFC 9309 section 2.3.1.4).
 

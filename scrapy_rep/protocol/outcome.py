@@ -65,6 +65,7 @@ class Cause(str, Enum):
     DROPPED = "dropped by another component"
     URL = "malformed url"
     CLOSING = "crawl closing"
+    PROXY = "proxy failure"
     ERROR = "error"
 
     def __str__(self) -> str:

@@ -54,8 +54,8 @@ EXPIRED_NOW = -1.0
 No response has a negative one (:mod:`scrapy_rep.protocol.freshness`).
 """
 
-REFUSALS = frozenset({401, 403})
-"""The statuses by which a server refuses one crawler what it may serve to another."""
+REFUSALS = frozenset({401, 402, 403})
+"""The statuses that deny one crawler access (1996 section 3.1); 402 asks it to pay for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Policy:
     max_redirects: int = 5
 
     def denies(self, status: int) -> bool:
-        """Return whether an answer without rules is taken as disallow (1996 section 3.1)."""
+        """Return whether an answer without rules is taken as disallow: a refusal may be."""
         return status in REFUSALS and self.access_denied == "disallow"
 
 
@@ -106,7 +106,7 @@ class State(Enum):
     UNAVAILABLE_FRESH = "unavailable, fresh"
     UNAVAILABLE_AGEING = "unavailable, in the last tenth of its life"
     UNAVAILABLE_EXPIRED = "unavailable, expired"
-    DENIED_FRESH = "access denied (401, 403) and taken as disallow, fresh"
+    DENIED_FRESH = "access denied and taken as disallow, fresh"
     DENIED_AGEING = "access denied and taken as disallow, in the last tenth of its life"
     DENIED_EXPIRED = "access denied and taken as disallow, expired"
     FAILING_WITH_COPY = "unreachable, the last good copy stands, backing off"
@@ -387,7 +387,7 @@ TRANSITIONS: dict[type[Outcome], Transition] = {
         "RFC 9111 4.3.4",
     ),
     Unavailable: Transition(
-        "what was known is replaced; there is no copy any more (401 and 403: for this crawler)",
+        "what was known is replaced; there is no copy any more (a refusal: for this crawler)",
         _learn_unavailable,
         "RFC 9309 2.3.1.3",
     ),

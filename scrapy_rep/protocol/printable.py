@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.verdict import Verdict
-
 _LONGEST = 200
 
 
@@ -24,8 +19,8 @@ def escaped(text: str) -> str:
 
 def printable(text: str | bytes | None) -> str:
     """Return untrusted text escaped, and cut at 200 characters."""
-    if isinstance(text, bytes):
-        text = text.decode("utf-8", "backslashreplace")
+    if isinstance(text, bytes):  # a character takes at most four, so the rest is not shown
+        text = text[: 4 * _LONGEST + 4].decode("utf-8", "backslashreplace")
     shown = escaped(text or "")
     return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
 
@@ -43,15 +38,3 @@ def without_login(url: str) -> str:
 def without_credentials(url: str) -> str:
     """Return a URL for a log line: without user information, printable, not too long."""
     return printable(without_login(url))
-
-
-def why(verdict: Verdict) -> str:
-    """Return what a verdict follows from: printable, in one line."""
-    if verdict.override is not None and verdict.without is not None:
-        would = "allowed" if verdict.without.allowed else "forbidden"
-        without = f"without it: {would}, {why(verdict.without)}"
-        return f"{printable(verdict.override)}; {without}"
-    if verdict.rule is None:
-        return verdict.reason
-    rule, group = printable(str(verdict.rule)), printable(verdict.group)
-    return f"{rule}, line {verdict.line}, group {group}"

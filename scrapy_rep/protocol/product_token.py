@@ -121,13 +121,17 @@ def _tokens_of(given: tuple[str | bytes, ...], profile: Profile) -> tuple[str, .
     found = []
     for written in given:
         name = written.decode("latin-1") if isinstance(written, bytes) else written
-        token = _token_of(name, profile) if isinstance(name, str) else None
+        token = token_of(name, profile) if isinstance(name, str) else None
         if token:
             found.append(token.lower())
     return tuple(found)
 
 
-def _token_of(name: str, profile: Profile) -> str | None:
+def token_of(name: str, profile: Profile) -> str | None:
+    """Return the product token that a profile looks for, as written; None for the default group.
+
+    ``name`` is a product token, ``*``, or a whole User-Agent.
+    """
     if name == DEFAULT:
         return None
     if profile.agent_rule == "token contains the name":

@@ -95,7 +95,7 @@ class Profile:
 
     # Access (RFC 9309 sections 2.3 and 2.4).
     access_denied_closes_the_site: bool = False
-    """401 and 403 mean that access to the site is completely restricted (1996 section 3.1)."""
+    """A refusal means that access to the site is completely restricted (1996 section 3.1)."""
     default_life: float = 86_400.0
     """Seconds a copy is used when no cache-control header says otherwise."""
     redirects_followed: int = 5

@@ -7,7 +7,7 @@ the rules of the crawler that asks, and keeps those too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import filterfalse
 from sys import getsizeof
 from typing import Final
@@ -23,16 +23,16 @@ from scrapy_rep.protocol import extensions, groups, syntax, usage
 from scrapy_rep.protocol import product_token as tokens
 from scrapy_rep.protocol.compiled import Compiled
 from scrapy_rep.protocol.extensions import Pace, RequestRate
+from scrapy_rep.protocol.printable import printable
 from scrapy_rep.protocol.profiles import RFC9309, Profile, named
 from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
 from scrapy_rep.protocol.verdict import (
     BY_RULE,
-    NO_GROUP,
-    NO_RULE_MATCHES,
     ROBOTS_TXT_ITSELF,
     TOO_COSTLY,
     Rule,
     Verdict,
+    unmatched,
 )
 
 __all__ = ["RobotsTxt", "Rule", "Verdict"]
@@ -86,6 +86,11 @@ class RobotsTxt:
 
     def __reduce__(self) -> tuple[type[RobotsTxt], tuple[bytes, Profile]]:
         return type(self), (self._body, self._profile)
+
+    def __repr__(self) -> str:
+        """Return the size, the profile and the beginning of the file: printable, in one line."""
+        said = f"{len(self._body):,} bytes, {self._profile.name}: {printable(self._body)}"
+        return f"<RobotsTxt {said}>"
 
     @classmethod
     def parse(
@@ -147,7 +152,7 @@ class RobotsTxt:
         if match.too_costly:
             return Verdict(False, group=compiled.group, reason=TOO_COSTLY)
         if match.allow is None:
-            return _unmatched(compiled.group)
+            return unmatched(compiled.group)
         key = match.allow, (*match.patterns,), (*match.overruled,)
         verdict = compiled.verdicts.get(key)
         if verdict is None:
@@ -369,13 +374,6 @@ def _skeleton(lines: bytes = b"", *, asked: bool = True) -> tuple[object, int]:
         robots.allowed("http://a/", tokens.DEFAULT)
         robots.pace(tokens.DEFAULT)
     return robots.state, octets_held(robots, (Profile,)) - robots._octets_of_file()  # noqa: SLF001
-
-
-@lru_cache(maxsize=1_000)
-def _unmatched(group: str | None) -> Verdict:
-    """Return the verdict on a URL that no rule matches."""
-    reason = NO_GROUP if group is None else NO_RULE_MATCHES
-    return Verdict(True, group=group, reason=reason)
 
 
 def _all_allow(parts: tuple[RobotsTxt, ...], agent: str | tuple[str, ...], url: str) -> bool:

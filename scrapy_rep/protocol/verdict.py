@@ -6,9 +6,11 @@ RFC 9309 section 2.2.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from scrapy_rep.protocol import syntax
+from scrapy_rep.protocol.printable import printable
 
 BY_RULE: Final = "rule"
 NO_RULE_MATCHES: Final = "no rule matches"
@@ -66,6 +68,35 @@ class Verdict:
     def __bool__(self) -> bool:
         """Return ``allowed``."""
         return self.allowed
+
+    def __str__(self) -> str:
+        """Return the answer and what it follows from: printable, in one line."""
+        return f"{'allowed' if self.allowed else 'disallowed'}: {why(self)}"
+
+    def __repr__(self) -> str:
+        """Return the same as ``str()``, between angle brackets."""
+        return f"<Verdict {self}>"
+
+
+def why(verdict: Verdict) -> str:
+    """Return what a verdict follows from: printable, in one line."""
+    if verdict.override is not None and verdict.without is not None:
+        would = "allowed" if verdict.without.allowed else "forbidden"
+        without = f"without it: {would}, {why(verdict.without)}"
+        return f"{printable(verdict.override)}; {without}"
+    reason = printable(verdict.reason)
+    group = "" if verdict.group is None else f", group {printable(verdict.group)}"
+    if verdict.rule is None:
+        return f"{reason}{group}"
+    copy = reason.removeprefix(BY_RULE)  # " (last good copy)", if it is one
+    return f"{printable(str(verdict.rule))}, line {verdict.line}{group}{copy}"
+
+
+@lru_cache(maxsize=1_000)
+def unmatched(group: str | None) -> Verdict:
+    """Return the verdict on a URL that no rule of a group matches; None if there is no group."""
+    reason = NO_GROUP if group is None else NO_RULE_MATCHES
+    return Verdict(True, group=group, reason=reason)
 
 
 def is_undefined(verdict: Verdict) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from scrapy_rep import stats as names
-from scrapy_rep.protocol.outcome import Cause, Outcome, Unreachable
+from scrapy_rep.protocol.outcome import Outcome, Unreachable
 from scrapy_rep.recording import warc
 from scrapy_rep.recording.background import BackgroundWriter, Written
 from scrapy_rep.recording.versions import own_version
@@ -185,7 +185,7 @@ class FetchRecord:
         """Return the outcome with the ID of its record; archive a failure without a response."""
         last = self._hops[-1] if self._hops else None
         if not isinstance(outcome, Unreachable) or (
-            last is not None and outcome.cause is Cause.STATUS
+            last is not None and outcome.status is not None
         ):
             return replace(outcome, record=last.record if last is not None else "")
         uri = last.uri if last is not None else authority.robots_uri

@@ -298,8 +298,9 @@ def _cause_of(kept: Kept) -> str:
         status = said.get("status")
         return f"{said.get('cause', '')} {status}" if status else said.get("cause", "")
     meaning = meaning_of(kept.status)
-    failed = meaning in (Meaning.UNREACHABLE, Meaning.NOT_MODIFIED)
-    if failed or kept.status == PROXY_AUTHENTICATION_REQUIRED:
+    if kept.status == PROXY_AUTHENTICATION_REQUIRED:
+        return f"{Cause.PROXY} {kept.status}"
+    if meaning in (Meaning.UNREACHABLE, Meaning.NOT_MODIFIED):
         return f"{Cause.STATUS} {kept.status}"
     raise MismatchError(f"the record {kept.id} is not of a failure")
 

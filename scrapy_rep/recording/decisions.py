@@ -74,7 +74,10 @@ def delay_of(pace: RequestedPace) -> float | None:
 
 
 class Decided(NamedTuple):
-    """One decision, before it is written."""
+    """One decision, before it is written.
+
+    If it is of the final URL of a response, ``requested`` is the page that was asked for.
+    """
 
     time: float
     method: str
@@ -86,6 +89,7 @@ class Decided(NamedTuple):
     preferences: Mapping[str, str] | None = None
     cause: str | None = None
     delay: float | None = None
+    requested: str | None = None
 
 
 class Encoder:
@@ -109,7 +113,7 @@ class Encoder:
         return _json({"crawl": self._crawl, **value}).encode("ascii")
 
     def _decision(self, one: Decided) -> str:
-        time, method, url, authority, agent, verdict, basis, preferences, cause, delay = one
+        time, method, url, authority, agent, verdict, basis, preferences, cause, delay, asked = one
         key = authority, agent, basis, cause, method
         rests_on = self._bases.get(key) or _keep(self._bases, key, self._basis(one))
         told = self._verdicts.get(verdict)
@@ -119,8 +123,11 @@ class Encoder:
         age = "null" if since is None else f"{max(time - since, 0.0):.3f}"
         times = f'"time":"{utc(time)}","age":{age},"delay":{"null" if delay is None else delay}'
         said = "null" if preferences is None else _json(preferences)
-        shown = _quoted(self._shown(url, authority))
-        return f'{{{rests_on},{times},"url":{shown},{told},"preferences":{said}}}'
+        urls = f'"url":{_quoted(self._shown(url, authority))},"requested":{self._requested(asked)}'
+        return f'{{{rests_on},{times},{urls},{told},"preferences":{said}}}'
+
+    def _requested(self, url: str | None) -> str:
+        return "null" if url is None else _quoted(self._shown(url, None))
 
     def _basis(self, one: Decided) -> str:
         """Return what is the same for all requests to an authority, until its rules change."""

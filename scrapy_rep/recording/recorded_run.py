@@ -70,6 +70,12 @@ class RecordedRun:
         self._paces = PaceBySettings(self.settings)
         self.overrides = AppliedOverrides(overrides, stats, self._paces.read, lambda: self.now)
 
+    def judged_final_url(self, asked: Asked, cached: CachedRules) -> Judged:
+        """Judge the final URL of a response at :attr:`now`."""
+        judge = Judge(self._paces, self._paces, None, self.overrides)
+        _, verdict, _ = judge.judge_final_url(asked, cached)
+        return Judged(verdict, None)
+
     def judged(self, asked: Asked, cached: CachedRules) -> Judged:
         """Judge a request at :attr:`now`."""
         use = UseOfPages(self.settings)

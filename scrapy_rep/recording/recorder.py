@@ -11,6 +11,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.nofollow import is_by_nofollow
+from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.appending import LineFile
@@ -117,8 +118,18 @@ class DecisionRecorder:
         """Return whether the next request by these rules is recorded if it goes on."""
         return self._records_all or cached.basis is None
 
-    def passed(self, asked: Asked, cached: CachedRules, verdict: Verdict | None) -> None:
-        """Record a request that goes on; ``verdict`` is None if it was not needed so far."""
+    def passed(
+        self,
+        asked: Asked,
+        cached: CachedRules,
+        verdict: Verdict | None,
+        *,
+        requested: str | None = None,
+    ) -> None:
+        """Record a request that goes on; ``verdict`` is None if it was not needed so far.
+
+        ``requested`` is given for the final URL of a response: the page that was asked for.
+        """
         request, url, authority, agent = asked
         is_first = self._note_basis(authority, cached)
         if not (is_first or self._records_all or verdict is not None):
@@ -126,10 +137,12 @@ class DecisionRecorder:
         if verdict is None:
             verdict = cached.verdict(authority, url, agent)
         if is_first or self._records_all or verdict.override is not None:
-            preferences = preferences_of(cached, url, agent)
             now = self._clock()
-            args = (now, request.method, url, authority, agent, verdict, cached.basis)
-            self._file.add(Decided(*args, preferences, delay=_delay(cached, agent)))
+            decided = Decided(now, request.method, url, authority, agent, verdict, cached.basis)
+            if requested is None:
+                said, delay = preferences_of(cached, url, agent), _delay(cached, agent)
+                decided = decided._replace(preferences=said, delay=delay)
+            self._file.add(decided._replace(requested=requested))
 
     def passed_without_rules(self, asked: Asked) -> None:
         """Record a request for rules that are not known; it rests on nothing."""
@@ -139,8 +152,13 @@ class DecisionRecorder:
             args = (self._clock(), request.method, url, authority, agent, verdict, _NOTHING)
             self._file.add(Decided(*args))
 
-    def refused(self, request: Request, url: str, agent: tuple[str, ...], error: Exception) -> None:
-        """Record a refusal; an error that is not one is ignored."""
+    def refused(
+        self, request: Request, agent: tuple[str, ...], error: Exception, final_url: str = ""
+    ) -> None:
+        """Record the refusal of a request, or of a response by its final URL.
+
+        An error that is not a refusal is ignored.
+        """
         if not isinstance(error, (RobotsForbidden, RobotsUnreachable)):
             return
         authority, basis = error.authority, _NOTHING
@@ -150,8 +168,10 @@ class DecisionRecorder:
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
         answers = None if statement is None else {str(statement.category): str(statement.answer)}
+        page = _page_of(request)
+        url, requested = (final_url, page) if final_url else (page, None)
         args = (self._clock(), request.method, url, authority, agent, error.verdict, basis)
-        self._file.add(Decided(*args, answers, cause))
+        self._file.add(Decided(*args, answers, cause, requested=requested))
 
     def bypassed(self, request: Request, agent: tuple[str, ...]) -> None:
         """Record a request that does not obey: an override without a name."""
@@ -196,6 +216,14 @@ class DecisionRecorder:
             self._is_said = True
             self._stats.decisions_lost(error, required=self.is_required)
         self._lost += lines
+
+
+def _page_of(request: Request) -> str:
+    """Return the URL of the page that was asked for; that of the request if it names none."""
+    try:
+        return page_of(request)
+    except ValueError:
+        return request.url
 
 
 def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -> bool:

@@ -122,7 +122,11 @@ class Replay:
         cached = self._cached(line, run, authority)
         agent = self._agent or tuple(line["agent"])
         page = url or _page_of(line["url"], authority, run, cached)
-        judged = run.judged(Asked(Request(page), page, authority, agent), cached)
+        asked = Asked(Request(page), page, authority, agent)
+        if line["requested"] is not None:
+            judged = run.judged_final_url(asked, cached)
+        else:
+            judged = run.judged(asked, cached)
         if not compares:
             return Replayed(Result.AGREES, "", judged.verdict)
         differences = _differences(line, judged, Basis.of(cached), run.settings.profile)

@@ -8,12 +8,12 @@ a URI may be printed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from scrapy_rep.protocol.spelling import nearest
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.memory import MemoryStore
@@ -97,9 +97,15 @@ def check_store(uri: str) -> None:
     elif scheme in REDIS_SCHEMES and rest.startswith("//"):
         _check_redis(uri)
     elif scheme != "memory" or rest:
-        nearest = get_close_matches(scheme, [] if scheme in SCHEMES else SCHEMES, n=1)
-        meant = f"; did you mean {nearest[0]}:?" if nearest else ""
-        raise ValueError(f"{shown(uri)!r} names no store: {NAMES}{meant}")
+        raise _no_store(uri, scheme)
+
+
+def _no_store(uri: str, scheme: str) -> ValueError:
+    """Return an error that says what there is, and what ``scheme`` was probably meant for."""
+    meant = nearest(scheme, SCHEMES)
+    slashes = "//" if meant in REDIS_SCHEMES else ""
+    hint = f"; did you mean {meant}:{slashes}?" if meant else ""
+    return ValueError(f"{shown(uri)!r} names no store: {NAMES}{hint}")
 
 
 def _path(uri: str, rest: str, directory: Path) -> Path:
@@ -138,8 +144,10 @@ def _check_redis(uri: str) -> None:
 def _class(path: str) -> type[Any]:
     """Return the class of that path. Raises ``ValueError`` if it is not a store's."""
     module, _, name = path.rpartition(".")
+    if not module:
+        raise _no_store(path, path.partition("/")[0])
     try:
-        cls = getattr(import_module(module), name) if module else None
+        cls = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         why = f": {error}" if shown(path) == path else ""  # the error quotes the path
         raise ValueError(f"{shown(path)!r} names no store{why}; for a file, {FILES}") from None

@@ -31,8 +31,8 @@ KEEP_FAILURES = 86_400.0
 class StoredEntry:
     """All that a store holds of one authority.
 
-    ``entry`` is what every crawler may read; it has no refusal. ``refusals`` are the newest 401 or
-    403 of each crawler, by the digest of the User-Agent that it sent.
+    ``entry`` is what every crawler may read; it has no refusal. ``refusals`` are the newest of
+    each crawler, by the digest of the User-Agent that it sent.
     """
 
     authority: Authority

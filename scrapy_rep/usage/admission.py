@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from scrapy_rep.exceptions import RobotsForbidden
+from scrapy_rep.exceptions import BY_USAGE_PREFERENCE, RobotsForbidden
 from scrapy_rep.preferences.statement import ROBOTS_TXT, Statement
 from scrapy_rep.preferences.vocabulary import DISALLOWED, PRODUCT_TOKEN
 from scrapy_rep.protocol.verdict import Verdict
@@ -65,7 +65,7 @@ class UseOfPages:
             statement = everything.against(purpose)
             if statement is not None:
                 verdict = Verdict(False, line=statement.line, reason=_reason(statement, purpose))
-                return RobotsForbidden(verdict, asked.authority, statement)
+                return RobotsForbidden(verdict, asked.authority, statement, BY_USAGE_PREFERENCE)
         return None
 
     def _of_tokens(self, robots: RobotsTxt, url: str) -> Iterator[Statement]:

@@ -52,9 +52,12 @@ class Noted(NamedTuple):
 _NOTED: WeakKeyDictionary[Request, Noted] = WeakKeyDictionary()
 
 
-def note(request: Request, noted: Noted) -> None:
-    """Keep what governs a request."""
-    _NOTED[request] = noted
+def note(request: Request, noted: Noted | None) -> None:
+    """Keep what governs a request, in place of what did before; ``None`` if nothing was said."""
+    if noted is not None:
+        _NOTED[request] = noted
+    else:
+        _NOTED.pop(request, None)
 
 
 def noted_for(request: Request | None) -> Noted | None:

@@ -1,4 +1,4 @@
-"""Counts what pages say about their use, logs it at the end and, if asked, obeys it.
+"""Counts what pages say about their use and, if asked, obeys it.
 
 Under ``REP_PREFERENCES = "drop"`` the items of a page are dropped if anything that is said about it
 disallows one of ``REP_PURPOSES``.
@@ -38,17 +38,17 @@ class UseOfResponses:
         self._stats = stats
         self._agent_of = agent_of
         self._profile = profile
-        self._mode = settings.preferences
         self._purposes = settings.purposes if settings.preferences == "drop" else ()
         self._seen: WeakSet[Response] = WeakSet()
         self._without_items: WeakSet[Response] = WeakSet()
         self._disallowed: Counter[str] = Counter()
-        self._pages = 0
+        self.pages = 0
+        """The pages that were read."""
 
     def see(self, response: Response) -> None:
         """Read a response before its callback does. A fault here is not permission to use it."""
         self._seen.add(response)
-        self._pages += 1
+        self.pages += 1
         try:
             found = preferences_in_a_crawl(response, self._agent_of, self._profile)
         except Exception as error:  # noqa: BLE001  # no page may end a crawl
@@ -77,11 +77,10 @@ class UseOfResponses:
         self._stats.inc(names.PREFERENCES_DROPPED)
         return True
 
-    def close(self) -> None:
-        """Log how many pages disallow which use, and which setting obeys it."""
-        counts = {one: self._disallowed[one] for one in CATEGORIES if self._disallowed[one]}
-        if counts:
-            self._stats.disallowed_uses(self._pages, counts, obeys=self._mode in ("skip", "drop"))
+    @property
+    def disallowed(self) -> dict[str, int]:
+        """How many pages disallow which use, by category."""
+        return {one: self._disallowed[one] for one in CATEGORIES if self._disallowed[one]}
 
     def _count(self, found: Preferences) -> None:
         for category in CATEGORIES:

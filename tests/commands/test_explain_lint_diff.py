@@ -206,7 +206,7 @@ class TestDiff:
         assert robots("diff", f"warc:{file}#https://x.org", "/dev/null").status == 3
 
     @pytest.mark.parametrize("denied", ["allow", "disallow"])
-    @pytest.mark.parametrize("status", [401, 403, 404, 410, 503])
+    @pytest.mark.parametrize("status", [401, 402, 403, 404, 410, 503])
     def test_an_answer_without_rules_means_what_it_means_in_a_crawl(
         self, site: Site, tmp_path: Path, status: int, denied: str
     ) -> None:

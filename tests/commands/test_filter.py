@@ -204,7 +204,7 @@ GZIPPED = gzip.compress(RULES, mtime=0)
         (302, [], b"", "unreachable: status 302"),
         (302, [("Location", "http://[bad/")], b"", "unreachable: status 302"),
         (302, [("Location", "ftp://e.org/robots.txt")], b"", "unreachable: status 302"),
-        (407, [], b"", "unreachable: status 407"),
+        (407, [], b"", "unreachable: proxy failure 407"),
         (206, [], RULES, "unreachable: status 206"),
         (200, [("Content-Encoding", "x-gzip")], GZIPPED, "Disallow: /private"),
         (200, [("Content-Encoding", "gzip, gzip")], gzip.compress(GZIPPED, mtime=0), "Disallow"),

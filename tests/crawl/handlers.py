@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
+from scrapy.utils.misc import build_from_crawler, load_object
 
 
 class TooLargeError(IgnoreRequest):
@@ -67,3 +68,33 @@ class WrappingHandler(HTTP11DownloadHandler):
         """Counts, and lets Scrapy's do it."""
         self._crawler.stats.inc_value("handler/requests")
         return await super().download_request(request)
+
+
+class FollowingHandler:
+    """Follows the redirects of pages by itself, as a browser does: `response.url` is the last URL.
+
+    What is downloaded is left to Scrapy's own handler under this reactor, or without one.
+    """
+
+    lazy = True
+
+    def __init__(self, crawler: Any) -> None:
+        own = crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"]
+        self._own: Any = build_from_crawler(load_object(own), crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> FollowingHandler:
+        """Scrapy's way to make one."""
+        return cls(crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        """The response at the end of the redirects, or the first one for a robots.txt."""
+        response: Response = await self._own.download_request(request)
+        while "Location" in response.headers and not request.url.endswith("/robots.txt"):
+            url = response.urljoin(response.headers["Location"].decode())
+            response = await self._own.download_request(request.replace(url=url))
+        return response
+
+    async def close(self) -> None:
+        """The own handler is closed."""
+        await self._own.close()

@@ -56,3 +56,11 @@ class HeldInnerMiddleware(InnerMiddleware):
         await super().process_request(request)
         if "/inner" in request.url:
             await sleep(0.2)
+
+
+class RenamingMiddleware:
+    """Gives a response the URL in `meta["final_url"]`, as one that speaks to a service may."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """The response, perhaps with another URL."""
+        return response.replace(url=request.meta.get("final_url", response.url))

@@ -37,8 +37,8 @@ class Problem:
         """`forbidden`, `unreachable` or `error`; Scrapy's own refusals are known by their text."""
         if "RobotsUnreachable" in self.bases:
             return "unreachable"
-        refused = IgnoreRequest.__name__ in self.bases
-        return "forbidden" if refused and self.text.startswith("Forbidden by robots") else "error"
+        by_scrapy = IgnoreRequest.__name__ in self.bases and self.text == "Forbidden by robots.txt"
+        return "forbidden" if by_scrapy or "RobotsForbidden" in self.bases else "error"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -101,21 +102,22 @@ ALPHA = {"USER_AGENT": "alpha/1.0"}
 BETA = {"USER_AGENT": "beta/1.0"}
 
 
-def refuses_alpha(hit: Hit) -> Reply:
+def refuses_alpha(hit: Hit, status: int = 403) -> Reply:
     """Rules for everybody but one crawler."""
-    return Reply(403) if "alpha" in (hit.header("User-Agent") or "") else Reply(200, RULES)
+    return Reply(status) if "alpha" in (hit.header("User-Agent") or "") else Reply(200, RULES)
 
 
+@pytest.mark.parametrize("status", [402, 403])
 @pytest.mark.parametrize("shared", OURS, indirect=True)
 @ensureDeferred
 async def test_a_refusal_counts_for_the_crawler_that_got_it(
-    site: Site, shared: SharedStore
+    site: Site, shared: SharedStore, status: int
 ) -> None:
     """RFC 9309 section 2.3.1.3: a 403 to one crawler is not "no rules" for another one.
 
     Neither fetches twice while what it was told is fresh.
     """
-    shop = site.authority(refuses_alpha)
+    shop = site.authority(partial(refuses_alpha, status=status))
     for _ in range(2):
         assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
         assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]

@@ -167,7 +167,17 @@ async def test_a_name_that_is_none_is_no_permission(site: Site, value: Any) -> N
             {"ROBOTSTXT_USER_AGENT": ["shopbot-news", "shopbot"]},
             "Obeying robots.txt as shopbot-news, else shopbot",
         ),
-        ({"ROBOTSTXT_USER_AGENT": "a\x1b[31mb"}, "Obeying robots.txt as a\\x1b[31mb"),
+        ({"ROBOTSTXT_USER_AGENT": "shop bot"}, "Obeying robots.txt as shop"),
+        (
+            {"ROBOTSTXT_USER_AGENT": ["Shop/1.0 (+http://x)", "b"]},
+            "Obeying robots.txt as Shop, else b",
+        ),
+        ({"ROBOTSTXT_USER_AGENT": ["Mozilla/5.0", "b"]}, "Obeying robots.txt as b"),
+        ({"ROBOTSTXT_USER_AGENT": "*"}, "Obeying robots.txt as *"),
+        (
+            {"ROBOTSTXT_USER_AGENT": "Lycos_(Rex)/1.0", "REP_PROFILE": "kollar"},
+            "Obeying robots.txt as Lycos_(Rex)",
+        ),
     ],
 )
 @ensureDeferred
@@ -177,6 +187,51 @@ async def test_the_log_says_at_the_start_who_the_crawler_is(
     """One line, and a hint where the name is that of all crawlers that do not set one."""
     result = (await crawl(settings=obey(**settings), plans=[site.authority().url("/a")])).check()
     assert result.lines("^Obeying", "INFO") == [said]
+
+
+NOT_A_TOKEN = "is not a product token, which has only letters, digits, _ and -"
+
+
+@pytest.mark.parametrize("place", ["meta", "spider", "setting"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("shop bot", f'"shop bot" {NOT_A_TOKEN}: robots.txt files are searched for shop'),
+        ("shop.bot/1.0", f'"shop.bot/1.0" {NOT_A_TOKEN}: robots.txt files are searched for shop'),
+        ("shop\x1b[31m", f'"shop\\x1b[31m" {NOT_A_TOKEN}: robots.txt files are searched for shop'),
+        ("Shop/1.0 bot", None),
+        ("SHOP (+https://example.org)", None),
+        ("Mozilla/5.0 (compatible; shop; +https://example.org)", None),
+    ],
+)
+@ensureDeferred
+async def test_a_name_that_goes_on_after_its_token_gets_a_warning(
+    site: Site, place: str, name: str, said: str | None
+) -> None:
+    """One, however many requests bear the name; the token is what is searched for."""
+    shop = site.authority("User-agent: shop\nDisallow: /\n")
+    meta = {"robotstxt_user_agent": name} if place == "meta" else {}
+    settings = obey(**({"ROBOTSTXT_USER_AGENT": name} if place == "setting" else {}))
+    arguments = {"robotstxt_user_agent": name} if place == "spider" else {}
+    plans = [{"url": shop.url(path), "meta": meta} for path in ("/a", "/b")]
+    result = (await crawl(settings=settings, plans=plans, **arguments)).check()
+    assert len(result.forbidden) == 2
+    assert result.lines("not a product token", "WARNING") == ([said] if said else [])
+    if place != "meta":
+        assert [line.lower() for line in result.lines("^Obeying")] == ["obeying robots.txt as shop"]
+
+
+@pytest.mark.parametrize("settings", [{"USER_AGENT": ""}, {"USER_AGENT": None}])
+@ensureDeferred
+async def test_a_crawler_without_a_user_agent_is_told_so(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """It is not said to have sent an empty one."""
+    result = (await crawl(settings=obey(**settings), plans=[site.authority().url("/a")])).check()
+    assert result.lines("User-Agent", "WARNING") == [
+        "No User-Agent is set, so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the "
+        "product token of your crawler"
+    ]
 
 
 class LateSpider(RequestsSpider):

@@ -100,6 +100,7 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "a loop": (says(redirect("/robots.txt")), FREE),
     "400": (says(Reply(400, NOTHING)), FREE),
     "401": (says(Reply(401, NOTHING, {"WWW-Authenticate": 'Basic realm="x"'})), FREE),
+    "402": (says(Reply(402, NOTHING)), FREE),
     "403": (says(Reply(403, NOTHING)), FREE),
     "404": (says(Reply(404)), FREE),
     "404 with rules": (says(Reply(404, f"<html>\n{NOTHING}</html>")), FREE),
@@ -145,6 +146,19 @@ def test_each_answer_has_its_outcome(site: Site, mode: str) -> None:
     kinds = [kind for pair in expected.values() for kind in pair]
     assert result.stats["robotstxt/forbidden"] == kinds.count("forbidden")
     assert result.stats["robotstxt/unreachable"] == kinds.count("unreachable")
+
+
+@pytest.mark.parametrize("denied", ["allow", "disallow"])
+def test_access_denied_is_what_the_setting_says(site: Site, denied: str) -> None:
+    """1996 section 3.1 of 401 and 403; 402 is the answer of sites that sell access to crawlers."""
+    shops = [site.authority(Reply(status)) for status in (401, 402, 403)]
+    gone = site.authority(Reply(404))
+    urls = [shop.url("/open") for shop in (*shops, gone)]
+    settings = obey(REP_ACCESS_DENIED=denied)
+    result = crawl_in_child(settings=settings, plans=urls).check()
+    kind = "forbidden" if denied == "disallow" else "downloaded"
+    assert [result.kind(url) for url in urls] == [kind, kind, kind, "downloaded"]
+    assert len([hit for shop in shops for hit in shop.page_hits]) == (denied == "allow") * 3
 
 
 @ensureDeferred

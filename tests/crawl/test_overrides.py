@@ -85,6 +85,9 @@ async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     assert verdict.without.allowed
     assert result.stats[USED] == result.stats["robotstxt/forbidden"] == 1
     assert result.lines("^Forbidden by override.*without it: allowed, no rule matches", "DEBUG")
+    problem = result.ending(urls[0]).problem
+    assert problem is not None
+    assert problem.text.startswith("Forbidden by override: forbid, entry 1")
 
 
 @ensureDeferred
@@ -339,9 +342,9 @@ async def test_requests_that_do_not_obey_count_as_overrides(site: Site) -> None:
 
 @ensureDeferred
 async def test_overrides_are_for_the_page_that_a_service_renders(site: Site) -> None:
-    """``robotstxt_url`` names the authority."""
+    """``robotstxt_page`` names the authority."""
     shop, service = site.authorities(2, NOTHING)
-    plan = {"url": service.url("/render"), "meta": {"robotstxt_url": shop.url("/a")}}
+    plan = {"url": service.url("/render"), "meta": {"robotstxt_page": shop.url("/a")}}
     result = (await crawl_with([entry(shop, "allow")], [plan])).check()
     assert result.downloaded == [service.url("/render")]
 

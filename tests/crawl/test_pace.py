@@ -233,7 +233,7 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     problem = result.ending(shy.url("/0")).problem
     assert problem is not None
     assert isinstance(problem.exception, RobotsForbidden)
-    assert problem.text.startswith("Forbidden by robots.txt: asks for 61 s between requests")
+    assert problem.text.startswith("Forbidden by pace: asks for 61 s between requests")
     assert result.stats["robotstxt/forbidden"] == 2
     assert "robotstxt/crawl_delay/capped" not in result.stats
     gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
@@ -289,7 +289,7 @@ async def test_a_downloader_without_slots_keeps_the_pace(site: Site) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("REP_CRAWL_DELAY", "yes", "must be True or False"),
+        ("REP_CRAWL_DELAY", 2, "must be True or False"),
         ("REP_MAX_CRAWL_DELAY", -1, "must be a number of seconds, at least 0"),
         ("REP_MAX_CRAWL_DELAY", "a minute", "must be a number of seconds, at least 0"),
         ("REP_OVER_MAX_CRAWL_DELAY", "skip", "must be one of cap, forbid"),

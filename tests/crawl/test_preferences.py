@@ -95,11 +95,19 @@ async def test_by_default_a_crawl_is_told_and_not_changed(site: Site) -> None:
     assert said(result, plans[0]) == "train-ai=n search=y"
     assert result.stats["robotstxt/preferences/train-ai/disallowed"] == 2
     assert result.stats["robotstxt/preferences/search/allowed"] == 2
-    [line] = result.lines("disallow train-ai", "INFO")
-    assert line == (
-        "Of 2 pages read, 2 disallow train-ai; "
-        "REP_PREFERENCES = \"skip\" and REP_PURPOSES = ['train-ai'] obey that"
-    )
+    assert result.lines("pages read", "INFO") == ["Of 2 pages read: 2 disallow train-ai"]
+
+
+@pytest.mark.parametrize("directives", ["report", "off"])
+@ensureDeferred
+async def test_directives_and_preferences_are_in_one_line_at_the_end(
+    site: Site, directives: str
+) -> None:
+    """It has what was read, and how many pages; no setting is advertised."""
+    shop = site.authority(MANAGED, page("Content-Usage: train-ai=n", "X-Robots-Tag: noindex"))
+    result = await visit([shop.url("/a"), shop.url("/b")], REP_PAGE_DIRECTIVES=directives)
+    noindex = "2 noindex, " if directives == "report" else ""
+    assert result.lines("pages read") == [f"Of 2 pages read: {noindex}2 disallow train-ai"]
 
 
 @ensureDeferred
@@ -125,7 +133,7 @@ def test_skip_refuses_what_robots_txt_disallows(site: Site, mode: str, spider: s
     problem = result.ending(urls[1]).problem
     assert problem is not None
     assert problem.text.startswith(
-        "Forbidden by robots.txt: Content-Usage disallows train-ai (http://"
+        "Forbidden by usage preference: Content-Usage disallows train-ai (http://"
     )
     statement = problem.data["statement"]
     assert (statement["line"], statement["raw"]) == (3, "/art/ train-ai=n")
@@ -270,10 +278,10 @@ async def test_a_redirect_is_judged_by_where_it_leads(site: Site) -> None:
 
 @ensureDeferred
 async def test_the_page_of_a_service_is_the_one_that_counts(site: Site) -> None:
-    """`robotstxt_url`: the preferences of the page that is named, not of the service."""
+    """`robotstxt_page`: the preferences of the page that is named, not of the service."""
     shop, service = site.authority(BY_PATH), site.authority()
     url = service.url("/render")
-    plans = [{"url": url, "meta": {"robotstxt_url": shop.url("/art/1")}}]
+    plans = [{"url": url, "meta": {"robotstxt_page": shop.url("/art/1")}}]
     result = await visit(plans)
     assert said(result, url) == "train-ai=n"
     refused = await visit(plans, REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])

@@ -44,7 +44,7 @@ def chain(site: Site, length: int, end: Reply) -> Authority:
 def urls_of(site: Site) -> list[str]:
     """Two pages of each of many sites."""
     shops = [chain(site, length, end) for length in CHAINS for end in ENDS.values()]
-    shops += [site.authority(one) for one in (*TEXTS, Reply(401), Reply(403), Reply(404))]
+    shops += [site.authority(one) for one in (*TEXTS, *map(Reply, (401, 402, 403, 404)))]
     return [shop.url(path) for shop in shops for path in ("/a/b", "/c")]
 
 

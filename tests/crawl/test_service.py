@@ -22,7 +22,7 @@ from tests.timed import timed
 def asked(service: Authority, page: str, **meta: Any) -> dict[str, Any]:
     """A request that asks the service for a page, and says so."""
     url = service.url(f"/render?url={quote(page, safe='')}")
-    return {"url": url, "meta": {"robotstxt_url": page, **meta}}
+    return {"url": url, "meta": {"robotstxt_page": page, **meta}}
 
 
 def urls(plans: list[dict[str, Any]]) -> list[str]:
@@ -71,12 +71,39 @@ BAD = [
 async def test_a_page_that_is_none_is_no_permission(site: Site, value: Any) -> None:
     """The request ends unreachable, by its URL; neither the service nor a page is asked."""
     service = site.authority()
-    plan = {"url": service.url("/render"), "meta": {"robotstxt_url": value}}
+    plan = {"url": service.url("/render"), "meta": {"robotstxt_page": value}}
     result = (await crawl(settings=obey(), plans=[plan])).check()
     assert result.unreachable == [plan["url"]]
     assert result.ending(plan["url"]).problem.data["cause"] == "malformed url"
     assert site.hits == []
-    assert result.lines(r"meta\['robotstxt_url'\] is not an http or https URL", "DEBUG")
+    assert result.lines(r"meta\['robotstxt_page'\] is not an http or https URL", "DEBUG")
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/robots.txt?v=2", "/robots.txt#top"])
+@ensureDeferred
+async def test_the_address_of_a_robots_txt_is_not_a_page(site: Site, path: str) -> None:
+    """It is always allowed; the natural slip would let a page of a closed site pass."""
+    service, closed = site.authority(), site.authority(NOTHING)
+    plan = {"url": service.url("/render"), "meta": {"robotstxt_page": closed.url(path)}}
+    result = (await crawl(settings=obey(), plans=[plan])).check()
+    assert result.unreachable == [plan["url"]]
+    problem = result.ending(plan["url"]).problem
+    assert "is the address of a robots.txt; it has to be the URL of the page" in problem.text
+    assert problem.text.endswith(problem.data["detail"])
+    assert site.hits == []
+
+
+@ensureDeferred
+async def test_a_page_below_robots_txt_is_a_page(site: Site) -> None:
+    """Only the path `/robots.txt` is the address of one."""
+    service, shop = site.authority("", {"/render": html("done")}), site.authority(RULES)
+    pages = ["/robots.txt/x", "/a/robots.txt", "/open?u=/robots.txt", "/private/robots.txt"]
+    plans = [
+        {"url": service.url(f"/render?{n}"), "meta": {"robotstxt_page": shop.url(page)}}
+        for n, page in enumerate(pages)
+    ]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert (result.downloaded, result.forbidden) == (urls(plans[:3]), urls(plans[3:]))
 
 
 @ensureDeferred
@@ -100,7 +127,7 @@ async def test_a_page_is_read_as_the_url_of_a_request_is(site: Site) -> None:
 async def test_no_page_named_is_the_page_itself(site: Site) -> None:
     """`None` is as if the key were absent."""
     shop = site.authority(RULES)
-    plans = [{"url": shop.url("/private"), "meta": {"robotstxt_url": None}}]
+    plans = [{"url": shop.url("/private"), "meta": {"robotstxt_page": None}}]
     result = (await crawl(settings=obey(), plans=plans)).check()
     assert result.forbidden == urls(plans)
 
@@ -137,7 +164,7 @@ async def test_a_redirect_out_of_the_service_is_judged_by_where_it_leads(
         other.pages = {"/open": redirect(service.url("/again"))}
     service.pages = pages
     plans = [
-        {"url": service.url(path), "meta": {"robotstxt_url": shop.url("/open")}} for path in pages
+        {"url": service.url(path), "meta": {"robotstxt_page": shop.url("/open")}} for path in pages
     ]
     result = (await crawl(settings=obey(), plans=plans)).check()
     went_on = way != "redirect and back"
@@ -172,8 +199,8 @@ async def test_the_redirects_of_an_earlier_request_do_not_free_a_page(
     other = site.authority("", {"/a": redirect("/b"), "/b": html("b")})
     plan: Any = other.url("/a")
     if service_before:
-        plan = {"url": plan, "meta": {"robotstxt_url": other.url("/b")}}
-    target, more = service.url("/x"), {"robotstxt_url": shop.url("/private")}
+        plan = {"url": plan, "meta": {"robotstxt_page": other.url("/b")}}
+    target, more = service.url("/x"), {"robotstxt_page": shop.url("/private")}
     result = await crawl(MetaCopyingSpider, obey(), plans=[plan], target=target, more=more)
     assert result.check().forbidden == [target]
     assert service.page_hits == []
@@ -184,7 +211,7 @@ async def test_a_page_that_is_named_by_a_copied_meta_admits_to_no_other_site(sit
     """The request goes to a site instead of the service, and its own rules govern it."""
     service, shop = site.authority(NOTHING, {"/x": html("done")}), site.authority(RULES)
     closed = site.authority(NOTHING)
-    plan = {"url": service.url("/x"), "meta": {"robotstxt_url": shop.url("/open")}}
+    plan = {"url": service.url("/x"), "meta": {"robotstxt_page": shop.url("/open")}}
     for target, kind in ((closed.url("/a"), "forbidden"), (service.url("/x?2"), "downloaded")):
         result = await crawl(MetaCopyingSpider, obey(), plans=[plan], target=target)
         assert result.check().kind(target) == kind

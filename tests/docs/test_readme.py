@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from functools import cache
+from pathlib import Path
 
 import docutils.core
 import docutils.nodes
@@ -59,12 +61,50 @@ def test_readme_makes_up_no_address() -> None:
     } <= KNOWN
 
 
-def test_first_two_commands_run_the_example_and_the_tests() -> None:
-    """They are the first lines that begin with a dollar sign and a space."""
-    lines = [line for line in README.read_text("utf-8").splitlines() if line.startswith("$ ")]
-    assert lines[0].endswith("scrapy crawl demo")
-    assert lines[1].endswith("-m pytest")
-    assert all(line.startswith("$ python3 -m venv .venv && ") for line in lines[:2])
+COMMANDS = re.findall(r"^    (python3 -m venv .+)$", README.read_text("utf-8"), re.M)
+"""What `.ci/run` runs: the indented lines that begin with the making of a virtual environment."""
+
+
+def test_two_commands_run_the_example_and_the_tests() -> None:
+    """Each makes its virtual environment first, and bears no prompt of a shell."""
+    example, tests = COMMANDS
+    assert example.endswith("(cd example_project && ../.venv/bin/scrapy crawl demo)")
+    assert tests.endswith("-m pytest")
+    assert not re.search(r"^ *[$>] ", README.read_text("utf-8"), re.M)
+
+
+@pytest.mark.parametrize("pasted", [COMMANDS, COMMANDS[::-1], COMMANDS[:1] * 2])
+def test_commands_may_be_pasted_into_one_shell(tmp_path: Path, pasted: list[str]) -> None:
+    """In any order: each program in them is called in the folder that it needs."""
+    (tmp_path / "example_project").mkdir()
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    for name in ("python3", ".venv/bin/pip", ".venv/bin/python", ".venv/bin/scrapy"):
+        program = tmp_path / name
+        program.write_text(f'#!/bin/sh\necho "$(pwd -P) {name}" >>{tmp_path}/called\n')
+        program.chmod(0o755)
+    shell = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    subprocess.run(
+        ["bash", "-e"], input="\n".join(pasted), text=True, cwd=tmp_path, env=shell, check=True
+    )
+    top = str(tmp_path.resolve())
+    called = [line.rsplit(" ", 1) for line in (tmp_path / "called").read_text().splitlines()]
+    assert len(called) == 3 * len(pasted)
+    for folder, program in called:
+        assert folder == (f"{top}/example_project" if program.endswith("scrapy") else top)
+
+
+def test_ci_runs_these_commands() -> None:
+    """It finds the same two lines in the README, and no others."""
+    finds = re.search(r"^ +sed -n '(.+)' README.rst", (ROOT / ".ci/run").read_text(), re.M)
+    assert finds is not None
+    found = subprocess.run(
+        ["sed", "-n", finds.group(1), "README.rst"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.splitlines() == COMMANDS
 
 
 def test_readme_shows_what_the_demo_prints() -> None:

@@ -90,9 +90,9 @@ def test_unavailable_allows_all_for_a_day() -> None:
     assert decide(entry, NOW + DAY, POLICY)[:2] == (Decision.WAIT, Fetch.NOW)
 
 
-@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("status", [401, 402, 403])
 def test_access_denied_may_be_taken_as_disallow(status: int) -> None:
-    """1996 section 3.1: on 401 and 403 a robot should regard the site completely restricted."""
+    """1996 section 3.1: 401 and 403 restrict the site completely, and so does 402."""
     entry = learn(None, Unavailable(status), NOW, POLICY)
     strict = replace(POLICY, access_denied="disallow")
     assert decide(entry, NOW, POLICY).decision is Decision.ALLOW_ALL
@@ -275,7 +275,7 @@ def test_failures_of_the_crawler_do_not_lengthen_the_back_off_of_a_server() -> N
     assert due(learn(entry, replace(DOWN, ours=True), NOW, POLICY)) - NOW == 2
 
 
-@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("status", [401, 402, 403])
 def test_a_refusal_counts_until_it_expires_and_replaces_no_copy(status: int) -> None:
     """RFC 9309 section 2.3.1.3: what one crawler is refused may be served to another one."""
     rules = learn(None, RULES, NOW, POLICY)
@@ -328,7 +328,7 @@ def _outcome(status: int) -> Outcome:
 def _expected(status: int, entry: Entry | None, denied: str) -> Decision:
     if 200 <= status <= 299 and status != 206:
         return Decision.FOLLOW
-    if status in (401, 403) and denied == "disallow":
+    if status in (401, 402, 403) and denied == "disallow":
         return Decision.DISALLOW_ALL
     if status in (301, 302, 303, 307, 308) or (400 <= status <= 499 and status != 429):
         return Decision.ALLOW_ALL
@@ -355,7 +355,7 @@ def _walk(rng: random.Random, steps: int) -> None:
         outcome = rng.choice(
             [
                 replace(RULES, lifetime=rng.choice([None, 0.0, 61.0, 1e12])),
-                Unavailable(rng.choice([401, 404]), lifetime=rng.choice([None, 0.0])),
+                Unavailable(rng.choice([401, 402, 404]), lifetime=rng.choice([None, 0.0])),
                 NotModified(rng.choice([None, 5.0])),
                 Unreachable(Cause.TIMEOUT, retry_after=rng.choice([None, 0.0, 1e12])),
             ]

@@ -366,3 +366,73 @@ def test_forbidden_says_the_same_of_many_urls_as_of_each(profile: str, rules: in
         for at in (0, 1, 7, 50, 200)
     ]
     assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("url", "agent", "said"),
+    [
+        ("/private/x", "mybot", "disallowed: Disallow: /private, line 4, group mybot"),
+        ("/private/open", "other", "allowed: Allow: /private/open, line 5, group other"),
+        ("/x", "mybot", "allowed: no rule matches, group mybot"),
+        ("/%FF", "x", r"disallowed: Disallow: /\xff*, line 10, group *"),
+        ("/robots.txt", "x", "allowed: robots.txt itself, group *"),
+    ],
+)
+def test_a_verdict_is_one_readable_line(url: str, agent: str, said: str) -> None:
+    """Its answer, and the rule, line and group, or the reason."""
+    verdict = RobotsTxt.parse(BODY).verdict(f"https://e.org{url}", agent)
+    assert (str(verdict), repr(verdict)) == (said, f"<Verdict {said}>")
+
+
+def test_a_verdict_shows_a_last_good_copy_and_an_override() -> None:
+    """What decided comes first; the other answer follows."""
+    rule = Rule(False, "/x", 2)
+    stale = Verdict(False, rule, 2, "*", "rule (last good copy)")
+    assert str(stale) == "disallowed: Disallow: /x, line 2, group * (last good copy)"
+    allowed = Verdict(True, override="allow, entry 1", without=stale)
+    assert str(allowed) == (
+        "allowed: allow, entry 1; without it: forbidden, Disallow: /x, line 2, group * "
+        "(last good copy)"
+    )
+    assert str(Verdict(False, reason="unreachable")) == "disallowed: unreachable"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "0 bytes, rfc9309: "),
+        (b"User-agent: *\r\nDisallow: /\n", r"27 bytes, rfc9309: User-agent: *\r\nDisallow: /\n"),
+        (
+            "\N{BYTE ORDER MARK}Disallow: /café".encode(),
+            r"19 bytes, rfc9309: \ufeffDisallow: /café",
+        ),
+        (b"\x1b[31m\xff\x00", r"7 bytes, rfc9309: \x1b[31m\xff\x00"),
+        (b"#" * 400_000, f"400,000 bytes, rfc9309: {'#' * 200}..."),
+        ("é".encode() * 600, f"1,200 bytes, rfc9309: {'é' * 200}..."),
+    ],
+    ids=["empty", "rules", "mark", "control characters", "long", "long characters"],
+)
+def test_a_file_is_one_readable_line(body: bytes, said: str) -> None:
+    """Its size, its profile and its beginning, whatever octets it has."""
+    robots = RobotsTxt.parse(body)
+    assert str(robots) == repr(robots) == f"<RobotsTxt {said}>"
+    other = RobotsTxt.parse(body, profile="1996")
+    assert repr(other) == f"<RobotsTxt {said.replace('rfc9309', '1996')}>"
+
+
+def test_no_octets_break_the_line_of_a_file_or_a_verdict() -> None:
+    """Random octets, and each line end and control character as a pattern."""
+    chance = random.Random(9309)
+    bodies = [chance.randbytes(chance.randrange(2_000)) for _ in range(300)]
+    awkward = ["\x85", "\u2028", "\x0b", "\x1b[2J", "\u202e", "\x7f", "\0"]
+    bodies += [f"User-agent: *\nDisallow: /{c}x\n".encode() for c in awkward]
+    for body in bodies:
+        robots = RobotsTxt.parse(body)
+        verdict = robots.verdict("https://e.org/" + "".join(awkward[:1]) + "x", "mybot")
+        for said in (repr(robots), str(robots), repr(verdict), str(verdict)):
+            assert said.isprintable()
+            assert len(said) < 1_000
+    for c in awkward:
+        verdict = Verdict(False, Rule(False, f"/{c}", 1), 1, f"a{c}", f"b{c}")
+        assert str(verdict).isprintable()
+        assert repr(verdict.rule).isprintable()

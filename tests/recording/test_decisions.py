@@ -117,7 +117,7 @@ def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Pa
     request = Request("http://a.example/a")
     for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
         error = RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, cause)
-        recorder.refused(request, request.url, ("mybot",), error)
+        recorder.refused(request, ("mybot",), error)
     recorder.close()
     found = [json.loads(line) for line in (tmp_path / "log").read_bytes().splitlines()]
     assert [(line["outcome"], line["cause"], line["age"] is None) for line in found] == [
@@ -172,7 +172,7 @@ def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
     recorder, rules = recorder_of(tmp_path / "log")
     assert SITE is not None
     request = Request("http://a.example/a")
-    recorder.refused(request, request.url, ("mybot",), error)
+    recorder.refused(request, ("mybot",), error)
     for _ in range(2):
         recorder.passed(Asked(request, request.url, SITE, ("mybot",)), rules, None)
     recorder.close()

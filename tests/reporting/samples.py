@@ -77,6 +77,7 @@ def decision(seconds: float = 1, authority: str | None = SITE, **more: Any) -> d
         "age": 12.5,
         "delay": None,
         "url": f"{authority}/page",
+        "requested": None,
         "allowed": True,
         "rule": None,
         "line": None,

@@ -78,7 +78,7 @@ async def test_more_than_five_redirects_are_unavailable(site: Site) -> None:
 
 
 @ensureDeferred
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 418, 451, 499])
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 410, 418, 451, 499])
 async def test_unavailable_allows_any_resource(site: Site, status: int) -> None:
     """2.3.1.3: for a status of 400-499 the crawler MAY access any resources on the server."""
     shop = site.authority(Reply(status, NOTHING))

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.policy import Entry
-from scrapy_rep.stores import Store, StoreError, open_store
+from scrapy_rep.stores import Store, StoreError, check_store, open_store
 from scrapy_rep.stores.memory import MemoryStore
 from tests.stores.contract import StoreContract
 from tests.stores.samples import authority, entry
@@ -134,6 +134,34 @@ def test_what_names_no_store_is_a_value_error(uri: str) -> None:
         open_store(uri)
     assert "\n" not in str(error.value)
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("sqlite", "sqlite:"),
+        ("sqlite3", "sqlite:"),
+        ("SQLite", "sqlite:"),
+        ("sqllite:robots.db", "sqlite:"),
+        ("sqlite3:", "sqlite:"),
+        ("file", "sqlite:"),
+        ("redis", "redis://"),
+        ("redis:localhost", "redis://"),
+        ("reddis://localhost", "redis://"),
+        ("redis-cluster", "redis+cluster://"),
+        ("memory", "memory:"),
+        ("memory:64", "memory:"),
+        ("postgres", None),
+        ("postgres://user:secret@host", None),
+    ],
+)
+def test_a_slip_gets_the_store_that_was_meant(value: str, hint: str | None) -> None:
+    """Without a colon, too, where it might be the path of a class."""
+    with pytest.raises(ValueError, match="names no store: use memory:, sqlite:") as caught:
+        check_store(value)
+    said = str(caught.value)
+    assert said.endswith(f"; did you mean {hint}?") if hint else "did you mean" not in said
+    assert "secret" not in said
 
 
 def test_what_a_builder_makes_must_be_a_store() -> None:

@@ -1,0 +1,452 @@
+"""A response of another page than was asked for is judged by the rules of that page.
+
+Browsers and services follow redirects by themselves, so that no request for the last page is seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_rep.recording.replay import Result as Replayed
+from tests.crawl.faults import FaultError, Faults
+from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, settings_of, within
+from tests.crawl.logtap import LogTap
+from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.spiders import RequestsSpider
+from tests.crawl.test_decision_log import decisions
+from tests.crawl.test_preferences import UseSpider
+from tests.crawl.test_replay import archives_in, results
+from tests.replies import Hang, Peer, Reply, redirect
+from tests.site import Site
+
+BROWSER = {"DOWNLOAD_HANDLERS": {"http": "tests.crawl.handlers.FollowingHandler"}}
+SERVICE = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.RenamingMiddleware": 500}}
+
+
+def browse(**settings: Any) -> dict[str, Any]:
+    """The settings of a project whose download handler follows redirects by itself."""
+    return obey(**BROWSER, **settings)
+
+
+def leading_to(site: Site, *targets: str, robots: str = RULES) -> list[str]:
+    """URLs of one site that redirect to these, in this order."""
+    pages = {f"/{number}": redirect(target) for number, target in enumerate(targets)}
+    shop = site.authority(robots, pages)
+    return [shop.url(path) for path in pages]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, mode: str) -> None:
+    """By the rules of its own site, before a callback sees it; what they allow comes as ever."""
+    far, dark = site.authority(RULES), site.authority(Reply(503))
+    targets = {
+        "/private/own": "forbidden",
+        "/open": "downloaded",
+        far.url("/private"): "forbidden",
+        far.url("/open"): "downloaded",
+        far.url("/robots.txt"): "downloaded",
+        dark.url("/x"): "unreachable",
+    }
+    urls = leading_to(site, *targets)
+    result = crawl_in_child(settings=browse(), mode=mode, plans=urls).check()
+    assert [result.kind(url) for url in urls] == [*targets.values()]
+    assert len(far.robots_hits) == 2  # one of them is the page of a request
+    problem = result.ending(urls[2]).problem
+    assert problem is not None
+    assert "Disallow: /private" in problem.text
+    assert far.url("").rstrip("/") in problem.text
+    stats = result.stats
+    assert stats["robotstxt/allowed"] == len(urls)
+    assert (stats["robotstxt/forbidden"], stats["robotstxt/unreachable"]) == (2, 1)
+    assert stats["robotstxt/final_url/judged"] == len(urls) - 1
+    assert stats["robotstxt/final_url/refused"] == 3
+    assert result.lines(f"led to <{far.url('/private')}>, which is judged", "DEBUG")
+    assert result.lines(f"Forbidden by robots.txt: <GET {far.url('/private')}>", "DEBUG")
+
+
+@ensureDeferred
+async def test_a_response_of_the_page_that_was_asked_for_is_not_judged_again(site: Site) -> None:
+    """Another spelling of it is none: a fragment, the login, the origin in other letters."""
+    shop = site.authority(RULES)
+    upper = f"HTTP://{shop.url('/open').partition('://')[2]}"
+    finals = [shop.url("/open"), shop.url("/open#a"), upper, shop.url("/open", user="a:b")]
+    plans: list[Any] = [{"url": shop.url("/open"), "dont_filter": True}]
+    plans += [shop.url("/open#b")]
+    plans += [{**plans[0], "meta": {"final_url": final}} for final in finals]
+    result = (await crawl(settings=obey(**SERVICE), plans=plans)).check()
+    assert len(result.downloaded) == len(plans)
+    assert "robotstxt/final_url/judged" not in result.stats
+    looked_up = sum(result.stats.get(f"robotstxt/cache/{how}", 0) for how in ("hit", "miss"))
+    assert looked_up == len(plans)
+
+
+@pytest.mark.parametrize(
+    "final", ["about:blank", "chrome-error://chromewebdata/", "data:,x", "file:///x", "x", ""]
+)
+@ensureDeferred
+async def test_what_no_robots_txt_governs_is_not_judged(site: Site, final: str) -> None:
+    """A browser that could not load a page says so."""
+    shop = site.authority(RULES)
+    plan = {"url": shop.url("/open"), "meta": {"final_url": final}}
+    result = (await crawl(settings=obey(**SERVICE), plans=[plan])).check()
+    assert result.downloaded == [plan["url"]]
+    assert "robotstxt/final_url/judged" not in result.stats
+
+
+@ensureDeferred
+async def test_a_final_url_without_a_usable_host_is_no_permission(site: Site) -> None:
+    """Its rules cannot be had."""
+    shop = site.authority(RULES)
+    plan = {"url": shop.url("/open"), "meta": {"final_url": "http://[::1/x"}}
+    result = (await crawl(settings=obey(**SERVICE), plans=[plan])).check()
+    assert result.unreachable == [plan["url"]]
+    assert result.ending(plan["url"]).problem.data["cause"] == "malformed url"
+    assert result.stats["robotstxt/final_url/refused"] == 1
+
+
+@ensureDeferred
+async def test_a_request_that_does_not_obey_may_lead_anywhere(site: Site) -> None:
+    """`dont_obey_robotstxt`: nothing is judged, and no rules are fetched."""
+    closed = site.authority(NOTHING)
+    [url] = leading_to(site, closed.url("/x"))
+    plan = {"url": url, "meta": {"dont_obey_robotstxt": True}}
+    result = (await crawl(settings=browse(), plans=[plan])).check()
+    assert result.downloaded == [url]
+    assert closed.robots_hits == []
+
+
+@ensureDeferred
+async def test_a_service_answers_for_the_page_at_its_own_urls(site: Site) -> None:
+    """Or with the URL of that page; a third one is that of a page to be judged."""
+    service, shop, far = site.authority(NOTHING), site.authority(RULES), site.authority(RULES)
+    page = shop.url("/open")
+    finals = {
+        service.url("/result/1"): "downloaded",
+        page: "downloaded",
+        shop.url("/private"): "forbidden",
+        far.url("/open"): "downloaded",
+        far.url("/private"): "forbidden",
+    }
+    plans = [
+        {"url": service.url(f"/{n}"), "meta": {"robotstxt_page": page, "final_url": final}}
+        for n, final in enumerate(finals)
+    ]
+    result = (await crawl(settings=obey(**SERVICE), plans=plans)).check()
+    assert [result.kind(plan["url"]) for plan in plans] == [*finals.values()]
+    assert result.stats["robotstxt/final_url/judged"] == 3
+    assert service.robots_hits == []
+
+
+@ensureDeferred
+async def test_the_agent_is_that_of_the_request(site: Site) -> None:
+    """Its meta names one, for which the other site has rules of its own."""
+    far = site.authority("User-agent: newsbot\nDisallow: /\n")
+    [url] = leading_to(site, far.url("/x"))
+    plans = [{"url": url}, {"url": f"{url}?", "meta": {"robotstxt_user_agent": "newsbot"}}]
+    plans[1]["dont_filter"] = True
+    result = (await crawl(settings=browse(), plans=plans)).check()
+    kinds = {ending.number: ending.kind for ending in result.endings}
+    assert kinds == {0: "downloaded", 1: "forbidden"}
+
+
+@ensureDeferred
+async def test_overrides_apply_to_the_final_url(site: Site) -> None:
+    """One opens a closed site, one closes an open one; both are counted as used."""
+    closed, open_one = site.authority(NOTHING), site.authority(RULES)
+    urls = leading_to(site, closed.url("/x"), open_one.url("/x"))
+    until = (datetime.now(timezone.utc).date() + timedelta(days=3)).isoformat()
+    about = {"reason": "ours", "by": "ops", "until": until}
+    overrides = [
+        {"authority": closed.url("/"), "action": "allow", **about},
+        {"authority": open_one.url("/"), "action": "forbid", **about},
+    ]
+    result = (await crawl(settings=browse(REP_OVERRIDES=overrides), plans=urls)).check()
+    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+    assert result.stats["robotstxt/override/used"] == 2
+    assert "robotstxt/override/unused" not in result.stats
+
+
+@ensureDeferred
+async def test_nothing_but_rules_and_overrides_counts_for_a_final_url(site: Site) -> None:
+    """The page is there: no pace is kept, none refuses it, and no purpose is asked."""
+    text = "User-agent: *\nCrawl-delay: 3000\nContent-Usage: train-ai=n\nDisallow: /private\n"
+    far = site.authority(text)
+    urls = leading_to(site, far.url("/open"), far.url("/private"))
+    settings = browse(
+        REP_OVER_MAX_CRAWL_DELAY="forbid", REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"]
+    )
+    result = (await crawl(settings=settings, plans=urls)).check()
+    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+    assert "robotstxt/crawl_delay/hosts" not in result.stats
+    assert "robotstxt/preferences/skipped" not in result.stats
+
+
+@ensureDeferred
+async def test_the_use_of_a_page_is_what_its_own_site_says(site: Site) -> None:
+    """Not what the site says that redirected to it: items are dropped by that."""
+    says_no = "User-agent: *\nContent-Usage: train-ai=n\n"
+    silent, far = site.authority(RULES), site.authority(says_no)
+    to_far = leading_to(site, far.url("/a"))
+    to_silent = leading_to(site, silent.url("/a"), robots=says_no)
+    dropping = {"REP_PREFERENCES": "drop", "REP_PURPOSES": ["train-ai"]}
+    for urls, settings, answer in ((to_far, dropping, "disallowed"), (to_silent, {}, None)):
+        result = (await crawl(UseSpider, browse(**settings), plans=urls)).check()
+        counted = result.stats.get("robotstxt/preferences/train-ai/disallowed")
+        assert counted == (1 if answer else None)
+        assert result.stats.get("robotstxt/preferences/dropped") == counted
+        assert len(result.downloaded) == 1
+
+
+@dataclass(frozen=True)
+class After(Reply):
+    """A reply that is sent once a condition holds."""
+
+    condition: Callable[[], bool] = bool
+
+    async def answer(self, peer: Peer) -> bool:
+        """It waits for that."""
+        while not self.condition():  # noqa: ASYNC110  # no event says that it holds
+            await asyncio.sleep(0.01)
+        return await super().answer(peer)
+
+
+class LaterSpider(RequestsSpider):
+    """Makes the requests for `later` when the first page is there, so that its rules are known."""
+
+    def __init__(self, later: Iterable[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.later = [*later]
+
+    def found(self, response: Response) -> Iterable[Request]:
+        """All of them, once, the first one before the others."""
+        later, self.later = self.later, []
+        return [self.request(url, priority=-number) for number, url in enumerate(later)]
+
+
+@ensureDeferred
+async def test_a_response_that_waits_for_rules_keeps_no_request_from_being_made(
+    site: Site,
+) -> None:
+    """One place, which the response would hold, and rules that come after all other pages."""
+    shop = site.authority(RULES)
+    far = site.authority(After(200, RULES, condition=lambda: len(shop.page_hits) == 7))
+    shop.pages = {"/to": redirect(far.url("/private"))}
+    urls = [shop.url(path) for path in ("/first", "/to", *(f"/{n}" for n in range(5)))]
+    settings = browse(CONCURRENT_REQUESTS=1, REP_TIMEOUT=20)
+    crawled = crawl(LaterSpider, settings, plans=urls[:1], later=urls[1:], timeout=60)
+    result = (await crawled).check()
+    assert (result.forbidden, result.downloaded) == (urls[1:2], urls[:1] + urls[2:])
+    assert result.crawler.engine.downloader.total_concurrency == 1
+
+
+SLOTLESS = {
+    "DOWNLOADER": "tests.crawl.pacing.SlotlessDownloader",
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+}
+
+
+@pytest.mark.parametrize("downloader", [{}, SLOTLESS], ids=["Scrapy's", "without slots"])
+@ensureDeferred
+async def test_many_responses_that_wait_for_one_site_share_a_fetch(
+    site: Site, downloader: dict[str, Any]
+) -> None:
+    """All of them are judged by it, with a custom downloader as well."""
+    far = site.authority(Reply(200, RULES, delay=0.2))
+    targets = [far.url(f"/{'private' if n % 2 else 'open'}/{n}") for n in range(40)]
+    urls = leading_to(site, *targets)
+    result = (await crawl(settings=browse(**downloader), plans=urls)).check()
+    assert (result.downloaded, result.forbidden) == (urls[::2], urls[1::2])
+    assert len(far.robots_hits) == 1
+
+
+STOPPED = {"spider": "tests.crawl.closing.ClosingSpider", "parked": 1, "close_after": 0.3}
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+def test_a_stop_ends_a_response_that_waits_for_rules(site: Site, mode: str) -> None:
+    """Its rules are not known, so that it ends unreachable."""
+    [url] = leading_to(site, site.authority(Hang()).url("/open"))
+    settings = browse(REP_TIMEOUT=60)
+    result = crawl_in_child(settings=settings, mode=mode, plans=[url], timeout=40, **STOPPED)
+    assert result.check().unreachable == [url]
+    assert result.ending(url).problem.data["cause"] == "crawl closing"
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+def test_a_stop_gives_back_a_request_whose_response_waits_for_rules(
+    site: Site, tmp_path: Path, mode: str
+) -> None:
+    """With JOBDIR: the next run makes it once more, and judges its response."""
+    far = site.authority(Hang())
+    urls = leading_to(site, far.url("/open"), far.url("/private"))
+    settings = browse(REP_TIMEOUT=60, JOBDIR=str(tmp_path))
+    first = crawl_in_child(settings=settings, mode=mode, plans=urls, timeout=40, **STOPPED)
+    first.check_log()
+    far.robots = RULES
+    second = crawl_in_child(settings=settings, mode=mode, plans=urls, timeout=40).check_log()
+    ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
+    assert ends == {(urls[0], "downloaded"): 1, (urls[1], "forbidden"): 1}
+
+
+class DownloadingSpider(RequestsSpider):
+    """Downloads `target` directly in a callback, and notes how that ended."""
+
+    def __init__(self, target: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target = target
+
+    async def page(self, response: Response) -> None:
+        """The page, then the direct download."""
+        list(super().page(response))
+        try:
+            await self.crawler.engine.download_async(Request(self.target))
+        except Exception as error:  # noqa: BLE001
+            self.crawler.stats.set_value("direct", type(error).__name__)
+
+
+@ensureDeferred
+async def test_a_direct_download_is_refused_as_well(site: Site) -> None:
+    """`engine.download_async` raises what an errback would get."""
+    far = site.authority(RULES)
+    urls = leading_to(site, "/open", far.url("/private"))
+    settings = browse()
+    result = await crawl(DownloadingSpider, settings, plans=urls[:1], target=urls[1])
+    assert result.check().stats["direct"] == "RobotsForbidden"
+
+
+@ensureDeferred
+async def test_a_cached_response_is_judged_each_time(site: Site, tmp_path: Path) -> None:
+    """HTTPCACHE keeps what was refused; it is refused again, without a download."""
+    far = site.authority(RULES)
+    urls = leading_to(site, far.url("/open"), far.url("/private"))
+    settings = browse(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
+    for hits in (2, 2):
+        result = (await crawl(settings=settings, plans=urls)).check()
+        assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+        assert len(far.page_hits) == hits
+
+
+def recorded(folder: Path, **more: Any) -> dict[str, Any]:
+    """The settings of a crawl that records everything."""
+    files = {"REP_DECISION_LOG": str(folder / "log"), "REP_WARC": str(folder / "robots.warc.gz")}
+    return browse(**files, **more)
+
+
+@pytest.mark.parametrize("which", ["refused", "all"])
+@ensureDeferred
+async def test_decisions_on_final_urls_are_recorded(site: Site, tmp_path: Path, which: str) -> None:
+    """With the page that was asked for; and the archive bears them out, whatever else is asked."""
+    text = f"{RULES}Crawl-delay: 3000\nContent-Usage: train-ai=n\n"
+    far, dark = site.authority(text), site.authority(Reply(503))
+    urls = leading_to(site, far.url("/open"), far.url("/private?a#b"), dark.url("/x"))
+    settings = recorded(
+        tmp_path,
+        REP_DECISIONS=which,
+        REP_DECISION_LOG_REQUIRED=True,
+        REP_OVER_MAX_CRAWL_DELAY="forbid",
+        REP_PREFERENCES="skip",
+        REP_PURPOSES=["train-ai"],
+    )
+    (await crawl(settings=settings, plans=urls)).check()
+    found = [line for line in decisions(tmp_path / "log") if line["requested"] is not None]
+    said = {line["requested"]: (line["url"], line["allowed"], line["outcome"]) for line in found}
+    expected = {
+        urls[0]: (far.url("/open"), True, "rules"),
+        urls[1]: (far.url("/private?a"), False, "rules"),
+        urls[2]: (dark.url("/x"), False, "unreachable"),
+    }
+    if which == "refused" and urls[0] not in said:  # it was not the first decision of its site
+        del expected[urls[0]]
+    assert said == expected
+    assert {line["delay"] for line in found} == {line["preferences"] for line in found} == {None}
+    replayed = results(tmp_path / "log", archives_in(tmp_path))
+    assert {result for result, _, _ in replayed} == {Replayed.AGREES}
+
+
+@ensureDeferred
+async def test_no_query_of_the_page_that_was_asked_for_is_recorded_against_the_setting(
+    site: Site, tmp_path: Path
+) -> None:
+    """REP_LOG_URLS is for both URLs."""
+    [url] = leading_to(site, site.authority(NOTHING).url("/x?secret"))
+    for how, start in (("path", url), ("hash", "sha256:")):
+        log = tmp_path / how
+        settings = browse(REP_DECISION_LOG=str(log), REP_LOG_URLS=how)
+        (await crawl(settings=settings, plans=[f"{url}?secret"])).check()
+        assert "secret" not in log.read_text()
+        (line,) = [line for line in decisions(log) if line["requested"] is not None]
+        assert line["requested"].startswith(start)
+
+
+@ensureDeferred
+async def test_a_start_request_that_led_to_a_forbidden_page_counts_as_refused(site: Site) -> None:
+    """A crawl of which nothing came says why."""
+    [url] = leading_to(site, site.authority(NOTHING).url("/x"))
+    result = (await crawl(settings=browse(), plans=[url])).check()
+    assert result.lines("The only start request was refused: 1 forbidden by robots.txt", "WARNING")
+
+
+@ensureDeferred
+async def test_a_fault_in_the_check_of_a_response_is_no_permission(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends unreachable, and the log names the fault."""
+    [url] = leading_to(site, "/open")
+
+    def fail(*args: Any) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr("scrapy_rep.judgement.Judge.judge_final_url", fail)
+    result = (await crawl(settings=browse(), plans=[url])).check(["out of order"])
+    assert result.unreachable == [url]
+
+
+INVOLVED = ("downloadermiddlewares", "gate", "judgement", "page_url", "recording.recorder")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a coroutine that a fault left behind
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("places", [5, pytest.param(100, marks=pytest.mark.slow)])
+@ensureDeferred
+async def test_a_fault_anywhere_lets_no_forbidden_page_through(
+    site: Site, tmp_path: Path, places: int
+) -> None:
+    """At any call and after any await: each request has one end, and none a page of that kind."""
+    far, dark = site.authority(RULES), site.authority(Reply(503))
+    allowed = {far.url("/open"), far.url("/open/2")}
+    urls = leading_to(site, *allowed, far.url("/private"), dark.url("/x"), robots="")
+    settings = browse(REP_DECISION_LOG=str(tmp_path / "log"), REP_DECISIONS="all")
+
+    async def visit() -> set[str]:
+        crawler = Crawler(RequestsSpider, settings_of(settings))
+        with LogTap(), contextlib.suppress(FaultError):  # it did not start
+            await within(30, crawler.crawl(plans=urls))
+        spider: Any = crawler.spider
+        if spider is None:
+            return set()
+        ends = sorted(ending.number for ending in spider.endings)
+        assert ends == list(range(len(spider.made)))
+        return {ending.final for ending in spider.endings if ending.kind == "downloaded"}
+
+    with Faults(*(f"scrapy_rep.{name}" for name in INVOLVED)).installed() as faults:
+        assert await visit() == allowed
+        passed = sorted(faults.passed)
+        for point in random.Random(1).sample(passed, min(places, len(passed))):
+            with faults.at(point, FaultError, lasting=True):
+                assert await visit() <= allowed, faults.labels[point]
+        gc.collect()

@@ -1,0 +1,178 @@
+"""Settings that can have no effect as the others stand: one warning each, and no other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.settings import Settings
+
+from scrapy_rep import RepSpiderMiddleware
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.without_effect import _TABLE, without_effect
+from tests.crawl.builtins import BUILT_IN
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import by_hand, obey
+from tests.site import Site
+
+PAGES = {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": 100}}
+"""What the add-on sets as well."""
+
+PARSER = {"ROBOTSTXT_PARSER": "scrapy.robotstxt.ProtegoRobotParser"}
+DELAY = {"action": "delay", "authority": "https://e.org", "reason": "r", "by": "b", "delay": 1}
+
+
+class Subclass(RobotsTxtMiddleware):
+    """Scrapy's own, changed by a project; it asks for the parser that is set."""
+
+
+class Reader(RepSpiderMiddleware):
+    """A subclass, which reads pages too."""
+
+
+SHARED = {"REP_STORE": "redis://localhost"}
+NO_LOG = "has no effect without REP_DECISION_LOG"
+NO_PACE = "has no effect as long as REP_CRAWL_DELAY is off"
+NO_STORE = "has no effect without a REP_STORE that crawls can share"
+NOT_OBEYED = 'has no effect unless REP_PAGE_DIRECTIVES is "obey"'
+NOT_READ = 'has no effect as long as REP_PREFERENCES is "off"'
+NO_PAGES = "without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
+
+WARNED = [
+    (PARSER, "ROBOTSTXT_PARSER has no effect: scrapy_rep reads robots.txt files itself"),
+    ({"REP_NOINDEX": "drop"}, f"REP_NOINDEX {NOT_OBEYED}"),
+    ({"REP_LINK_NOFOLLOW": "1"}, f"REP_LINK_NOFOLLOW {NOT_OBEYED}"),
+    (
+        {"REP_PAGE_DIRECTIVES": "obey", "SPIDER_MIDDLEWARES": {}},
+        f"REP_PAGE_DIRECTIVES has no effect {NO_PAGES}",
+    ),
+    (
+        {"REP_PAGE_DIRECTIVES": "report", "SPIDER_MIDDLEWARES": {Reader: None}},
+        f"REP_PAGE_DIRECTIVES has no effect {NO_PAGES}",
+    ),
+    (
+        {"REP_PREFERENCES": "report", "SPIDER_MIDDLEWARES": {"no.such.Middleware": 1}},
+        f"REP_PREFERENCES has no effect {NO_PAGES}",
+    ),
+    (
+        {"REP_PREFERENCES": "drop", "REP_PURPOSES": "tdm", "SPIDER_MIDDLEWARES": {}},
+        f"REP_PREFERENCES drops no items {NO_PAGES}",
+    ),
+    (
+        {"REP_PREFERENCES": "skip", "REP_PURPOSE_TOKENS": {"tdm": "miner"}},
+        "REP_PREFERENCES refuses nothing as long as REP_PURPOSES is empty",
+        "REP_PURPOSE_TOKENS refuses nothing: none of its purposes is in REP_PURPOSES",
+    ),
+    (
+        {"REP_PURPOSES": ["tdm"]},
+        'REP_PURPOSES has no effect unless REP_PREFERENCES is "skip" or "drop"',
+    ),
+    (
+        {"REP_PURPOSES": ["tdm"], "REP_PREFERENCES": "off"},
+        'REP_PURPOSES has no effect unless REP_PREFERENCES is "skip" or "drop"',
+    ),
+    (
+        {"REP_PURPOSE_TOKENS": {"tdm": "miner"}, "REP_PREFERENCES": "off"},
+        f"REP_PURPOSE_TOKENS {NOT_READ}",
+    ),
+    ({"REP_STORE_PREFIX": "shop"}, f"REP_STORE_PREFIX {NO_STORE}"),
+    ({"REP_STORE_PREFIX": "shop", "REP_STORE": "memory:"}, f"REP_STORE_PREFIX {NO_STORE}"),
+    ({"REP_SHARED_PACE": True, "JOBDIR": "job"}, f"REP_SHARED_PACE {NO_STORE}"),
+    (
+        {"REP_SHARED_PACE": True, "REP_CRAWL_DELAY": False, **SHARED},
+        f"REP_SHARED_PACE {NO_PACE}",
+    ),
+    (
+        {
+            "REP_MAX_CRAWL_DELAY": 9,
+            "REP_OVER_MAX_CRAWL_DELAY": "forbid",
+            "REP_CRAWL_DELAY": False,
+        },
+        f"REP_MAX_CRAWL_DELAY {NO_PACE}",
+        f"REP_OVER_MAX_CRAWL_DELAY {NO_PACE}",
+    ),
+    (
+        {"REP_DECISIONS": "all", "REP_LOG_URLS": "hash", "REP_DECISION_LOG_REQUIRED": True},
+        f"REP_DECISIONS {NO_LOG}",
+        f"REP_LOG_URLS {NO_LOG}",
+        f"REP_DECISION_LOG_REQUIRED {NO_LOG}",
+    ),
+]
+
+NOT_WARNED = [
+    {},
+    {**PARSER, "DOWNLOADER_MIDDLEWARES": {}},
+    {**PARSER, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, Subclass: 200}},
+    {"REP_NOINDEX": "drop", "REP_LINK_NOFOLLOW": True, "REP_PAGE_DIRECTIVES": "obey"},
+    {"REP_PAGE_DIRECTIVES": "obey", "SPIDER_MIDDLEWARES": {Reader: 100}},
+    {"REP_NOINDEX": "keep", "REP_LINK_NOFOLLOW": False},
+    {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off", "SPIDER_MIDDLEWARES": {}},
+    {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["tdm"], "SPIDER_MIDDLEWARES": {}},
+    {"REP_PREFERENCES": "drop", "REP_PURPOSES": ["tdm"], "REP_PURPOSE_TOKENS": {"tdm": "miner"}},
+    {"REP_PURPOSES": [], "REP_PURPOSE_TOKENS": {}, "REP_PREFERENCES": "off"},
+    {"REP_PURPOSE_TOKENS": {"tdm": "miner"}},
+    {"REP_STORE_PREFIX": "shop", "REP_SHARED_PACE": True, **SHARED},
+    {"REP_STORE_PREFIX": "shop", "REP_SHARED_PACE": True, "REP_STORE": "my.own.Store"},
+    {"REP_SHARED_PACE": True, "REP_CRAWL_DELAY": False, "REP_OVERRIDES": [DELAY], **SHARED},
+    {"REP_SHARED_PACE": False, "REP_OVER_MAX_CRAWL_DELAY": "cap", "REP_CRAWL_DELAY": False},
+    {"REP_STORE_LIMIT": 1 << 30},  # evicted rules are kept in a file of that size
+    {"REP_DECISIONS": "all", "REP_LOG_URLS": "hash", "REP_DECISION_LOG": "log.jsonl"},
+    {"REP_DECISION_LOG_REQUIRED": False, "REP_DECISIONS": None},
+]
+
+
+def warnings(chosen: dict[str, Any]) -> list[str]:
+    """What is said of the settings of a project, whose other settings are those of the add-on."""
+    settings = Settings({**by_hand(), **PAGES, **chosen})
+    found = without_effect(settings, RepSettings.from_settings(settings))
+    return [f"{name} {why}" for name, why in found]
+
+
+@pytest.mark.parametrize("case", WARNED, ids=lambda case: " ".join(case[0]))
+def test_setting_without_effect_is_named_with_the_reason(case: tuple[Any, ...]) -> None:
+    """Each row of the table."""
+    chosen, *said = case
+    assert warnings(chosen) == said
+
+
+def test_each_row_of_the_table_is_tried() -> None:
+    """A new row needs a case above."""
+    tried = {line for _, *said in WARNED for line in said}
+    assert tried == {f"{name} {why}" for name, _, why in _TABLE}
+
+
+@pytest.mark.parametrize("chosen", NOT_WARNED, ids=" ".join)
+def test_setting_with_an_effect_or_without_a_wish_gets_no_warning(chosen: dict[str, Any]) -> None:
+    """Nothing is missed where a value asks for nothing, or for what happens."""
+    assert warnings(chosen) == []
+
+
+@pytest.mark.parametrize("plugin", [obey, by_hand])
+@ensureDeferred
+async def test_each_warning_appears_once_in_a_crawl(site: Site, plugin: Any) -> None:
+    """With the add-on, which checks settings twice, and by hand; the crawl goes on."""
+    url = site.authority().url("/a")
+    settings = plugin(REP_NOINDEX="drop", REP_STORE_PREFIX="shop", **PARSER)
+    result = (await crawl(settings=settings, plans=[url])).check()
+    assert result.downloaded == [url]
+    assert sorted(result.lines("no effect", "WARNING")) == [
+        f"REP_NOINDEX {NOT_OBEYED}",
+        f"REP_STORE_PREFIX {NO_STORE}",
+        "ROBOTSTXT_PARSER has no effect: scrapy_rep reads robots.txt files itself",
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [obey(), by_hand(), obey(ROBOTSTXT_OBEY=False, REP_NOINDEX="drop", **PARSER)],
+    ids=["add-on", "by hand", "not obeyed"],
+)
+@ensureDeferred
+async def test_crawl_with_nothing_to_warn_of_has_no_such_line(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """Scrapy's defaults are no wish of the user, and a crawl that does not obey asks nothing."""
+    result = (await crawl(settings=settings, plans=[site.authority().url("/a")])).check()
+    assert result.lines("no effect") == []
