@@ -159,21 +159,21 @@ class RepDownloaderMiddleware:
             self._starts.begin(request)
         return again
 
-    async def process_response(self, request: Request, response: Response) -> Response:
+    async def process_response(self, request: Request, response: Response) -> Response | Request:
         """Return ``response``, unless the rules of the page that it is of forbid it.
 
         That may be another page than was asked for: browsers and services follow redirects by
-        themselves.
+        themselves. A request is returned only if the crawl closes while it waits for rules.
         """
         url = response.url
         if url == request.url:
             return response
         try:
             self._prepare()
-            await self._gate.check_final_url(request, url)
+            again = await self._gate.check_final_url(request, url)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error, url)
-        return response
+        return response if again is None else again
 
     async def arrive(self, request: Request) -> Request | None:
         """Let ``request`` be sent, at the last step; return it if the crawl closes before that."""
@@ -245,7 +245,7 @@ class RepDownloaderMiddleware:
             "authorities": len(self._cache),
             "octets": self._cache.octets,
             "fetches": self._cache.flights,
-            "waiting": self.withheld.count + self._places.waiting,
+            "waiting": self.withheld.pending + self._places.waiting,
         }
 
     def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
@@ -279,6 +279,7 @@ class RepDownloaderMiddleware:
             RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
             started=self._stop.watch,
             landed=lambda authority: self._gate.landed(authority),
+            withheld=self.withheld.waiting_for,
             memory_limit=settings.memory_limit - self._store.memory_limit,
         )
 
@@ -398,3 +399,14 @@ class RepLastStep:
         if self._gate is None:
             return None
         return await self._gate.arrive(request)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Note that a download has ended."""
+        if self._gate is not None:
+            self._gate.turns.left(request)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Note that a download has failed."""
+        if self._gate is not None:
+            self._gate.turns.left(request)

@@ -239,9 +239,15 @@ class Gate:
             self.landed(authority)
 
     async def _wait_in_place(self, asked: Asked, miss: Miss) -> CachedRules:
-        """Return the rules for a direct download, which waits where it is."""
+        """Return the rules for a request that waits where it is: a direct download, or a response.
+
+        A stop waits for what did not come from the scheduler. Otherwise the rules that are returned
+        may be ``interrupted``, if the request can be made in the next run.
+        """
         request, url, authority, _ = asked
-        self._in_place.add(request)
+        is_scheduled = self._turns.is_of_scheduler(request)
+        if not is_scheduled:
+            self._in_place.add(request)
         try:
             with self._places.lent():
                 found = await self._cache.fetch(authority, request, miss)
@@ -250,7 +256,7 @@ class Gate:
             raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url) from None
         finally:
             self._in_place.discard(request)
-        if found.interrupted:
+        if found.interrupted and not (is_scheduled and self._withheld.keeps):
             raise self.refuse(request, Cause.CLOSING, "", authority, url)
         return found
 
@@ -266,26 +272,29 @@ class Gate:
         said = "no answer, although the time for all attempts is over"
         return self.refuse(request, Cause.TIMEOUT, said, authority, url)
 
-    async def check_final_url(self, request: Request, url: str) -> None:
+    async def check_final_url(self, request: Request, url: str) -> Request | None:
         """Judge the final URL of a response, if that is of another page than was asked for.
 
         Awaits its rules if they are not known; the request keeps no other from being made
-        meanwhile. Raises as :meth:`check` does.
+        meanwhile. Returns the request if the crawl closes before they are, and the scheduler keeps
+        its queue. Raises as :meth:`check` does.
         """
         if request.meta.get("dont_obey_robotstxt"):
-            return
+            return None
         try:
             authority = authority_of(url) if leads_elsewhere(request, url) else None
         except ValueError as error:
             raise self.refuse(request, Cause.URL, str(error), url=url) from None
         if authority is None or authority.has_its_rules_at(url):
-            return
+            return None
         asked = Asked(request, url, authority, self._identity.of(request))
         self._stats.led_elsewhere(request.method, page_of(request), url)
         resident = self._cache.resident(authority, self._clock())
         found = resident or self._cache.consult(authority, request)
         if isinstance(found, Miss):
             found = await self._wait_in_place(asked, found)
+            if found.interrupted:
+                return self._withheld.give_back(request)
         else:
             self._stats.inc(names.HIT)
         refusal, verdict, override = self._judge.judge_final_url(asked, found)
@@ -301,6 +310,7 @@ class Gate:
             await self._recorded(request)
         if self._overrides is not None:
             self._overrides.count_allowed(asked, found, verdict, override, None)
+        return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
         """Return the URL of the page that ``request`` is for, and the authority that governs it.

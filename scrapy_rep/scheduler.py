@@ -40,7 +40,7 @@ class Withholding:
         """Return whether anything is withheld, or the base has requests."""
         base: Any = super()
         withheld = self._withheld
-        return (withheld is not None and withheld.count > 0) or bool(base.has_pending_requests())
+        return (withheld is not None and withheld.pending > 0) or bool(base.has_pending_requests())
 
     def enqueue_request(self, request: Request) -> bool:
         """Keep a request; withhold one that the gate has returned."""

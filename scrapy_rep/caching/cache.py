@@ -44,7 +44,8 @@ class RobotsCache:
 
     ``refresher`` finds out what is known of an authority, ``reader`` reads it, and ``signal`` is
     sent whenever rules come into force. ``started()`` is called when a refresh begins, and
-    ``landed(authority)`` when it has ended.
+    ``landed(authority)`` when it has ended. ``withheld(authority)`` are the requests that wait for
+    it in the scheduler.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class RobotsCache:
         *,
         started: Callable[[], None] = lambda: None,
         landed: Callable[[Authority], None] = lambda authority: None,
+        withheld: Callable[[Authority], list[Any]] = lambda authority: [],
         memory_limit: int,
     ):
         self._store = context.store
@@ -67,6 +69,7 @@ class RobotsCache:
         self._signal = signal
         self._started = started
         self._landed = landed
+        self._withheld = withheld
         self._memory_limit = memory_limit
         self._resident: OrderedDict[Authority, CachedRules] = OrderedDict()
         self._flights: dict[Authority, SingleFlight] = {}
@@ -226,9 +229,10 @@ class RobotsCache:
     async def _refresh(
         self, authority: Authority, page: Any, miss: Miss, flight: SingleFlight
     ) -> CachedRules:
-        entry = await self._refresher.refresh(
-            authority, page, miss, waiting=lambda: list(flight.waiters.values())
-        )
+        def waiting() -> list[Any]:
+            return [*flight.waiters.values(), *self._withheld(authority)]
+
+        entry = await self._refresher.refresh(authority, page, miss, waiting=waiting)
         before = self._resident.get(authority)
         now = self._clock()
         cached = self._cached(authority, entry, standing(entry, now, self._policy), now)

@@ -3,15 +3,16 @@
 A turn is taken at the last step, behind all other downloader middlewares, where Scrapy's own
 DOWNLOAD_DELAY waits as well. So whatever holds up a request on its way there costs no turn, and
 what is answered from a cache takes none. A host is busy from the moment of the grant, not from the
-moment at which the coroutine of the request goes on; and until ``request_left_downloader``.
+moment at which the coroutine of the request goes on; and until its response, or an error, comes by
+the last step again.
 
 Requests of the scheduler seldom wait here: it hands out only the next one of a host, when the host
 is free (:meth:`Turns.reserve`). Direct downloads come whenever they like, and wait in place. So do
 requests of the scheduler whose host was not known to ask for a pace, or served a request with
 ``dont_obey_robotstxt`` meanwhile. Such a request does not wait, but the next one waits for its end.
 
-No signal says that a request was answered from a cache, dropped or cancelled. What the downloader
-no longer has is no longer under way (:meth:`Turns.look`).
+Nothing says that a request was answered from a cache, dropped or cancelled. What the downloader no
+longer has is no longer under way (:meth:`Turns.look`).
 """
 
 from __future__ import annotations
@@ -91,7 +92,6 @@ class Turns:
         self._fault: Exception | None = None
         self._is_early = False
         self._signals = crawler.signals
-        crawler.signals.connect(self._left, signal=signals.request_left_downloader)
         if hosts.shared is not None:
             hosts.shared.attach(self._open, self._is_waited_for, self._distrust)
 
@@ -109,6 +109,7 @@ class Turns:
         """
         self._is_early = True
         self._signals.connect(self._reached, signal=signals.request_reached_downloader)
+        self._signals.connect(self.left, signal=signals.request_left_downloader)
 
     # --- what a host asks for
 
@@ -162,6 +163,10 @@ class Turns:
     def passes(self, request: Request) -> None:
         """Note that a request of the scheduler has passed the gate."""
         self._of_scheduler.add(request)
+
+    def is_of_scheduler(self, request: Request) -> bool:
+        """Return whether a request has passed the gate, and came from the scheduler."""
+        return request in self._of_scheduler
 
     def look(self) -> None:
         """Let go what the downloader no longer has."""
@@ -267,19 +272,22 @@ class Turns:
             host.busy.add(request)
             self._occupied[host.name] = host
 
-    def _left(self, request: Request) -> None:
+    def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
         name = self._under_way.pop(request, None)
         if name is None:
             return
-        host = self.hosts.get(name)
-        if host is not None:
-            self._end(host, request)
-        else:
-            self._ended.pop(name, None)
-            self._ended[name] = monotonic()
-            if len(self._ended) > _MOST_ENDS:
-                del self._ended[next(iter(self._ended))]
+        try:
+            host = self.hosts.get(name)
+            if host is not None:
+                self._end(host, request)
+            else:
+                self._ended.pop(name, None)
+                self._ended[name] = monotonic()
+                if len(self._ended) > _MOST_ENDS:
+                    del self._ended[next(iter(self._ended))]
+        except Exception as error:  # noqa: BLE001
+            self._distrust(error)
 
     def _end(self, host: PacedHost, request: Request) -> None:
         self._under_way.pop(request, None)

@@ -17,12 +17,15 @@ A request is in one of these states:
 
 Of a site whose rules are not in memory, one request is handed out, the *first* one. The others are
 withheld until the gate has answered for that one, or the downloader no longer has it.
+
+A fault here must lose no request. After one, nothing is withheld any more: all requests are handed
+out, and wait in the downloader.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
@@ -86,6 +89,10 @@ class Readiness(Protocol):
         """Tell :class:`Withheld` of requests that the downloader no longer has."""
 
 
+class _BaseFailedError(Exception):
+    """The base raised the exception that is the cause of this one."""
+
+
 class Withheld:
     """The requests that one scheduler withholds."""
 
@@ -96,7 +103,7 @@ class Withheld:
         self._scrapy = scrapy
         self._stats = stats
         self.is_open = False
-        """Whether a scheduler asks here."""
+        """Whether a scheduler asks here, to which what lacks something can go back."""
         self.count = 0
         """How many requests are withheld."""
         self.full_slots: set[str] = set()
@@ -110,11 +117,16 @@ class Withheld:
         self._numbers = count()
         self._in_base = 0
         self._urgent: int | None = None
+        self._in_hand: Request | None = None
+        self._let_go: deque[Request] = deque()
         settings = crawler.settings
         self._per_slot = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         concurrent = settings.getint("CONCURRENT_REQUESTS")
         base = load_object(settings["SCHEDULER"])
         is_scrapys = Scheduler in getattr(base, "__mro__", ())
+        persists = not is_scrapys and settings.getbool("SCHEDULER_PERSIST")
+        self.keeps = bool(settings["JOBDIR"]) or persists
+        """Whether what the scheduler has at a stop is there in the next run."""
         self._most = MOST if is_scrapys or not concurrent else min(MOST, _SHARE * concurrent)
 
     def ask(self, gate: Readiness) -> None:
@@ -126,6 +138,11 @@ class Withheld:
         self.is_open = True
 
     # --- what the gate calls
+
+    @property
+    def pending(self) -> int:
+        """How many requests the base does not have."""
+        return self.count + len(self._let_go)
 
     def take_over(self, request: Request) -> bool:
         """Return whether a request was handed out by the scheduler. One hand-out has one answer."""
@@ -140,34 +157,44 @@ class Withheld:
         self._returned.add(request)
         return request
 
+    def waiting_for(self, authority: Authority) -> list[Request]:
+        """Return the requests that wait for the rules of an authority."""
+        return [item.request for item in self._for_rules.get(authority, ())]
+
     def have_rules(self, authority: Authority) -> None:
         """Have the requests go on that wait for the rules of an authority."""
-        items = self._for_rules.pop(authority, ())
-        for item in items:
-            self._ready.push(item)
+        items = self._for_rules.get(authority)
         if items:
-            self._scrapy.wake()
+            self._make_ready(items)
+            del self._for_rules[authority]
 
     def has_waiting(self, host: str) -> bool:
-        """Return whether a request waits for its turn at a host, or is ready to take it."""
+        """Return whether a request waits for its turn at a host."""
         return host in self._for_turn
 
     def is_free(self, host: str) -> None:
         """Have the next request to a host go on, whose turn it is."""
         items = self._for_turn.get(host)
         if items:
-            self._ready.push(heappop(items))
+            self._make_ready(items[:1])
+            heappop(items)
             if not items:
                 del self._for_turn[host]
-            self._scrapy.wake()
 
     def asks_for_nothing(self, host: str) -> None:
         """Have all requests to a host go on: it asks for no pace any more."""
-        items = self._for_turn.pop(host, ())
-        for item in items:
-            self._ready.push(item)
+        items = self._for_turn.get(host)
         if items:
+            self._make_ready(items)
+            del self._for_turn[host]
+
+    def _make_ready(self, items: Iterable[Item]) -> None:
+        try:
+            for item in items:
+                self._ready.push(item)
             self._scrapy.wake()
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
 
     @property
     def holds_back_start(self) -> bool:
@@ -180,9 +207,14 @@ class Withheld:
         """Withhold a request that the gate returned; hand any other one to the base."""
         if request in self._returned:
             self._returned.discard(request)
-            # What it lacked may be there already, so that it is asked about once more.
-            self._stats.inc(names.WAITING)
-            self._admit(self._item(request))
+            self._in_hand = request
+            try:
+                # What it lacked may be there already, so that it is asked about once more.
+                self._stats.inc(names.WAITING)
+                self._admit(self._item(request))
+            except Exception as error:  # noqa: BLE001
+                self._give_up(error)
+            self._in_hand = None
             return True
         is_kept = enqueue(request)
         if is_kept:
@@ -193,45 +225,70 @@ class Withheld:
 
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
         """Return the request that is handed out next; None if none is ready."""
-        self._gate.look()
-        if self._ready:
-            but = self._crowded()
-            request = self._next_ready(pop, but) or self._next_of_base(pop)
-            if request is None and but:
-                request = self._next_ready(pop, ())
-        else:
-            self._urgent = None
-            request = self._next_of_base(pop)
+        if not self.is_open:
+            return self._let_go.popleft() if self._let_go else self._restored(pop())
+        try:
+            self._gate.look()
+            request = self._next(pop)
+        except _BaseFailedError as error:
+            raise error.__cause__ or error from None
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
+            return self.next(pop)
+        self._in_hand = None
         if request is not None:
             self._handed_out.add(request)
+        return request
+
+    def _next(self, pop: Callable[[], Request | None]) -> Request | None:
+        if not self._ready:
+            self._urgent = None
+            return self._next_of_base(pop)
+        but = self._crowded()
+        request = self._next_ready(pop, but) or self._next_of_base(pop)
+        if request is None and but:
+            request = self._next_ready(pop, frozenset())
         return request
 
     def put_back(self, enqueue: Callable[[Request], bool]) -> None:
         """Give everything back to the base, which is about to close."""
         self.is_open = False
+        for several in self._in_order(self._clear()):
+            for item in several:
+                self._put_back(item.request, enqueue)
+
+    def _clear(self) -> list[Item]:
+        """Forget all that is withheld, and return it in the order in which the base gave it out."""
         items = [*self._ready]
         for several in (*self._for_rules.values(), *self._for_turn.values()):
             items += several
-        items.sort(key=lambda item: item.number)
-        for several in self._in_order(items):
-            for item in several:
-                self._put_back(item.request, enqueue)
         self._ready = ReadyQueue()
         self._for_rules.clear()
         self._for_turn.clear()
         self._of_slot.clear()
         self.full_slots.clear()
         self.count = 0
+        return sorted(set(items), key=lambda item: item.number)
+
+    def _give_up(self, error: Exception) -> None:
+        """Withhold nothing from now on, after a fault of ours: all requests go to the gate."""
+        self.is_open = False
+        requests = [item.request for item in self._clear()]
+        if self._in_hand is not None and self._in_hand not in requests:
+            requests.append(self._in_hand)
+        self._in_hand = None
+        self._let_go.extend(requests)
+        self._stats.own_fault("The withholding of requests", error)
+        self._scrapy.wake()
 
     # --- one by one
 
-    def _next_ready(self, pop: Callable[[], Request | None], but: Iterable[str]) -> Request | None:
+    def _next_ready(self, pop: Callable[[], Request | None], but: frozenset[str]) -> Request | None:
         """Return the first ready request, or a more urgent one of the base; None if there is none.
 
         ``but`` are slots whose requests do not go.
         """
-        slots = frozenset(but)
-        while (item := self._ready.first(slots)) is not None:
+        while (item := self._ready.first(but)) is not None:
             if self._urgent is not None and self._urgent > item.request.priority:
                 request = self._pop(pop)
                 if request is not None and request.priority > item.request.priority:
@@ -242,9 +299,10 @@ class Withheld:
                 if request is not None:
                     self._admit(self._item(request))
                     continue
+            self._in_hand = item.request
+            lack = self._ask(item.request, waited=True)
             self._ready.remove_first(item.slot)
             self._forget(item)
-            lack = self._gate.lacks(item.request, waited=True)
             if lack is None:
                 return item.request
             self._wait(item, lack)
@@ -263,24 +321,35 @@ class Withheld:
 
     def _lack_of(self, request: Request) -> Lack | None:
         """Return what a request of the base lacks, and withhold it if it lacks something."""
-        lack = self._gate.lacks(request, waited=False)
+        lack = self._ask(request, waited=False)
         if lack is not None:
-            self._hold(request, lack)
+            self._stats.inc(names.WAITING)
+            self._wait(self._item(request), lack)
         return lack
 
-    def _pop(self, pop: Callable[[], Request | None]) -> Request | None:
-        """Return the next request of the base, as it was before an earlier stop put it back."""
-        request = pop()
-        if request is not None:
-            self._in_base = max(self._in_base - 1, 0)
-            if _PUT_BACK in request.meta:
-                request.dont_filter = bool(request.meta.pop(_PUT_BACK))
-        return request
+    def _ask(self, request: Request, *, waited: bool) -> Lack | None:
+        """Return what a request lacks; None after a fault: the gate refuses it then."""
+        try:
+            return self._gate.lacks(request, waited=waited)
+        except Exception as error:  # noqa: BLE001
+            self._stats.own_fault("The look at a request", error)
+            return None
 
-    def _hold(self, request: Request, lack: Lack) -> None:
-        """Withhold a request."""
-        self._stats.inc(names.WAITING)
-        self._wait(self._item(request), lack)
+    def _pop(self, pop: Callable[[], Request | None]) -> Request | None:
+        """Return the next request of the base."""
+        try:
+            request = self._in_hand = pop()
+        except Exception as error:
+            raise _BaseFailedError from error
+        self._in_base = max(self._in_base - 1, 0)
+        return self._restored(request)
+
+    @staticmethod
+    def _restored(request: Request | None) -> Request | None:
+        """Return a request as it was before an earlier stop put it back."""
+        if request is not None and _PUT_BACK in request.meta:
+            request.dont_filter = bool(request.meta.pop(_PUT_BACK))
+        return request
 
     def _item(self, request: Request) -> Item:
         return Item(-request.priority, next(self._numbers), request, _slot_of(request))

@@ -144,11 +144,11 @@ class CountingPlaces:
 
 @ensureDeferred
 async def test_a_fetch_gives_its_place_back_when_its_download_ends(site: Site) -> None:
-    """One more for the fetch until then, and one more for the page that waits for it."""
+    """One more for the fetch until then; the page that waits for it is in the scheduler."""
     shop = site.authority(RULES)
     settings = obey(CONCURRENT_REQUESTS=4, DOWNLOADER_MIDDLEWARES={CountingPlaces: 950})
     result = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
-    assert result.crawler.places_noted == [4 + 2, 4 + 1]
+    assert result.crawler.places_noted == [4 + 1, 4]
     assert result.crawler.engine.downloader.total_concurrency == 4
 
 
@@ -178,10 +178,10 @@ class PausingSpider(RequestsSpider):
 
 @ensureDeferred
 async def test_a_request_that_has_its_turn_at_once_is_lent_no_place(site: Site) -> None:
-    """Places are lent for the rules and their fetch; when the interval is over, none is needed."""
+    """A place is lent for the fetch alone; when the interval is over, none is needed."""
     shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
     plans = [shop.url(f"/{n}") for n in range(3)]
     settings = obey(CONCURRENT_REQUESTS=4, DOWNLOADER=f"{__name__}.NotingDownloader")
     result = (await crawl(PausingSpider, settings, plans=plans)).check()
     assert sorted(result.downloaded) == plans
-    assert result.crawler.engine.downloader.noted == [4, 4 + 1, 4 + 2, 4 + 1, 4]
+    assert result.crawler.engine.downloader.noted == [4, 4 + 1, 4]

@@ -127,7 +127,7 @@ async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> N
     plans = [shop.url("/open") for shop in shops]
     result = (await crawl(settings=settings, plans=plans, prepare=prepare)).check()
     assert len(result.downloaded) == 24
-    assert result.stats["robotstxt/parked/max"] > 10
+    assert result.stats["robotstxt/waiting/max"] > 10
     assert {len(shop.robots_hits) for shop in shops} == {1}
     assert max(alive) - before < 8
 

@@ -7,6 +7,7 @@ turn, and never for a place: the request that it is made for keeps its own meanw
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -132,10 +133,11 @@ async def test_inline_downloads_of_a_paced_host_keep_its_pace_with_one_place(
     result = (await crawl(settings=made, plans=plans)).check()
     assert result.downloaded == plans
     hits = sorted(shop.page_hits, key=lambda hit: hit.received)
-    assert len(hits) == 6
+    # The first page of a site passes the middlewares before the gate twice.
+    assert len(hits) == (7 if how == "before the gate" and settings is obey else 6)
     if settings is by_hand and how == "behind the gate":
         return  # without the last step, the turn of the page is taken before its token
-    for earlier, later in zip(hits, hits[1:], strict=False):
+    for earlier, later in pairwise(hits):
         assert later.received - (earlier.sent or earlier.received) >= 0.195
 
 

@@ -9,8 +9,8 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
-
 from scrapy_rep.scheduling.shutdown import Shutdown
+
 from scrapy_rep.scrapy_internals import ScrapyInternals
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey

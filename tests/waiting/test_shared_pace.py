@@ -15,10 +15,10 @@ from scrapy_rep.caching.store_adapter import in_time
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.requested_pace import RequestedPace
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.waiting.hosts import PacedHost
-from scrapy_rep.waiting.shared_pace import SPREAD, UNUSED, SharedPace
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.waiting.hosts import PacedHost
+from scrapy_rep.waiting.shared_pace import SPREAD, UNUSED, SharedPace
 from tests.crawl.leftovers import turn
 from tests.scripted import Clock, Counts
 from tests.stores.turn_contract import eventually, granted, taken, used_store
