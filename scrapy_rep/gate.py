@@ -19,7 +19,7 @@ from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.judgement import Judgement
-from scrapy_rep.nofollow import NOFOLLOW_KEY, reason_of
+from scrapy_rep.nofollow import NOFOLLOW_KEY, is_marked, reason_of
 from scrapy_rep.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
@@ -109,8 +109,8 @@ class Gate:
             authority = authority_of(url)
         except ValueError:
             return None  # the gate refuses it
-        if authority is None or NOFOLLOW_KEY in request.meta:
-            return None
+        if authority is None or is_marked(request):
+            return None  # no rules are needed to let it pass, or to refuse it
         cached = self._cache.resident(authority, self._clock())
         if cached is None:
             if authority.has_its_rules_at(url) or request in self._late:
@@ -324,7 +324,7 @@ class Gate:
             authority = authority_of(url)
         except ValueError as error:
             raise self.refuse(request, Cause.URL, str(error)) from None
-        if NOFOLLOW_KEY in meta:
+        if NOFOLLOW_KEY in meta and is_marked(request):
             self._stop_nofollow(request, url, authority)
         return url, authority
 

@@ -3,7 +3,8 @@
 The spider middleware marks the request, and the gate refuses it. So it ends like any forbidden
 request: its errback is called, and it is counted. A marked request has ``dont_filter``, so the
 duplicate filter neither drops nor remembers it, and the same URL found on another page is
-requested. The mark is text, so every queue on disk can store it.
+requested. The mark is a list of texts, so every queue on disk can store it. It names the URL that
+it is for, because meta is copied: an errback may make a request to another page with it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ SOURCES = ("meta", "X-Robots-Tag", "Robots-Tag", "rel")
 
 def marked(request: Request, source: str) -> Request:
     """Return a copy of ``request`` that the gate refuses; ``source`` is where nofollow was read."""
-    return request.replace(meta={**request.meta, NOFOLLOW_KEY: source}, dont_filter=True)
+    mark = [source, request.url]
+    return request.replace(meta={**request.meta, NOFOLLOW_KEY: mark}, dont_filter=True)
 
 
 def marked_in_place(request: Request) -> Request:
     """Mark ``request`` itself, for want of a copy: a subclass may be one that cannot be copied."""
-    request.meta[NOFOLLOW_KEY] = ""
+    request.meta[NOFOLLOW_KEY] = ["", request.url]
     request.dont_filter = True
     return request
 
@@ -39,9 +41,15 @@ def unmarked(request: Request) -> Request:
     return request.replace(meta={k: v for k, v in request.meta.items() if k != NOFOLLOW_KEY})
 
 
+def is_marked(request: Request) -> bool:
+    """Return whether the gate refuses a request. The mark counts for its own URL alone."""
+    mark = request.meta.get(NOFOLLOW_KEY)
+    return isinstance(mark, (list, tuple)) and len(mark) == 2 and mark[1] == request.url
+
+
 def reason_of(request: Request) -> str:
     """Return why a marked request is refused."""
-    source = request.meta[NOFOLLOW_KEY]
+    source = request.meta[NOFOLLOW_KEY][0]
     return f"{_REASON} ({source})" if source in SOURCES else _REASON
 
 

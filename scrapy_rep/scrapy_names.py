@@ -80,7 +80,7 @@ class ScrapyNames:
         said = f"scrapy_rep {_own_version()} does not know this Scrapy {scrapy.__version__}: "
         said += f"the crawler has no {name}"
         if without is not None:
-            if isinstance(self._engine.downloader, Downloader):
+            if isinstance(getattr(self._engine, "downloader", None), Downloader):
                 self._warn(f"{said}; {without}")  # otherwise it is the user's choice
         elif self._unknown is None:
             self._unknown = said

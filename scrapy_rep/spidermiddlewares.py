@@ -1,8 +1,7 @@
 """The spider middleware: counts what pages ask of crawlers and, if asked, obeys it.
 
-It is enabled unless both ``REP_PAGE_DIRECTIVES`` and ``REP_PREFERENCES`` are ``off``. A page is
-read once, when its response is on the way to the callback. Start requests have no page, and are not
-changed.
+A page is read once, when its response is on the way to the callback. Start requests have no page,
+and are not changed; but while the scheduler withholds a great many, no more are taken up.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.misc import load_object
 
+from scrapy_rep.awaiting import sleep
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
 from scrapy_rep.nofollow import marked, marked_in_place, unmarked
 from scrapy_rep.page_responses import keep_unread, kept, page_source, read_and_keep
@@ -28,10 +28,15 @@ from scrapy_rep.stats import PageStats, RepStats
 from scrapy_rep.usage.responses import UseOfResponses
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
+
+_PAUSE = 0.05
+"""Seconds after which ``start()`` looks again whether it may go on."""
 
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
 """Stands for a page that could not be read by a fault of this package, which permits nothing."""
@@ -52,8 +57,6 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         self._reads = settings.page_directives != "off"
-        if not self._reads and settings.preferences == "off":
-            raise NotConfigured
         if not _has_the_gate(crawler.settings):
             raise ValueError(
                 "SPIDER_MIDDLEWARES has RepSpiderMiddleware, which needs RepDownloaderMiddleware "
@@ -81,6 +84,21 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         """
         with failing_at_start(crawler):
             return cls(crawler)
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Yield what ``start()`` yields, but wait while the scheduler withholds a great many.
+
+        A spider that yields a request whenever the engine has room would go on for ever: the engine
+        has room while nothing is ready.
+        """
+        async for each in super().process_start(start):
+            while self._withholds_many():
+                await sleep(_PAUSE)
+            yield each
+
+    def _withholds_many(self) -> bool:
+        gate = self._found_gate()
+        return gate is not None and gate.withheld.holds_back_start
 
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""
@@ -133,9 +151,13 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         return said
 
     def _agents(self, response: Response) -> tuple[str, ...]:
+        gate = self._found_gate()
+        return gate.agents(response.request) if gate is not None else ()
+
+    def _found_gate(self) -> RepDownloaderMiddleware | None:
         if self._gate is None:
             self._gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        return self._gate.agents(response.request) if self._gate is not None else ()
+        return self._gate
 
     def _nofollow(self, request: Request, response: Response) -> str | None:
         """Return the source that says nofollow for the request; ``None`` if there is none."""

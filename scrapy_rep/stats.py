@@ -270,10 +270,6 @@ class RepStats:
             "The robots.txt store grants turns again: the pace of a site is shared again"
         )
 
-    def stands_back(self) -> None:
-        """Log that Scrapy itself keeps the pace."""
-        logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")
-
     def unknown_setting(self, name: str, nearest: str | None) -> None:
         """Warn that a setting does not exist, and name the most similar one."""
         logger.warning(

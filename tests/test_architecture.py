@@ -93,17 +93,26 @@ MAY_IMPORT: dict[str, set[str]] = {
     "start_requests": {"exceptions", "protocol", "stats"},
     "robotparser": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
     "stores": {"protocol.authority", "protocol.entry", "protocol.policy", "protocol.spelling"},
-    "scrapy_internals": set(),
-    "fetching": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
-    "caching": {"awaiting", "protocol", "stats", "stores"},
-    "scheduling": {
+    "scrapy_internals": {"scrapy_names"},
+    "fetching": {
         "awaiting",
-        "page_url",
         "protocol",
         "scrapy_internals",
+        "scrapy_names",
         "settings",
         "stats",
     },
+    "caching": {"awaiting", "protocol", "stats", "stores"},
+    "scrapy_names": set(),
+    "waiting": {
+        "page_url",
+        "protocol",
+        "awaiting",
+        "scrapy_names",
+        "settings",
+        "stats",
+    },
+    "scheduler": {"downloadermiddlewares", "waiting"},
     "judgement": {
         "caching",
         "exceptions",
@@ -134,9 +143,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         "page_url",
         "protocol",
         "recording",
-        "scheduling",
+        "scrapy_names",
         "stats",
         "usage",
+        "waiting",
     },
     "usage": {
         "awaiting",
@@ -285,7 +295,7 @@ def reads_the_time(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in ("now", "today", "utcnow")
 
 
-@pytest.mark.parametrize("package", sorted(PURE | {"caching", "fetching", "scheduling"}))
+@pytest.mark.parametrize("package", sorted(PURE | {"caching", "fetching", "waiting"}))
 def test_the_time_of_day_is_handed_in(package: str) -> None:
     """So that a test can let a day pass. Pure packages measure no time at all."""
     allowed = set() if package in PURE else {"monotonic"}

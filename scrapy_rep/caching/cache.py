@@ -230,7 +230,7 @@ class RobotsCache:
         self, authority: Authority, page: Any, miss: Miss, flight: SingleFlight
     ) -> CachedRules:
         def waiting() -> list[Any]:
-            return [*flight.waiters.values(), *self._withheld(authority)]
+            return list(dict.fromkeys([*flight.waiters.values(), *self._withheld(authority)]))
 
         entry = await self._refresher.refresh(authority, page, miss, waiting=waiting)
         before = self._resident.get(authority)

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy import signals
-from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.resolver import dnscache
 from scrapy.settings import Settings
@@ -241,35 +239,6 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     assert (await gate.explain(shy.url("/x"))).reason == "rule"
     assert (await gate.explain(shop.url("/0"))).allowed
     assert (await gate.explain(at_will.url("/0"))).allowed
-
-
-@timed
-@pytest.mark.parametrize("told", ["THROTTLING_ROBOTSTXT_OBEY", "THROTTLER_ROBOTSTXT_OBEY", "no"])
-@pytest.mark.parametrize("home", ["crawler", "engine"])
-@ensureDeferred
-async def test_a_throttler_of_scrapys_own_is_given_way(site: Site, told: str, home: str) -> None:
-    """If Scrapy has one and it is told to obey robots.txt; that is said once."""
-    shops = site.authorities(2, "User-agent: *\nCrawl-delay: 0.3\n")
-
-    def has_throttler(crawler: Crawler) -> None:
-        def opened() -> None:
-            vars(crawler if home == "crawler" else crawler.engine)["throttler"] = object()
-
-        crawler.keep = opened  # type: ignore[attr-defined]
-        crawler.signals.connect(opened, signal=signals.spider_opened)
-
-    urls = [url for shop in shops for url in pages(shop, 3)]
-    result = (await crawl(settings=obey(**{told: True}), plans=urls, prepare=has_throttler)).check()
-    lines = result.lines(
-        "Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it", "INFO"
-    )
-    if told == "no":
-        assert not lines
-        assert min(gaps(shops[0])) >= 0.3
-    else:
-        assert len(lines) == 1
-        assert taken(shops) < 1.0
-        assert "robotstxt/crawl_delay/applied" not in result.stats
 
 
 @ensureDeferred

@@ -65,16 +65,16 @@ async def test_100_pages_elsewhere_do_not_wait_in_every_case(
 
 
 @ensureDeferred
-async def test_more_than_may_be_parked_wait_without_being_lost(
+async def test_more_than_may_be_withheld_wait_without_being_lost(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Past the limit of the places that are lent, requests take ordinary ones; all of them end."""
-    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.MOST_LENT", 10)
+    """Past the limit, the others stay in the queue that they are in; all of them end."""
+    monkeypatch.setattr("scrapy_rep.waiting.withheld.MOST", 10)
     silent, good = site.authorities(2, Hang()), good_ones(site, LATENCY)
     waits = [silent[n % 2].url(f"/{n}") for n in range(100)]
     result = await visit([*waits, *pages(good)], REP_TIMEOUT=1)
     assert (result.unreachable, result.downloaded) == (waits, pages(good))
-    assert result.stats["robotstxt/parked/max"] <= 10
+    assert result.stats["robotstxt/waiting/max"] <= 10
 
 
 @timed

@@ -242,7 +242,7 @@ def test_eight_workers_make_one_round_of_attempts(
     """Five sites that are down: three attempts at each, whoever makes them; the others wait."""
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     own = {"REP_STORE": uri, "REP_TIMEOUT": 2.0, "REP_RETRY_DELAYS": [0.3, 0.6]}
-    own["MOST_LENT"] = 20  # so few that no worker is left without any
+
     shops, workers = ask_together(site, server, tmp_path, robots, **own)
     hits = [hit for shop in shops for hit in shop.robots_hits]
     askers = Counter(hit.header("User-Agent") for hit in hits)
@@ -265,7 +265,7 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     term = 2.0
     shop = site.authority([Hang(), Reply(200, "User-agent: *\nDisallow: /private\n")])
-    own = {"REP_STORE": uri, "REP_TIMEOUT": 60, "LEASE_TERM": term, "MOST_LENT": 4}
+    own = {"REP_STORE": uri, "REP_TIMEOUT": 60, "LEASE_TERM": term}
     workers = Workers(server.uri, tmp_path, 3, CONCURRENT_REQUESTS=1, **own)
     workers.ready()
     with redis.Redis(port=server.port) as client:
