@@ -6,6 +6,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import uuid4
+from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest, NotConfigured
@@ -63,6 +64,14 @@ if TYPE_CHECKING:
 _UNKNOWN_SCRAPY = "unknown_scrapy"
 """The reason with which a crawl closes if Scrapy lacks something necessary."""
 
+_BUILT: WeakSet[Crawler] = WeakSet()
+"""The crawls whose middleware was built. Scrapy makes spider middlewares before they can ask it."""
+
+
+def is_obeying(crawler: Crawler) -> bool:
+    """Return True if the downloader middleware of a crawl was built."""
+    return crawler in _BUILT
+
 
 class RepDownloaderMiddleware:
     """Lets through what robots.txt allows, and drops the rest with a reason.
@@ -73,8 +82,6 @@ class RepDownloaderMiddleware:
     """
 
     def __init__(self, crawler: Crawler):
-        if not obeys(crawler.settings):
-            raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         overrides = configured_overrides(settings, time.time())
         self._stats = RepStats(crawler.stats)
@@ -89,7 +96,10 @@ class RepDownloaderMiddleware:
         self._takes_turns = False
         concurrent = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._semaphore = FetchSemaphore(at_once.most_at_once(concurrent), at_once.COUNTED_FOR)
-        self._store = open_store_adapter(crawler, settings, self._stats, time.time)
+        self._identity = identity = Identity(crawler, settings, self._stats)
+        self._store = open_store_adapter(
+            crawler, settings, self._stats, time.time, lambda: identity.of_fetches
+        )
         hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
         self._places = Places(scrapy, self._stats)
         self.withheld = Withheld(crawler, scrapy, self._stats)
@@ -99,7 +109,6 @@ class RepDownloaderMiddleware:
         self._paces = Paces(crawler, settings, self._stats, self.turns)
         self._stop = StopWatch(scrapy, self._interrupt, self._is_busy)
         self._crawler = crawler
-        self._identity = Identity(crawler, settings, self._stats)
         run = uuid4().hex
         self._archive = self._make_archive(settings, run)
         self._fetcher = self._make_fetcher(crawler, settings)
@@ -132,10 +141,19 @@ class RepDownloaderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> RepDownloaderMiddleware:
         """Return the middleware of a crawl; raise ``NotConfigured`` if ``ROBOTSTXT_OBEY`` is off.
 
-        Raises ``ValueError`` for a bad setting.
+        Raises ``ValueError`` for a bad setting, and for whatever else is not configured: for
+        ``NotConfigured`` Scrapy would go on without the middleware, and obey no robots.txt.
         """
         with failing_at_start(crawler):
-            return cls(crawler)
+            if not obeys(crawler.settings):
+                raise NotConfigured("ROBOTSTXT_OBEY is off")
+            try:
+                built = cls(crawler)
+            except NotConfigured as error:
+                said = str(error) or "a component of it is not configured"
+                raise ValueError(f"robots.txt cannot be obeyed: {said}") from error
+            _BUILT.add(crawler)
+            return built
 
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
@@ -264,8 +282,8 @@ class RepDownloaderMiddleware:
     def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
         limits = FetchLimits(self._semaphore, self._places)
         inside, scrapy = self._inside, self._scrapy
-        args = crawler, inside, scrapy, settings, self._stats, limits, time.time, self._archive
-        return RobotsFetcher(*args)
+        args = crawler, inside, scrapy, settings, self._stats, limits, time.time
+        return RobotsFetcher(*args, self._identity.name_to_give, self._archive)
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self._store, settings.policy, self._stats, time.time)

@@ -6,8 +6,13 @@ Four sources are asked, in this order: the meta of the request, the spider, the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from scrapy.http import Headers
+from scrapy.settings import default_settings
+from scrapy.utils.python import without_none_values
 
 from scrapy_rep.protocol.product_token import DEFAULT, product_token, token_of
 from scrapy_rep.protocol.profiles import named
@@ -22,6 +27,30 @@ if TYPE_CHECKING:
 
 _MOST_REMEMBERED = 1_000
 """Names whose tokens are remembered; past that all are forgotten."""
+
+
+def name_added_by_scrapy(crawler: Crawler) -> bytes:
+    """Return the User-Agent that Scrapy's middlewares add to a request that has none.
+
+    That is the one of ``DEFAULT_REQUEST_HEADERS``, else that of the spider, else ``USER_AGENT``. It
+    is empty if all of these are.
+    """
+    defaults = without_none_values(crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
+    added = Headers(defaults).get("User-Agent")
+    if added is None:
+        chosen = getattr(crawler.spider, "user_agent", crawler.settings["USER_AGENT"])
+        added = Headers({"User-Agent": chosen or ""}).get("User-Agent")
+    return added or b""
+
+
+def name_of_fetches(crawler: Crawler, tokens: Sequence[str]) -> bytes:
+    """Return the User-Agent of robots.txt requests: what Scrapy adds, else the product token.
+
+    A site may answer a request without a name with 403, which would mean that it has no rules. So a
+    crawl that goes by no name at all, like a browser that is impersonated, gives Scrapy's.
+    """
+    name = product_token(tokens[0]) or default_settings.USER_AGENT
+    return name_added_by_scrapy(crawler) or name.encode()
 
 
 class Identity:
@@ -65,11 +94,23 @@ class Identity:
         try:
             return self.of(request)
         except ValueError:
-            pass
+            return self._usable_default
+
+    @property
+    def _usable_default(self) -> tuple[str, ...]:
         try:
             return self.default
         except ValueError:
             return self._setting or self._of_settings()
+
+    @cached_property
+    def of_fetches(self) -> bytes:
+        """The User-Agent with which robots.txt files are requested."""
+        return name_of_fetches(self._crawler, self._usable_default)
+
+    def name_to_give(self) -> bytes | None:
+        """Return the User-Agent to give a robots.txt request; ``None`` where Scrapy adds one."""
+        return None if name_added_by_scrapy(self._crawler) else self.of_fetches
 
     @property
     def default(self) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """The spider middleware: counts what pages ask of crawlers and, if asked, obeys it.
 
-A page is read once, when its response is on the way to the callback. Start requests have no page,
-and are not changed; but while the scheduler withholds a great many, no more are taken up.
+It ends a crawl whose downloader middleware was not built. A page is read once, when its response is
+on the way to the callback. Start requests have no page, and are not changed; but while the
+scheduler withholds a great many, no more are taken up.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from weakref import WeakKeyDictionary, WeakSet
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
-from scrapy.utils.misc import load_object
 
 from scrapy_rep.awaiting import sleep
-from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, is_obeying
 from scrapy_rep.nofollow import marked, marked_in_place, unmarked
 from scrapy_rep.page_responses import keep_unread, kept, page_source, read_and_keep
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
 _PAUSE = 0.05
 """Seconds after which ``start()`` looks again whether it may go on."""
@@ -56,12 +55,12 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if not obeys(crawler.settings):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
-        self._reads = settings.page_directives != "off"
-        if not _has_the_gate(crawler.settings):
+        if not is_obeying(crawler):
             raise ValueError(
-                "SPIDER_MIDDLEWARES has RepSpiderMiddleware, which needs RepDownloaderMiddleware "
-                "in DOWNLOADER_MIDDLEWARES"
+                "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks "
+                "RepDownloaderMiddleware, or Scrapy has disabled it"
             )
+        self._reads = settings.page_directives != "off"
         self._obeys = settings.page_directives == "obey"
         self._drops = self._obeys and settings.noindex == "drop"
         self._link_nofollow = self._obeys and settings.link_nofollow
@@ -80,7 +79,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
     def from_crawler(cls, crawler: Crawler) -> RepSpiderMiddleware:
         """Return the middleware of a crawl; raise ``NotConfigured`` if it has nothing to do.
 
-        Raises ``ValueError`` for a bad setting, and if ``RepDownloaderMiddleware`` is missing.
+        Raises ``ValueError`` for a bad setting, and if ``RepDownloaderMiddleware`` was not built.
         """
         with failing_at_start(crawler):
             return cls(crawler)
@@ -190,10 +189,3 @@ def _source_of_nofollow(said: PageDirectives) -> str:
             if statement.name.lower() in names:
                 return statement.source
     return ""
-
-
-def _has_the_gate(settings: BaseSettings) -> bool:
-    """Return whether the downloader middleware, or a subclass of it, is enabled."""
-    configured = settings.getdict("DOWNLOADER_MIDDLEWARES")
-    enabled = (load_object(key) for key, order in configured.items() if order is not None)
-    return any(isinstance(c, type) and issubclass(c, RepDownloaderMiddleware) for c in enabled)

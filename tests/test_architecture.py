@@ -184,6 +184,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "downloadermiddlewares",
         "explaining",
         "fetching",
+        "identity",
         "judgement",
         "linting",
         "matching",

@@ -9,15 +9,15 @@ from the store, by :class:`~scrapy_rep.caching.evicted.Evicted`.
 from __future__ import annotations
 
 from concurrent.futures import Future
-from functools import cache, partial
+from functools import cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from scrapy.http import Headers
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.project import data_path
-from scrapy.utils.python import without_none_values
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
@@ -27,6 +27,7 @@ from scrapy_rep.caching.merging import Merging, checked, in_time
 from scrapy_rep.caching.shared_turns import StoreTurns
 from scrapy_rep.stores import Store, StoreError, open_store
 from scrapy_rep.stores.error import LoggedError
+from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,16 +79,16 @@ def open_configured(
     """Return the store of a crawl: ``REP_STORE``, or in its job directory; ``None`` for memory.
 
     ``build`` makes an instance of a custom store. Raises ``ValueError`` if the setting names no
-    store, or if its file is missing and ``create`` is False.
+    store, if a custom store is not configured, or if its file is missing and ``create`` is False.
     """
     directory = ""
     if settings.store is None:  # job_dir() makes the directory
         directory = (job_dir(project) if create else project.get("JOBDIR")) or ""
     uri = settings.store or ("sqlite:" if directory else "memory:")
-    if uri.startswith("sqlite:") and not directory:
-        directory = data_path("robots")
     if uri == "memory:":
         return None
+    if uri.startswith("sqlite:") and "/" not in uri and not directory:
+        directory = _data_folder()
     try:
         return open_store(
             uri,
@@ -100,34 +101,43 @@ def open_configured(
         )
     except ValueError as error:  # its text leaves out what may be a password
         raise ValueError(f"REP_STORE: {error}") from None
+    except NotConfigured as error:  # Scrapy would go on, without whatever asked for the store
+        why = f": {error}" if str(error) else ""
+        raise ValueError(f"REP_STORE: {shown(uri)} is not configured{why}") from None
+
+
+def _data_folder() -> str:
+    """Return the folder for files that are given without one."""
+    try:
+        return data_path("robots")
+    except NotConfigured:  # a project that was deployed without its scrapy.cfg
+        return str(Path(".scrapy", "robots"))
 
 
 def open_store_adapter(
-    crawler: Crawler, settings: StoreSettings, stats: RepStats, clock: Callable[[], float]
+    crawler: Crawler,
+    settings: StoreSettings,
+    stats: RepStats,
+    clock: Callable[[], float],
+    user_agent: Callable[[], bytes],
 ) -> StoreAdapter:
-    """Return the store of a crawl. Raises ``ValueError`` if a setting names no store."""
+    """Return the store of a crawl, whose robots.txt requests carry ``user_agent()``.
+
+    Raises ``ValueError`` if a setting names no store.
+    """
     return StoreAdapter(
         open_configured(crawler.settings, settings, lambda cls: build_from_crawler(cls, crawler)),
         stats,
-        crawler=cache(partial(crawler_digest, crawler)),
+        crawler=cache(lambda: crawler_digest(user_agent())),
         memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
         disk_limit=settings.store_limit,
         clock=clock,
     )
 
 
-def crawler_digest(crawler: Crawler) -> str:
-    """Return a digest of the User-Agent that the robots.txt requests of a crawl carry.
-
-    The requests are made without one. Scrapy's middlewares add that of
-    ``DEFAULT_REQUEST_HEADERS``, else that of the spider, else ``USER_AGENT``.
-    """
-    defaults = without_none_values(crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
-    sent = Headers(defaults).get("User-Agent")
-    if sent is None:
-        chosen = getattr(crawler.spider, "user_agent", crawler.settings["USER_AGENT"])
-        sent = Headers({"User-Agent": chosen or ""}).get("User-Agent")
-    return blake2b(sent or b"", digest_size=8).hexdigest()
+def crawler_digest(user_agent: bytes) -> str:
+    """Return the name of a crawler, by the User-Agent that its robots.txt requests carry."""
+    return blake2b(user_agent, digest_size=8).hexdigest()
 
 
 class StoreAdapter:

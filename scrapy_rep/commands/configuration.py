@@ -56,8 +56,14 @@ def identity_of(settings: BaseSettings, options: Namespace) -> Sequence[str]:
     Raises ``EndingError`` if the spider names something that is not a token.
     """
     settings, spider = settings_with_spider(settings, options)
-    if options.agent:
-        return tuple(options.agent)
+    return tuple(options.agent) if options.agent else tokens_of_crawl(settings, spider)
+
+
+def tokens_of_crawl(settings: BaseSettings, spider: type[Spider] | None) -> Sequence[str]:
+    """Return the tokens of a crawl by its settings, which hold those of its spider.
+
+    Raises ``EndingError`` if the spider names something that is not a token.
+    """
     chosen = getattr(spider, "robotstxt_user_agent", None) or settings_of(settings).user_agent
     if chosen:
         try:

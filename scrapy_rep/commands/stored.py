@@ -13,9 +13,10 @@ from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_rep.caching.store_adapter import crawler_digest, open_configured
-from scrapy_rep.commands.configuration import settings_of, settings_with_spider
+from scrapy_rep.commands.configuration import settings_of, settings_with_spider, tokens_of_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage_error
 from scrapy_rep.commands.sources import instead_of_rules
+from scrapy_rep.identity import name_of_fetches
 from scrapy_rep.protocol.policy import in_force
 from scrapy_rep.stores import Store, StoreError
 
@@ -65,7 +66,8 @@ def stored_body(
         found = store.find(authority)
     crawler = Crawler(spider or Spider, settings.copy())  # type: ignore[arg-type]
     crawler.spider = spider  # type: ignore[assignment]  # its class has the User-Agent
-    entry = None if found is None else found.seen_by(crawler_digest(crawler))
+    sent = name_of_fetches(crawler, tokens_of_crawl(chosen, spider))
+    entry = None if found is None else found.seen_by(crawler_digest(sent))
     answer, failure = in_force(entry, time.time(), policy)
     if answer is not None and answer.body is not None:
         return answer.body

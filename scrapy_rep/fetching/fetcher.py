@@ -66,6 +66,12 @@ _META: dict[str, Any] = {
     "autothrottle_dont_adjust_delay": True,
     "download_fail_on_dataloss": True,  # half a robots.txt does not count
 }
+TRANSPORT_KEYS = ("proxy", "impersonate", "impersonate_args", "impersonate_curl_options")
+"""The meta keys that choose how a request is sent: robots.txt is requested as its page is.
+
+``proxy`` may be None, for no proxy. The others are those of scrapy-impersonate.
+"""
+
 _HEADERS = {"Accept": "text/plain, */*;q=0.5", "Accept-Encoding": "identity"}
 
 # A header that is set, even without a value, is not filled in from the project's defaults.
@@ -109,7 +115,8 @@ class FetchLimits:
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``.
 
-    ``clock()`` is in seconds since the epoch; ``archive`` keeps what is exchanged, if it is there.
+    ``clock()`` is in seconds since the epoch. ``name()`` is the User-Agent to send, or ``None``
+    where Scrapy adds one. ``archive`` keeps what is exchanged, if it is there.
     """
 
     def __init__(
@@ -121,6 +128,7 @@ class RobotsFetcher:
         stats: RepStats,
         limits: FetchLimits,
         clock: Callable[[], float],
+        name: Callable[[], bytes | None],
         archive: FetchArchive | None = None,
     ):
         self._crawler = crawler
@@ -131,6 +139,7 @@ class RobotsFetcher:
         self._semaphore = limits.semaphore
         self._places = limits.places
         self._clock = clock
+        self._name = name
         self._archive = archive
         self._reception = Reception(crawler, inside, limits.places)
 
@@ -246,11 +255,13 @@ class RobotsFetcher:
         headers: dict[str, Any] = {} if negotiates else {**_HEADERS}
         # A new slot for each exchange, so that no delay holds up the next hop or attempt.
         meta["download_slot"] = f"robots.txt {next(self._reception.numbers)} {uri}"
-        if page is not None and "proxy" in page.meta:  # which may be None, for no proxy
-            meta["proxy"] = page.meta["proxy"]
-            login = self._inside.proxies.login_of(page)
-            meta.update(login[0])
-            headers.update(login[1])
+        if page is not None:
+            meta.update({key: page.meta[key] for key in TRANSPORT_KEYS if key in page.meta})
+            if "proxy" in meta:
+                login = self._inside.proxies.login_of(page)
+                meta.update(login[0])
+                headers.update(login[1])
+        headers["User-Agent"] = self._name()
         # Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
         if copy is not None and copy.uri == uri:
             headers["If-None-Match"] = copy.etag

@@ -138,6 +138,10 @@ class RedisPool:
         self._watch_wake = threading.Condition(self._lock)
         self._quiet = threading.Condition(self._lock)
         self._workers = [_Worker(self._lock) for _ in range(THREADS)]
+        self._threads: list[threading.Thread] = []
+
+    def _start(self) -> None:
+        """Start the threads, at the first command: a crawl that does not start leaves none."""
         self._threads = [threading.Thread(target=self._watch, name="robots.txt redis watch")]
         self._threads += [
             threading.Thread(target=self._work, args=[worker], name="robots.txt redis")
@@ -171,6 +175,8 @@ class RedisPool:
                 raise StoreError(f"{QUEUE_LIMIT} commands wait for the Redis server")
             if not self.breaker.admits(int(lookup)):
                 raise self._failure("the Redis server is left alone for a while")
+            if not self._threads:
+                self._start()
             self._unanswered.add(job)
             worker.jobs.append(job)
             worker.wake.notify()
@@ -213,9 +219,10 @@ class RedisPool:
 
     def _work(self, worker: _Worker) -> None:
         worker.busy_since = worker.silent_since = time.monotonic()
-        with suppress(Exception):  # an error shows when the server is asked something
-            self._connected(worker).ping()
-            worker.silent_since = None
+        if not worker.jobs:
+            with suppress(Exception):  # an error shows when the server is asked something
+                self._connected(worker).ping()
+                worker.silent_since = None
         while jobs := self._take(worker):
             try:
                 self._attempt(worker, jobs)

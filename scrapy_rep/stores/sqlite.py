@@ -23,14 +23,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_batch import Batch
-from scrapy_rep.stores.sqlite_file import START_PATIENCE, Database
+from scrapy_rep.stores.sqlite_file import START_PATIENCE, Database, check_file
 from scrapy_rep.stores.sqlite_header import ForeignError
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_tidying import Tidier
@@ -70,9 +72,10 @@ class SqliteStore(SqliteTurns, Store):
     dated by ``clock``, leases by ``machine_clock`` and turns by ``turn_clock``, which the processes
     of a machine share.
 
-    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_header`). A file
-    that cannot be opened makes each call raise ``StoreError``, and is tried again with each batch.
-    Several threads may use a store, several processes a file.
+    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_header`). The
+    first call opens the file and starts the thread, so that a crawl that does not start leaves
+    neither. A file that cannot be opened makes each call raise ``StoreError``, and is tried again
+    with each batch. Several threads may use a store, several processes a file.
     """
 
     merges = True
@@ -97,13 +100,14 @@ class SqliteStore(SqliteTurns, Store):
         self._database = Database(Path(os.path.realpath(path)))
         self._tables = Tables(prefix, keep)
         self._process = os.getpid()
-        self._closed = False
+        self._closed = self._is_begun = False
+        self._beginning = Lock()
         self._quick = QUICK_READS
         try:
-            self._database.open(START_PATIENCE)
+            check_file(self._database.path)
         except ForeignError as error:
             raise ValueError(str(error)) from None
-        except StoreError:
+        except OSError:
             pass  # each call will raise it
         self._tidier = Tidier(self._database, self._tables, limit, clock)
         self._writer = Writer(self._database, self._tables, self._tidier, clock, machine_clock)
@@ -210,13 +214,26 @@ class SqliteStore(SqliteTurns, Store):
         """Write what is queued, and close the file; within seconds, and quietly."""
         if self._closed or self._process != os.getpid():
             return
-        self._closed = True
-        self._writer.close()
-        self._reader.shutdown(wait=False)
-        self._database.close()
+        with self._beginning:
+            self._closed = True
+        if self._is_begun:
+            self._writer.close()
+            self._reader.shutdown(wait=False)
+            self._database.close()
 
     def _check(self) -> None:
         if self._closed:
             raise StoreError("the store is closed")
         if self._process != os.getpid():
             raise StoreError("the store was opened by another process")
+        if not self._is_begun:
+            self._begin()
+
+    def _begin(self) -> None:
+        with self._beginning:
+            if self._is_begun or self._closed:
+                return
+            with suppress(StoreError):  # each call will raise it
+                self._database.open(START_PATIENCE)
+            self._writer.start()
+            self._is_begun = True

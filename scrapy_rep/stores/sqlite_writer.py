@@ -76,6 +76,9 @@ class Writer:
         self._dropped = self._lost_by_faults = 0
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="robots.txt writer", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread, once."""
         self._thread.start()
 
     def waiting(self, authority: Authority) -> list[Batch]:

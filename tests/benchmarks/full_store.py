@@ -24,6 +24,7 @@ from scrapy_rep.protocol.entry import Answer, Entry
 from scrapy_rep.stores.codec import ANSWER, encode_parts
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.benchmarks.stores import robots_txt
+from tests.stores.samples import make_file
 
 SECONDS = 8.0
 ROWS_AT_ONCE = 20_000
@@ -42,7 +43,7 @@ def entry(rng: random.Random, bodies: list[bytes]) -> Entry:
 
 def build(path: Path, count: int, bodies: list[bytes]) -> None:
     """A file of so many entries, in the order of their digests, as an old file is."""
-    SqliteStore(path).close()
+    make_file(path)
     rng, now = random.Random(9309), time.time()
     numbers = list(range(count))
     rng.shuffle(numbers)

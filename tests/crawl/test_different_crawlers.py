@@ -12,6 +12,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 
 from scrapy_rep.caching.store_adapter import crawler_digest
+from scrapy_rep.identity import name_of_fetches
 from tests.crawl.harness import crawl, settings_of
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
@@ -166,6 +167,7 @@ class NamedSpider(RequestsSpider):
         {"DEFAULT_REQUEST_HEADERS": {"User-Agent": b"h\xe4ader/1.0", "Accept": "*/*"}},
         {"USER_AGENT": "setting/1.0", "DEFAULT_REQUEST_HEADERS": {"User-Agent": None}},
         {"USER_AGENT": ""},
+        {"USER_AGENT": "setting/1.0", "DEFAULT_REQUEST_HEADERS": {"User-Agent": ""}},
     ],
     ids=str,
 )
@@ -174,7 +176,10 @@ class NamedSpider(RequestsSpider):
 async def test_the_digest_is_of_the_user_agent_that_robots_txt_requests_carry(
     site: Site, spider: type[RequestsSpider], settings: dict[str, Any]
 ) -> None:
-    """Scrapy fills it in from the headers, the spider or the setting, in this order."""
+    """Scrapy fills it in from the headers, the spider or the setting, in this order.
+
+    Where it fills in nothing, the product token stands for it.
+    """
     shop = site.authority(RULES)
     digests: list[str] = []
 
@@ -182,10 +187,14 @@ async def test_the_digest_is_of_the_user_agent_that_robots_txt_requests_carry(
         from scrapy import signals
 
         crawler.signals.connect(
-            lambda: digests.append(crawler_digest(crawler)), signals.engine_started, weak=False
+            lambda: digests.append(crawler_digest(name_of_fetches(crawler, ("alpha",)))),
+            signals.engine_started,
+            weak=False,
         )
 
-    await crawl(spider, settings_of(obey(**settings)), plans=[shop.url("/open")], prepare=note)
+    settings = obey(ROBOTSTXT_USER_AGENT="alpha", **settings)
+    await crawl(spider, settings_of(settings), plans=[shop.url("/open")], prepare=note)
     [hit] = shop.robots_hits
-    sent = (hit.header("User-Agent") or "").encode("latin-1")
+    sent = str(hit.header("User-Agent")).encode("latin-1")
+    assert sent
     assert digests == [blake2b(sent, digest_size=8).hexdigest()]

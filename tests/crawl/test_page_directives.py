@@ -171,7 +171,7 @@ async def test_a_crawl_whose_marks_would_not_be_seen_does_not_start(site: Site) 
     spider = {"scrapy_rep.RepSpiderMiddleware": 100}
     settings = {"ROBOTSTXT_OBEY": True, "SPIDER_MIDDLEWARES": spider}
     crawler = Crawler(RequestsSpider, settings_of(settings))
-    with pytest.raises(ValueError, match="needs RepDownloaderMiddleware"):
+    with pytest.raises(ValueError, match="lacks RepDownloaderMiddleware"):
         await within(10, crawler.crawl(plans=[shop.url("/")]))
     assert site.hits == []
 

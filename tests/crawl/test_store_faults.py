@@ -17,7 +17,6 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores import Store
-from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
 from tests.crawl.result import Result
@@ -26,6 +25,7 @@ from tests.replies import Reply
 from tests.site import Site
 from tests.stores.faults import FAULTS, faulty
 from tests.stores.obstacles import no_file_beyond, read_only_directory
+from tests.stores.samples import make_file
 from tests.timed import timed
 
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -134,7 +134,7 @@ async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: P
 async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     """One warning; and the new file serves the next crawl."""
     file = tmp_path / "r.db"
-    SqliteStore(file).close()
+    make_file(file)
     file.write_bytes(file.read_bytes()[:100] + b"not a database" * 1_000)
     plans, expected = plans_of(site)
     settings = obey(REP_STORE=f"sqlite://{file}")
@@ -174,7 +174,7 @@ async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     The log says when writing is given up; when the crawl ends, what waits is written.
     """
     file = tmp_path / "r.db"
-    SqliteStore(file).close()
+    make_file(file)
     plans, expected = plans_of(site, count=60)
     settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=4)
     blocker = sqlite3.connect(file, isolation_level=None)

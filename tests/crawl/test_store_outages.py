@@ -15,13 +15,13 @@ from pytest_twisted import ensureDeferred
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.stores import StoreError, Turn
-from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
 from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
 from tests.site import Site
+from tests.stores.samples import make_file
 from tests.stores.servers import RedisServer
 
 PACE = "keeps the pace of a site by itself"
@@ -79,7 +79,7 @@ def of_redis(server: RedisServer, place: Path) -> tuple[str, Callable[[], object
 
 def of_sqlite(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
     """A file that another process writes to."""
-    SqliteStore(place / "robots.db").close()
+    make_file(place / "robots.db")
     other = sqlite3.connect(place / "robots.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     return f"sqlite://{place}/robots.db", other.close

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import random
 from concurrent.futures import Future
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.sqlite import SqliteStore
 
 NOW = 1_790_000_000.0
 """A moment of the tests' own, seconds since the epoch."""
+
+
+def make_file(path: Path) -> None:
+    """An empty store: the first call makes its file."""
+    with closing(SqliteStore(path, clock=lambda: NOW)) as store:
+        store.flush()
 
 
 def listed(store: Store) -> dict[Authority, Entry]:

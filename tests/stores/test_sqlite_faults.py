@@ -183,6 +183,7 @@ def test_a_deleted_file_is_begun_anew_with_one_warning(
     path = tmp_path / "robots.db"
     stores = [SqliteStore(path, clock=now) for _ in range(2)]
     stores[0].put(authority(1), entry(1))
+    stores[1].flush()
     stores[0].flush()
     path.unlink()
     for number, store in enumerate(stores, 2):
@@ -258,6 +259,7 @@ def test_a_full_disk_is_a_store_error_and_reading_goes_on(
 def test_a_full_database_is_a_store_error(tmp_path: Path) -> None:
     """SQLite's own word for a full disk is not taken for a damage."""
     store = SqliteStore(tmp_path / "robots.db", clock=now)
+    store.flush()
     writer = store._database._writer
     assert writer is not None
     writer.execute("PRAGMA max_page_count = 10")

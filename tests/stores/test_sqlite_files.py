@@ -32,6 +32,7 @@ from tests.stores.samples import (
     full_entry,
     gone,
     listed,
+    make_file,
     refused,
     told,
 )
@@ -158,6 +159,7 @@ def test_an_empty_file_is_taken(tmp_path: Path) -> None:
 def test_a_file_is_marked_as_ours_from_its_first_octet(tmp_path: Path) -> None:
     """The mark is in the file itself, not in its log: a crash leaves a file that we know."""
     store = SqliteStore(tmp_path / "robots.db", clock=now)
+    store.flush()
     shutil.copy(tmp_path / "robots.db", tmp_path / "copy.db")
     store.close()
     check_owner(tmp_path / "copy.db")
@@ -227,6 +229,7 @@ def test_a_look_up_of_what_version_1_stored_drops_nothing(
     monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.QUEUE_LIMIT", 1)
     monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 0.1)
     with closing(SqliteStore(tmp_path / "robots.db", clock=now)) as store:
+        store.flush()
         with closing(sqlite3.connect(tmp_path / "robots.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             store.put(authority(2), entry())
@@ -252,6 +255,7 @@ def test_a_version_1_at_work_on_the_same_file_harms_nothing(tmp_path: Path) -> N
     """It writes its own table; what it knows is read where nothing else is known."""
     path = tmp_path / "robots.db"
     store = SqliteStore(path, clock=now)
+    store.flush()
     old = sqlite3.connect(path, isolation_level=None)
     old.execute(TABLES_V1[2])  # it makes what it misses
     row = (str(authority()), NOW, V1_GONE)
@@ -306,7 +310,7 @@ def test_a_damaged_file_behind_a_link_is_set_aside_itself(tmp_path: Path) -> Non
     """The link stays, and leads to the new file."""
     (tmp_path / "there").mkdir()
     file, link = tmp_path / "there" / "robots.db", tmp_path / "robots.db"
-    SqliteStore(file, clock=now).close()
+    make_file(file)
     damaged = file.read_bytes()[:200] + b"x" * 4_000
     file.write_bytes(damaged)
     link.symlink_to(file)
@@ -345,6 +349,7 @@ def test_a_file_that_was_made_meanwhile_is_not_replaced(
 
     monkeypatch.setattr(os, "open", slow)
     store = SqliteStore(path, clock=now)
+    store.flush()
     assert made
     assert told(store.get(authority(1))) == entry(1)
     store.close()
@@ -356,7 +361,7 @@ def test_a_second_store_in_a_process_ends_no_lock_of_the_first(tmp_path: Path) -
     store = SqliteStore(path, clock=now)
     store.put(authority(1), entry(1))
     store.flush()
-    SqliteStore(path, clock=now).close()
+    make_file(path)
     in_another_process(path, 2)
     assert told(store.get(authority(2))) == entry(2)
     store.put(authority(3), entry(3))

@@ -129,6 +129,7 @@ def test_other_processes_write_while_a_file_is_pruned(tmp_path: Path) -> None:
         filler.put(authority(number), entry(number))
     filler.close()
     pruning = SqliteStore(path, limit=200_000, clock=now)
+    pruning.flush()
     other = SqliteStore(path, clock=now)
     leases = 0
     while pruning.evicted < 4_000:
@@ -149,6 +150,7 @@ def test_pruning_goes_on_soon_after_another_process_held_the_lock(tmp_path: Path
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     store = SqliteStore(path, limit=200_000, clock=now)
+    store.flush()
     time.sleep(1.0)  # longer than a writer waits for the lock
     other.execute("COMMIT")
     other.close()

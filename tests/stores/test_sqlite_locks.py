@@ -72,6 +72,7 @@ def test_leases_do_not_wait_for_a_lock(tmp_path: Path) -> None:
     """Two leases wait half a second each; from then on they fail at once, for five seconds."""
     path = tmp_path / "robots.db"
     store = SqliteStore(path, clock=now)
+    store.flush()
     with locked(path):
         start = time.monotonic()
         for number in range(50):
@@ -133,6 +134,7 @@ def test_of_what_waits_the_newest_of_each_authority_is_kept(
     """Up to the limit all is kept; the rest is an error, and is counted."""
     monkeypatch.setattr(f"scrapy_rep.stores.sqlite_writer.{limit}", value)
     store = SqliteStore(path, clock=now)
+    store.flush()
     body = b"#" * 238
     with locked(path):
         while not caplog.records:
@@ -190,6 +192,7 @@ def test_a_lease_that_cannot_have_been_granted_is_void(
 ) -> None:
     """A row from the future, or of another kind, shuts no site: the next lease is granted."""
     store = SqliteStore(tmp_path / "robots.db", machine_clock=now)
+    store.flush()
     row = (PREFIX, str(authority()), "token", since, until)
     with sqlite3.connect(tmp_path / "robots.db") as connection:
         connection.execute("INSERT INTO fetch_leases VALUES (?, ?, ?, ?, ?)", row)

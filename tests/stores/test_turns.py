@@ -20,7 +20,7 @@ from scrapy_rep.stores.redis_turns import _TAKE, PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.sharing import CustomStore
 from tests.stores.deployments import ClusterDeployment
-from tests.stores.samples import told
+from tests.stores.samples import make_file, told
 from tests.stores.servers import RedisServer, free_port
 from tests.stores.turn_contract import HOST, eventually, granted, renew_often, taken
 
@@ -118,7 +118,7 @@ def test_a_turn_is_ended_though_the_store_closes_at_once(tmp_path: Path) -> None
 def test_a_file_of_an_earlier_version_grants_turns(tmp_path: Path) -> None:
     """Its tables are added when it is opened."""
     path = tmp_path / "robots.db"
-    SqliteStore(path).close()
+    make_file(path)
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE host_turns")
         connection.execute("DROP TABLE turn_memory")
