@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
-from uuid import uuid4
 from weakref import WeakSet
 
 from scrapy import signals
@@ -13,41 +10,13 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
-from scrapy_rep.awaiting import FetchSemaphore, sleep
-from scrapy_rep.caching.cache import RobotsCache
-from scrapy_rep.caching.context import AccessContext, RulesReader
-from scrapy_rep.caching.refresh import Attempts, Refresher
-from scrapy_rep.caching.store_adapter import open_store_adapter
-from scrapy_rep.explaining import Explainer
-from scrapy_rep.fetching import at_once
+from scrapy_rep.awaiting import sleep
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
-from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
-from scrapy_rep.gate import Gate
-from scrapy_rep.identity import Identity
-from scrapy_rep.judgement import Judge
-from scrapy_rep.overrides.application import AppliedOverrides
-from scrapy_rep.overrides.reading import configured_overrides
+from scrapy_rep.parts import Parts
 from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.profiles import named
-from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.recording.archive import Archive
-from scrapy_rep.recording.recorder import DecisionRecorder, Run
-from scrapy_rep.robotparser import RobotsParsed
-from scrapy_rep.scrapy_internals import ScrapyInternals
-from scrapy_rep.scrapy_names import ScrapyNames, UnknownScrapyError
-from scrapy_rep.settings import RepSettings, failing_at_start, obeys, unknown_settings
+from scrapy_rep.scrapy_names import UnknownScrapyError
+from scrapy_rep.settings import failing_at_start, obeys
 from scrapy_rep.start_requests import StartRequests
-from scrapy_rep.stats import RepStats
-from scrapy_rep.stores.uri import shown
-from scrapy_rep.usage.admission import UseOfPages
-from scrapy_rep.waiting.hosts import Hosts
-from scrapy_rep.waiting.pace import Paces
-from scrapy_rep.waiting.places import Places
-from scrapy_rep.waiting.shared_pace import SharedPace
-from scrapy_rep.waiting.stop import StopWatch
-from scrapy_rep.waiting.turns import Turns
-from scrapy_rep.waiting.withheld import Withheld
-from scrapy_rep.without_effect import without_effect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,8 +25,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.explaining import LookUp
-    from scrapy_rep.overrides.override import Overrides
+    from scrapy_rep.gate.explain import LookUp
     from scrapy_rep.protocol.robotstxt import Verdict
 
 
@@ -82,58 +50,19 @@ class RepDownloaderMiddleware:
     """
 
     def __init__(self, crawler: Crawler):
-        settings = RepSettings.from_settings(crawler.settings)
-        overrides = configured_overrides(settings, time.time())
-        self._stats = RepStats(crawler.stats)
-        for name, nearest in unknown_settings(crawler.settings):
-            self._stats.unknown_setting(name, nearest)
-        for name, why in without_effect(crawler.settings, settings):
-            self._stats.without_effect(name, why)
-        self._starts = StartRequests(self._stats)
-        self._inside = ScrapyInternals(crawler, self._stats.switched_off)
-        scrapy = self._scrapy = ScrapyNames(crawler, self._stats.switched_off)
+        parts = self._parts = Parts(crawler)
+        self._crawler = crawler
+        self._gate = parts.gate
+        self._stats = parts.stats
+        self._starts = StartRequests(parts.stats)
         self._is_prepared = False
         self._takes_turns = False
-        concurrent = crawler.settings.getint("CONCURRENT_REQUESTS")
-        self._semaphore = FetchSemaphore(at_once.most_at_once(concurrent), at_once.COUNTED_FOR)
-        self._identity = identity = Identity(crawler, settings, self._stats)
-        self._store = open_store_adapter(
-            crawler, settings, self._stats, time.time, lambda: identity.of_fetches
-        )
-        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
-        self._places = Places(scrapy, self._stats)
-        self.withheld = Withheld(crawler, scrapy, self._stats)
-        """The requests that the scheduler withholds."""
-        self.turns = Turns(crawler, scrapy, hosts, self._places, self.withheld, self._stats)
+        self.turns = parts.turns
         """The turns of the hosts that ask for a pace."""
-        self._paces = Paces(crawler, settings, self._stats, self.turns)
-        self._stop = StopWatch(scrapy, self._interrupt, self._is_busy)
-        self._crawler = crawler
-        run = uuid4().hex
-        self._archive = self._make_archive(settings, run)
-        self._fetcher = self._make_fetcher(crawler, settings)
-        self._cache = self._make_cache(crawler, settings)
-        self._overrides = self._applied(overrides)
-        self._recorder = self._make_recorder(settings, run, overrides)
-        use = self._make_use(settings)
-        judge = self._judge = self._make_judge(use)
-        self.explainer = Explainer(self._identity, self._cache, judge)
-        self._gate = Gate(
-            identity=self._identity,
-            cache=self._cache,
-            judge=judge,
-            paces=self._paces,
-            turns=self.turns,
-            withheld=self.withheld,
-            places=self._places,
-            stop=self._stop,
-            scrapy=scrapy,
-            stats=self._stats,
-            clock=time.time,
-            overrides=self._overrides,
-            recorder=self._recorder,
-        )
-        self.withheld.ask(self._gate)
+        self.withheld = parts.withheld
+        """The requests that the scheduler withholds."""
+        self.explainer = parts.explainer
+        """Answers for URLs that are not requested."""
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -199,15 +128,15 @@ class RepDownloaderMiddleware:
             waits = self.turns.arrive(request)
             if waits is None:
                 return None
-            self._stop.watch()
+            self._parts.stop.watch()
             return await waits
         except Exception as error:  # noqa: BLE001
             self._end(request, error)
 
     def _record(self, request: Request, refusal: Exception, final_url: str) -> None:
         """Record the refusal of a request, or of the final URL of its response."""
-        if self._recorder is not None:
-            self._recorder.refused(request, self.agents(request), refusal, final_url)
+        if self._parts.recorder is not None:
+            self._parts.recorder.refused(request, self.agents(request), refusal, final_url)
 
     def _end(self, request: Request, error: Exception, final_url: str = "") -> NoReturn:
         """Raise what a request ends in after an error in its check, or in that of its response.
@@ -226,7 +155,7 @@ class RepDownloaderMiddleware:
             raise error.with_traceback(None) from None
         if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
             self._stats.own_fault("The check of a request", error)
-        refusal = self._gate.refuse(request, Cause.ERROR, str(error), url=final_url)
+        refusal = self._parts.account.unreachable(request, Cause.ERROR, str(error), url=final_url)
         self._starts.end(request, refusal)
         self._record(request, refusal, final_url)
         raise refusal from error
@@ -255,103 +184,35 @@ class RepDownloaderMiddleware:
         Without a request, or if the request names something that is not a token, these are the
         tokens of the crawl.
         """
-        return self._identity.default if request is None else self._identity.usable(request)
+        return (
+            self._parts.identity.default
+            if request is None
+            else self._parts.identity.usable(request)
+        )
 
     def cache_info(self) -> dict[str, int]:
         """Return how many authorities, octets, fetches and waiting requests there are now."""
         return {
-            "authorities": len(self._cache),
-            "octets": self._cache.octets,
-            "fetches": self._cache.flights,
-            "waiting": self.withheld.pending + self._places.waiting,
+            "authorities": len(self._parts.cache),
+            "octets": self._parts.cache.octets,
+            "fetches": self._parts.cache.flights,
+            "waiting": self.withheld.pending + self._parts.places.waiting,
         }
-
-    def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
-        """Return the pace that all workers keep together, if they share a store.
-
-        The file in a job directory is for one crawl at a time.
-        """
-        if not settings.shared_pace or settings.store is None or not self._store.has_store:
-            return None
-        turns = self._store.turns
-        if turns is None:
-            self._stats.unshared = shown(settings.store)
-            return None
-        return SharedPace(turns, self._stats)
-
-    def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
-        limits = FetchLimits(self._semaphore, self._places)
-        inside, scrapy = self._inside, self._scrapy
-        args = crawler, inside, scrapy, settings, self._stats, limits, time.time
-        return RobotsFetcher(*args, self._identity.name_to_give, self._archive)
-
-    def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
-        context = AccessContext(self._store, settings.policy, self._stats, time.time)
-        attempts = Attempts(settings.timeout, settings.retry_delays)
-        profile = named(settings.profile)
-        parse = partial(RobotsTxt.parse, profile=profile, max_size=settings.max_size)
-        return RobotsCache(
-            context,
-            Refresher(context, self._fetcher.fetch, attempts),
-            RulesReader(parse, self._paces.read),
-            RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
-            started=self._stop.watch,
-            landed=lambda authority: self._gate.landed(authority),
-            withheld=self.withheld.waiting_for,
-            memory_limit=settings.memory_limit - self._store.memory_limit,
-        )
-
-    def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
-        if overrides is None:
-            return None
-        applied = AppliedOverrides(overrides, self._stats, self._paces.read, time.time)
-        self._stats.is_overridden = applied.__contains__
-        return applied
-
-    def _make_recorder(
-        self, settings: RepSettings, run: str, overrides: Overrides | None
-    ) -> DecisionRecorder | None:
-        if settings.decision_log is None:
-            return None
-        archive = None if self._archive is None else self._archive.name
-        about = Run(run, tuple(overrides or ()), archive)
-        return DecisionRecorder(settings, self._stats, self._cache.held, time.time, about)
-
-    def _make_archive(self, settings: RepSettings, run: str) -> Archive | None:
-        if settings.warc is None:
-            return None
-        return Archive(settings.warc, run, self._stats, time.time)
-
-    def _make_use(self, settings: RepSettings) -> UseOfPages | None:
-        if settings.preferences == "off":
-            return None
-        return UseOfPages(settings)
-
-    def _make_judge(self, use: UseOfPages | None) -> Judge:
-        wanted = None if self._recorder is None else self._recorder.wants_verdict
-        return Judge(self._cache, self._paces, use, self._overrides, wants_verdict=wanted)
-
-    def _is_busy(self) -> bool:
-        return bool(self._cache.flights or self.turns.waiting)
-
-    def _interrupt(self, started_before: float) -> None:
-        self._cache.interrupt(started_before, self._gate.is_in_place)
-        self.turns.give_up()
 
     def _prepare(self) -> None:
         """Look for what this package needs of Scrapy, the first time that a spider is open."""
-        if not self._is_prepared and self._scrapy.check() and self._inside.check():
+        if not self._is_prepared and self._parts.scrapy.check() and self._parts.inside.check():
             self._is_prepared = True
 
     async def _engine_started(self) -> None:
         """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
-        self._stats.identity(self._identity.searched_for)
-        if self._overrides is not None:
-            self._overrides.open()
-        if self._archive is not None:
-            self._archive.open()
-        if self._recorder is not None:
-            self._recorder.open(self._identity.default)
+        self._stats.identity(self._parts.identity.searched_for)
+        if self._parts.overrides is not None:
+            self._parts.overrides.open()
+        if self._parts.archive is not None:
+            self._parts.archive.open()
+        if self._parts.recorder is not None:
+            self._parts.recorder.open(self._parts.identity.default)
         self._look_around()
         try:
             self._prepare()
@@ -381,16 +242,16 @@ class RepDownloaderMiddleware:
 
     def _spider_closed(self) -> None:
         self._starts.close()
-        if self._overrides is not None:
-            self._overrides.close()
-        self._stop.close()
-        self._cache.interrupt()
+        if self._parts.overrides is not None:
+            self._parts.overrides.close()
+        self._parts.stop.close()
+        self._parts.cache.interrupt()
         self.turns.close()
-        self._store.close()
-        if self._archive is not None:
-            self._archive.close()
-        if self._recorder is not None:
-            self._recorder.close()
+        self._parts.store.close()
+        if self._parts.archive is not None:
+            self._parts.archive.close()
+        if self._parts.recorder is not None:
+            self._parts.recorder.close()
 
 
 class RepLastStep:

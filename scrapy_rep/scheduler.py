@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from scrapy.core.scheduler import Scheduler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
-from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+from scrapy_rep.waiting.withheld import withheld_of
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
-    from scrapy.crawler import Crawler
 
     from scrapy_rep.waiting.withheld import Withheld
 
@@ -30,7 +29,7 @@ class Withholding:
 
     def open(self, spider: Spider) -> Any:
         """Begin to withhold requests, and open the base."""
-        self._withheld = _withheld_of(spider.crawler)
+        self._withheld = withheld_of(spider.crawler)
         if self._withheld is not None:
             self._withheld.open()
         base: Any = super()
@@ -77,7 +76,7 @@ class PatientPriorityQueue(DownloaderAwarePriorityQueue):
     def pop(self) -> Request | None:
         """Return the next request of the slots that are not passed over."""
         if self._full is None:
-            withheld = _withheld_of(self.crawler)
+            withheld = withheld_of(self.crawler)
             self._full = set() if withheld is None else withheld.full_slots
         if not self._full:
             return super().pop()
@@ -95,12 +94,3 @@ def withholding(base: type[Any]) -> type[Any]:
     if base is Scheduler:
         return RepScheduler
     return type(f"Withholding{base.__name__}", (Withholding, base), {})
-
-
-def _withheld_of(crawler: Crawler) -> Withheld | None:
-    """Return what withholds requests in a crawl; None if its gate is not enabled."""
-    try:
-        gate = crawler.get_downloader_middleware(RepDownloaderMiddleware)
-    except AttributeError:  # a custom downloader has no middlewares
-        return None
-    return None if gate is None else gate.withheld

@@ -83,12 +83,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "nofollow": set(),
     "linting": {"matching", "preferences", "protocol"},
     "page_responses": {"pages", "protocol", "settings"},
-    "page_url": {"protocol"},
     "awaiting": set(),
     "stats": {"pages.statements", "protocol"},
     "exceptions": {"preferences", "protocol"},
     "settings": {"preferences", "protocol", "stores.uri"},
-    "identity": {"protocol", "settings", "stats"},
     "without_effect": {"settings"},
     "start_requests": {"exceptions", "protocol", "stats"},
     "robotparser": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
@@ -105,45 +103,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "caching": {"awaiting", "protocol", "stats", "stores"},
     "scrapy_names": set(),
     "waiting": {
-        "page_url",
         "protocol",
         "awaiting",
         "scrapy_names",
         "settings",
         "stats",
     },
-    "scheduler": {"downloadermiddlewares", "waiting"},
-    "judgement": {
-        "caching",
-        "exceptions",
-        "overrides",
-        "page_url",
-        "protocol",
-        "settings",
-        "usage",
-    },
-    "explaining": {
-        "awaiting",
-        "caching",
-        "identity",
-        "judgement",
-        "page_url",
-        "protocol",
-        "settings",
-        "usage",
-    },
+    "scheduler": {"waiting"},
     "gate": {
         "awaiting",
         "caching",
         "exceptions",
-        "identity",
-        "judgement",
         "nofollow",
         "overrides",
-        "page_url",
         "protocol",
         "recording",
         "scrapy_names",
+        "settings",
         "stats",
         "usage",
         "waiting",
@@ -154,23 +130,22 @@ MAY_IMPORT: dict[str, set[str]] = {
         "exceptions",
         "overrides",
         "page_responses",
-        "page_url",
+        "gate",
         "pages",
         "preferences",
         "protocol",
         "settings",
         "stats",
     },
-    "overrides": {"caching", "page_url", "protocol", "settings", "stats"},
+    "overrides": {"caching", "gate", "protocol", "settings", "stats"},
     "recording": {
         "awaiting",
         "caching",
         "exceptions",
         "fetching",
-        "judgement",
         "nofollow",
         "overrides",
-        "page_url",
+        "gate",
         "preferences",
         "protocol",
         "settings",
@@ -182,14 +157,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "awaiting",
         "caching",
         "downloadermiddlewares",
-        "explaining",
         "fetching",
         "identity",
-        "judgement",
         "linting",
         "matching",
         "overrides",
-        "page_url",
+        "gate",
         "preferences",
         "protocol",
         "reporting",
@@ -200,6 +173,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "usage",
     },
     "downloadermiddlewares": EVERYTHING,
+    "parts": EVERYTHING,
     "spidermiddlewares": EVERYTHING,
     "addon": EVERYTHING,
     "": EVERYTHING,
@@ -327,14 +301,14 @@ def test_imports_have_no_cycle() -> None:
         pytest.fail(f"imports in a circle: {' <- '.join(error.args[1])}")
 
 
-LONGEST_CHAIN = 13
+LONGEST_CHAIN = 14
 """Modules that import one another in a row: what has to be read first to read the last one."""
 
 BESIDE_THE_PACKAGES = 17
 """Modules that stand beside the packages."""
 
 
-def test_no_chain_of_imports_is_longer_than_thirteen_modules() -> None:
+def test_no_chain_of_imports_is_longer_than_fourteen_modules() -> None:
     """Only what is imported when a module is loaded counts, and what is imported late."""
     below: dict[str, set[str]] = {module: set() for module in MODULES}
     for found in imports():
@@ -420,7 +394,8 @@ def test_scrapy_internals_imports_nothing_of_ours() -> None:
     for found in imports():
         if within(found.importer, INSIDE):
             known = sys.stdlib_module_names | {"scrapy", "twisted", "pydispatch"}
-            assert within(found.target, INSIDE) or top(found.target) in known, str(found)
+            ours = within(found.target, INSIDE) or found.target == "scrapy_rep.scrapy_names"
+            assert ours or top(found.target) in known, str(found)
 
 
 @pytest.mark.parametrize("entry", NAMES, ids=str)

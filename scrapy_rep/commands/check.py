@@ -17,7 +17,7 @@ from scrapy_rep.commands.lookups import followed, look_up_all
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import aligned, duration, fits, note, painted, say, table
-from scrapy_rep.page_url import requested_url
+from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.requested_pace import RequestedPace
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.explaining import LookUp
+    from scrapy_rep.gate.explain import LookUp
 
 _NAMES = ("delay", "", "", "status", "redirects", "age")
 """The labels of the cells from DELAY on, where they do not stand in a table."""

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.explaining import asked_for
-from scrapy_rep.judgement import Judge
+from scrapy_rep.gate.explain import asked_for
+from scrapy_rep.gate.judge import Judge
 from scrapy_rep.linting.effects import Effect, witnesses
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import AGENT, Override
@@ -26,7 +26,7 @@ from scrapy_rep.stats import NoCollector, RepStats
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands.offline import Offline
-    from scrapy_rep.judgement import Judgement
+    from scrapy_rep.gate.judge import Judgement
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.verdict import Verdict
 

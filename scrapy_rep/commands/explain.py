@@ -15,15 +15,15 @@ from scrapy_rep.commands.lookups import unreachable
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.terminal import note, painted, say
-from scrapy_rep.judgement import OVERRIDE, PACE, RULES, USE
-from scrapy_rep.page_url import requested_url
+from scrapy_rep.gate.judge import OVERRIDE, PACE, RULES, USE
+from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.verdict import as_plain, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.explaining import LookUp
+    from scrapy_rep.gate.explain import LookUp
 
 _DECIDERS = {OVERRIDE: "the rules of an override", PACE: "the pace", USE: "the use of the page"}
 _AROUND = 3

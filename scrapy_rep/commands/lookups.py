@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands import RobotsCommand
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.explaining import LookUp
+    from scrapy_rep.gate.explain import LookUp
 
 
 async def look_up_all(

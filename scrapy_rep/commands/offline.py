@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.commands.configuration import effective_settings, identity_of
 from scrapy_rep.commands.endings import usage_error
-from scrapy_rep.explaining import LookUp, asked_for
-from scrapy_rep.judgement import Judge, PaceBySettings
+from scrapy_rep.gate.explain import LookUp, asked_for
+from scrapy_rep.gate.judge import Judge, PaceBySettings
+from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import (
     PROXY_AUTHENTICATION_REQUIRED,

@@ -12,7 +12,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.commands.archives import UNRESOLVED, NewestResponses
 from scrapy_rep.commands.endings import usage_error, why
-from scrapy_rep.explaining import asked_for
+from scrapy_rep.gate.explain import asked_for
 from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
 from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.protocol.verdict import is_undefined
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands.offline import Offline
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.judgement import Judge
-    from scrapy_rep.page_url import Asked
+    from scrapy_rep.gate.judge import Judge
+    from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
 
 Agent = tuple[str, ...]

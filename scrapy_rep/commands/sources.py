@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from scrapy_rep.commands.endings import usage_error, why
-from scrapy_rep.page_url import requested_url
+from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.policy import Policy
 

@@ -16,7 +16,7 @@ from scrapy_rep.caching.store_adapter import crawler_digest, open_configured
 from scrapy_rep.commands.configuration import settings_of, settings_with_spider, tokens_of_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage_error
 from scrapy_rep.commands.sources import instead_of_rules
-from scrapy_rep.identity import name_of_fetches
+from scrapy_rep.gate.identity import name_of_fetches
 from scrapy_rep.protocol.policy import in_force
 from scrapy_rep.stores import Store, StoreError
 

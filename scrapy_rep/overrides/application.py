@@ -14,7 +14,7 @@ from scrapy_rep.protocol.verdict import UNREACHABLE
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
-    from scrapy_rep.page_url import Asked
+    from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
     from scrapy_rep.stats import RepStats

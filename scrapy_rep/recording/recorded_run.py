@@ -9,10 +9,10 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.judgement import Judge, PaceBySettings
+from scrapy_rep.gate.judge import Judge, PaceBySettings
+from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, Override, Overrides
-from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.verdict import Verdict

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_rep import stats as names
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.gate.page_url import page_of
 from scrapy_rep.nofollow import is_by_nofollow
-from scrapy_rep.page_url import page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
 from scrapy_rep.recording.appending import LineFile
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
@@ -254,7 +254,7 @@ def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:
     """Return the interval in seconds that the rules ask of ``agent``; None for none.
 
     It is None at an authority that has overrides, which may set another pace: there
-    :class:`scrapy_rep.judgement.Judge` never asks the cache for the pace, so that none is read.
+    :class:`scrapy_rep.gate.judge.Judge` never asks the cache for the pace, so that none is read.
     """
     pace = cached.pace
     return delay_of(pace) if pace is not None and pace.agent == agent else None

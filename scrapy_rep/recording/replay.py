@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 from scrapy import Request
 
 from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.nofollow import is_by_nofollow
-from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.entry import Entry
 from scrapy_rep.protocol.outcome import Cause

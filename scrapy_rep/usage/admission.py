@@ -17,7 +17,7 @@ from scrapy_rep.usage.noted import Noted
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
-    from scrapy_rep.page_url import Asked
+    from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.protocol.robotstxt import RobotsTxt
     from scrapy_rep.settings import RepSettings
 

@@ -8,8 +8,7 @@ from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from scrapy_rep.page_url import page_of
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.protocol.authority import Authority
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -37,15 +36,6 @@ _MOST_LOOKED_AT = 100
 """Hosts that are looked at for one that can be forgotten."""
 
 NEVER = float("-inf")
-
-
-def host_of(request: Request) -> str:
-    """Return the host that a request is for, normalised as its authority's; "" if it has none."""
-    try:
-        authority = authority_of(page_of(request))
-    except ValueError:
-        return ""
-    return authority.host if authority is not None else ""
 
 
 class PacedHost:

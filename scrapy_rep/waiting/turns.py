@@ -29,7 +29,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.waiting.hosts import NEVER, host_of
+from scrapy_rep.waiting.hosts import NEVER
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -68,7 +68,7 @@ class Waiters(Protocol):
 
 
 class Turns:
-    """The turns of the hosts of one crawl."""
+    """The turns of the hosts of one crawl. ``host_of(request)`` names the host of a request."""
 
     def __init__(
         self,
@@ -77,12 +77,14 @@ class Turns:
         hosts: Hosts,
         places: Places,
         waiters: Waiters,
+        host_of: Callable[[Request], str],
         stats: RepStats,
     ):
         self._scrapy = scrapy
         self.hosts = hosts
         self._places = places
         self._waiters = waiters
+        self._host_of = host_of
         self._stats = stats
         self._under_way: dict[Request, str] = {}
         self._ended: dict[str, float] = {}
@@ -188,7 +190,7 @@ class Turns:
         """Note that a request is about to be sent; return what it has to wait for first."""
         if request in self._places.fetches:
             return None
-        name = host_of(request)
+        name = self._host_of(request)
         host = self.hosts.get(name)
         if host is None or not host.asks:
             self._begin(request, name)

@@ -24,21 +24,20 @@ out, and wait in the downloader.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
-from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats as names
 from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.waiting.put_back import PutBack, restored
 from scrapy_rep.waiting.ready import Item, ReadyQueue
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.stats import RepStats
-
-logger = logging.getLogger("scrapy_rep")
 
 MOST: Final = 1_000
 """How many requests are withheld at most. While so many are, the base is not asked for more."""
@@ -68,9 +65,6 @@ _SHARE: Final = 4
 There each request may be a round trip, and a worker that is killed loses what it withholds.
 """
 
-_PUT_BACK: Final = "_scrapy_rep_put_back"
-"""The meta key of a request that went back to the base at a stop, as if it were not filtered."""
-
 Lack = Authority | str
 """What a request lacks: the rules of an authority, or its turn at the host of a name."""
 
@@ -87,6 +81,14 @@ class Readiness(Protocol):
 
     def look(self) -> None:
         """Tell :class:`Withheld` of requests that the downloader no longer has."""
+
+
+_OF_CRAWL: WeakKeyDictionary[Crawler, Withheld] = WeakKeyDictionary()
+
+
+def withheld_of(crawler: Crawler) -> Withheld | None:
+    """Return what is withheld in a crawl; None if no gate was built for it."""
+    return _OF_CRAWL.get(crawler)
 
 
 class _BaseFailedError(Exception):
@@ -130,8 +132,9 @@ class Withheld:
         self._most = MOST if is_scrapys or not concurrent else min(MOST, _SHARE * concurrent)
 
     def ask(self, gate: Readiness) -> None:
-        """Ask this gate what requests lack."""
+        """Ask this gate what requests lack; from now on the scheduler of the crawl may ask here."""
         self._gate = gate
+        _OF_CRAWL[self._crawler] = self
 
     def open(self) -> None:
         """Note that a scheduler asks here from now on."""
@@ -226,7 +229,7 @@ class Withheld:
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
         """Return the request that is handed out next; None if none is ready."""
         if not self.is_open:
-            return self._let_go.popleft() if self._let_go else self._restored(pop())
+            return self._let_go.popleft() if self._let_go else restored(pop())
         try:
             self._gate.look()
             request = self._next(pop)
@@ -246,6 +249,10 @@ class Withheld:
             return self._next_of_base(pop)
         but = self._crowded()
         request = self._next_ready(pop, but) or self._next_of_base(pop)
+        if request is not None and _slot_of(request) in but:
+            # The base has nothing better, so those that have waited for longer go before it.
+            self._admit(self._item(request))
+            request = None
         if request is None and but:
             request = self._next_ready(pop, frozenset())
         return request
@@ -253,9 +260,8 @@ class Withheld:
     def put_back(self, enqueue: Callable[[Request], bool]) -> None:
         """Give everything back to the base, which is about to close."""
         self.is_open = False
-        for several in self._in_order(self._clear()):
-            for item in several:
-                self._put_back(item.request, enqueue)
+        requests = [item.request for item in self._clear()]
+        PutBack(self._crawler, self._stats).all(requests, enqueue)
 
     def _clear(self) -> list[Item]:
         """Forget all that is withheld, and return it in the order in which the base gave it out."""
@@ -342,14 +348,7 @@ class Withheld:
         except Exception as error:
             raise _BaseFailedError from error
         self._in_base = max(self._in_base - 1, 0)
-        return self._restored(request)
-
-    @staticmethod
-    def _restored(request: Request | None) -> Request | None:
-        """Return a request as it was before an earlier stop put it back."""
-        if request is not None and _PUT_BACK in request.meta:
-            request.dont_filter = bool(request.meta.pop(_PUT_BACK))
-        return request
+        return restored(request)
 
     def _item(self, request: Request) -> Item:
         return Item(-request.priority, next(self._numbers), request, _slot_of(request))
@@ -387,43 +386,6 @@ class Withheld:
         most = self._per_slot
         return frozenset(slot for slot, number in active.items() if most and number >= most)
 
-    # --- the stop
-
-    def _in_order(self, items: list[Item]) -> list[list[Item]]:
-        """Return the requests in the order in which to put them back, so that it is restored.
-
-        A queue that gives out the last one first gets them in reverse. Start requests have a queue
-        of their own.
-        """
-        settings = self._crawler.settings
-        where = "DISK" if settings["JOBDIR"] else "MEMORY"
-        start_queue = settings[f"SCHEDULER_START_{where}_QUEUE"]
-        start = [item for item in items if _is_start(item.request) and start_queue]
-        others = [item for item in items if not (_is_start(item.request) and start_queue)]
-        ordered = []
-        for several, queue in (
-            (start, start_queue),
-            (others, settings[f"SCHEDULER_{where}_QUEUE"]),
-        ):
-            name = getattr(load_object(queue), "__name__", "") if queue else ""
-            ordered.append(several[::-1] if "Lifo" in name else several)
-        return ordered
-
-    def _put_back(self, request: Request, enqueue: Callable[[Request], bool]) -> None:
-        """Give a request back to the base, past its filter of duplicates, which has seen it."""
-        request.meta[_PUT_BACK] = request.dont_filter
-        request.dont_filter = True
-        try:
-            is_kept = enqueue(request)
-        except Exception as error:  # noqa: BLE001  # a custom base may raise anything
-            self._stats.own_fault("Giving a request back to the scheduler", error)
-            is_kept = False
-        if not is_kept:
-            logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
-            self._crawler.signals.send_catch_log(
-                signals.request_dropped, request=request, spider=self._crawler.spider
-            )
-
 
 def _slot_of(request: Request) -> str:
     """Return the downloader slot of a request, as Scrapy names it."""
@@ -434,7 +396,3 @@ def _slot_of(request: Request) -> str:
         return urlsplit(request.url).hostname or ""
     except ValueError:
         return ""
-
-
-def _is_start(request: Request) -> bool:
-    return bool(request.meta.get("is_start_request"))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from scrapy_rep.commands.rulings import Ruling
 from scrapy_rep.commands.urls import UrlSorter
+from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.matching.normal_form import match_path
-from scrapy_rep.page_url import requested_url
 from scrapy_rep.protocol.authority import Authority, authority_of
 from scrapy_rep.protocol.normal_forms import form_of
 from scrapy_rep.protocol.profiles import PROFILES

@@ -411,12 +411,18 @@ async def test_a_fault_in_the_check_of_a_response_is_no_permission(
     def fail(*args: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("scrapy_rep.judgement.Judge.judge_final_url", fail)
+    monkeypatch.setattr("scrapy_rep.gate.judge.Judge.judge_final_url", fail)
     result = (await crawl(settings=browse(), plans=[url])).check(["out of order"])
     assert result.unreachable == [url]
 
 
-INVOLVED = ("downloadermiddlewares", "gate", "judgement", "page_url", "recording.recorder")
+INVOLVED = (
+    "downloadermiddlewares",
+    "gate.gate",
+    "gate.judge",
+    "gate.page_url",
+    "recording.recorder",
+)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a coroutine that a fault left behind

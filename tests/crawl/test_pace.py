@@ -173,7 +173,7 @@ async def test_a_refresh_changes_the_pace(
 ) -> None:
     """RFC 9309 2.4: what the newer robots.txt asks for is kept, be it more, less or nothing."""
     clock = Clock(time.time())
-    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.time", MovedTime(clock))
+    monkeypatch.setattr("scrapy_rep.parts.time", MovedTime(clock))
     monkeypatch.setattr(ChainSpider, "clock", clock, raising=False)
     shop = site.authority(
         [f"User-agent: *\nCrawl-delay: {seconds}\n" for seconds in (before, after)]

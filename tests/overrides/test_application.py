@@ -8,9 +8,9 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import UNREACHABLE_IS_ALLOWED, Override, Overrides
-from scrapy_rep.page_url import Asked
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.protocol.entry import Entry, Failure
 from scrapy_rep.protocol.outcome import Cause

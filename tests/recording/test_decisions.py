@@ -18,7 +18,7 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep import RobotsTxt, Rule, Verdict
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.page_url import Asked
+from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.entry import Answer, Entry, Failure
 from scrapy_rep.protocol.outcome import Cause

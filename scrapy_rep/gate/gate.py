@@ -18,12 +18,12 @@ from scrapy_rep import stats as names
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
-from scrapy_rep.judgement import Judgement
+from scrapy_rep.gate.judge import Judgement
+from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.nofollow import NOFOLLOW_KEY, is_marked, reason_of
-from scrapy_rep.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.protocol.authority import authority_of
 from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.usage.noted import note
 
 if TYPE_CHECKING:
@@ -32,11 +32,10 @@ if TYPE_CHECKING:
 
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.caching.cached_rules import CachedRules
-    from scrapy_rep.identity import Identity
-    from scrapy_rep.judgement import Judge
-    from scrapy_rep.overrides.application import AppliedOverrides
+    from scrapy_rep.gate.account import Account
+    from scrapy_rep.gate.identity import Identity
+    from scrapy_rep.gate.judge import Judge
     from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.recording.recorder import DecisionRecorder
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.stats import RepStats
     from scrapy_rep.waiting.pace import Paces
@@ -55,8 +54,7 @@ Its value is ``dont_filter`` as it was. The gate removes the key when the reques
 class Gate:
     """Lets requests through, or says why not.
 
-    ``clock()`` is in seconds since the epoch. ``overrides`` and ``recorder`` are there if settings
-    ask for them.
+    ``clock()`` is in seconds since the epoch.
     """
 
     def __init__(
@@ -73,8 +71,7 @@ class Gate:
         scrapy: ScrapyNames,
         stats: RepStats,
         clock: Callable[[], float],
-        overrides: AppliedOverrides | None = None,
-        recorder: DecisionRecorder | None = None,
+        account: Account,
     ):
         self._identity = identity
         self._cache = cache
@@ -87,8 +84,7 @@ class Gate:
         self._scrapy = scrapy
         self._stats = stats
         self._clock = clock
-        self._overrides = overrides
-        self._recorder = recorder
+        self._account = account
         self._first: dict[Authority, Request] = {}
         self._looked_up: WeakSet[Request] = WeakSet()
         self._late: WeakSet[Request] = WeakSet()
@@ -175,11 +171,11 @@ class Gate:
             request.dont_filter = bool(meta.pop(_WAITED))
         is_scheduled = self._withheld.take_over(request)
         if meta.get("dont_obey_robotstxt"):
-            await self._bypass(request)
+            await self._account.bypassed(request)
             return None
         url, authority = self._page(request)
         if authority is None:  # neither http nor https: no robots.txt governs it
-            await self._recorded(request)
+            await self._account.recorded(request)
             return None
         try:
             asked = Asked(request, url, authority, self._identity.of(request))
@@ -194,7 +190,7 @@ class Gate:
         cached = self._cache.resident(authority, self._clock())
         if cached is None:
             if authority.has_its_rules_at(url):
-                await self._pass_without_rules(asked)
+                await self._account.passed_without_rules(asked)
                 return None
             found = self._cache.consult(authority, request)
             if isinstance(found, Miss):
@@ -217,7 +213,7 @@ class Gate:
                 self._looked_up.add(request)
                 return self._withheld.give_back(request)
             self._turns.passes(request)
-        await self._pass(asked, cached, judgement)
+        await self._account.passed(asked, cached, judgement)
         return None
 
     def _return_for_rules(self, asked: Asked, miss: Miss) -> Request:
@@ -253,11 +249,13 @@ class Gate:
                 found = await self._cache.fetch(authority, request, miss)
         except DeadlineError as error:
             self.landed(authority)
-            raise self.refuse(request, Cause.TIMEOUT, str(error), authority, url) from None
+            raise self._account.unreachable(
+                request, Cause.TIMEOUT, str(error), authority, url
+            ) from None
         finally:
             self._in_place.discard(request)
         if found.interrupted and not (is_scheduled and self._withheld.keeps):
-            raise self.refuse(request, Cause.CLOSING, "", authority, url)
+            raise self._account.unreachable(request, Cause.CLOSING, "", authority, url)
         return found
 
     def _return_by_hand(self, request: Request) -> Request:
@@ -270,7 +268,7 @@ class Gate:
         request, url, authority, _ = asked
         self._late.discard(request)
         said = "no answer, although the time for all attempts is over"
-        return self.refuse(request, Cause.TIMEOUT, said, authority, url)
+        return self._account.unreachable(request, Cause.TIMEOUT, said, authority, url)
 
     async def check_final_url(self, request: Request, url: str) -> Request | None:
         """Judge the final URL of a response, if that is of another page than was asked for.
@@ -284,7 +282,7 @@ class Gate:
         try:
             authority = authority_of(url) if leads_elsewhere(request, url) else None
         except ValueError as error:
-            raise self.refuse(request, Cause.URL, str(error), url=url) from None
+            raise self._account.unreachable(request, Cause.URL, str(error), url=url) from None
         if authority is None or authority.has_its_rules_at(url):
             return None
         asked = Asked(request, url, authority, self._identity.of(request))
@@ -299,17 +297,10 @@ class Gate:
             self._stats.inc(names.HIT)
         refusal, verdict, override = self._judge.judge_final_url(asked, found)
         if refusal is not None:
-            self._count_refusal(asked, found, Judgement(refusal, override=override), refusal)
+            self._account.refused(asked, found, Judgement(refusal, override=override), refusal)
             raise refusal
-        if found.stale:
-            self._stats.inc(names.STALE)
         note(request, self._judge.use_of(asked, found))
-        # That the request is allowed was counted when it passed.
-        if self._recorder is not None:
-            self._recorder.passed(asked, found, verdict, requested=page_of(request))
-            await self._recorded(request)
-        if self._overrides is not None:
-            self._overrides.count_allowed(asked, found, verdict, override, None)
+        await self._account.answered(asked, found, verdict, override)
         return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:
@@ -323,7 +314,7 @@ class Gate:
             url = page_of(request) if PAGE in meta else request.url
             authority = authority_of(url)
         except ValueError as error:
-            raise self.refuse(request, Cause.URL, str(error)) from None
+            raise self._account.unreachable(request, Cause.URL, str(error)) from None
         if NOFOLLOW_KEY in meta and is_marked(request):
             self._stop_nofollow(request, url, authority)
         return url, authority
@@ -332,7 +323,7 @@ class Gate:
         """Raise why a request may not pass; have the host of an allowed one keep its pace."""
         judgement = self._judge.judge(asked, cached)
         if judgement.refusal is not None:
-            self._count_refusal(asked, cached, judgement, judgement.refusal)
+            self._account.refused(asked, cached, judgement, judgement.refusal)
             raise judgement.refusal
         self._keep_pace(asked, judgement)
         return judgement
@@ -341,88 +332,6 @@ class Gate:
         if judgement.pace is not None:
             pace, asker, _ = judgement.pace
             self._paces.keep(asked.request, asked.authority, pace, asker)
-
-    def _count_refusal(
-        self,
-        asked: Asked,
-        cached: CachedRules,
-        judgement: Judgement,
-        refusal: RobotsForbidden | RobotsUnreachable,
-    ) -> None:
-        request, url, *_ = asked
-        if isinstance(refusal, RobotsUnreachable):
-            self._stats.unreachable(request.method, url, refusal.cause)
-            return
-        if cached.stale:
-            self._stats.inc(names.STALE)
-        if judgement.refused_for_use:
-            self._stats.inc(names.PREFERENCES_SKIPPED)
-        if self._overrides is not None:
-            self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
-        self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
-
-    async def _pass(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
-        """Record and count a request that goes on, and note what is said about its use."""
-        if self._recorder is not None:
-            self._recorder.passed(asked, cached, judgement.verdict)
-            if self._recorder.is_required:
-                await self._recorded(asked.request)
-        if judgement.noted is not None:
-            note(asked.request, judgement.noted)
-        if self._overrides is not None and judgement.verdict is not None:
-            self._overrides.count_allowed(
-                asked, cached, judgement.verdict, judgement.override, judgement.pace
-            )
-        if cached.stale:
-            self._stats.inc(names.STALE)
-        self._stats.inc(names.ALLOWED)
-
-    async def _pass_without_rules(self, asked: Asked) -> None:
-        """Record and count a request for the rules themselves, which waits for none.
-
-        It is allowed by definition (RFC 9309 section 2.2.2).
-        """
-        if self._recorder is not None:
-            self._recorder.passed_without_rules(asked)
-            await self._recorded(asked.request)
-        self._stats.inc(names.ALLOWED)
-
-    async def _bypass(self, request: Request) -> None:
-        """Record and count a request that does not obey robots.txt."""
-        if self._recorder is not None:
-            self._recorder.bypassed(request, self._identity.usable(request))
-            await self._recorded(request)
-        self._stats.inc(names.BYPASSED)
-        self._stats.inc(names.OVERRIDES_USED)
-
-    async def _recorded(self, request: Request) -> None:
-        """Return when all decisions are written, if that is required.
-
-        Raises ``RobotsUnreachable`` if they cannot be: then no request passes.
-        """
-        if self._recorder is not None and self._recorder.is_required:
-            try:
-                await self._recorder.confirm()
-            except Exception as error:
-                why = f"its decision cannot be recorded: {error}"
-                raise self.refuse(request, Cause.ERROR, why) from error
-
-    def refuse(
-        self,
-        request: Request,
-        cause: Cause,
-        detail: str = "",
-        authority: Authority | None = None,
-        url: str = "",
-    ) -> RobotsUnreachable:
-        """Count a request whose rules are undefined, and return what it ends in.
-
-        ``url`` is the URL of the page that the request is for, if that is not its own.
-        """
-        said = f"{cause}: {detail}" if detail else str(cause)
-        self._stats.unreachable(request.method, url or request.url, said)
-        undefined = Verdict(allowed=False, reason=UNREACHABLE)
-        return RobotsUnreachable(undefined, authority, cause, detail=detail)
 
     def _stop_nofollow(self, request: Request, url: str, authority: Authority | None) -> NoReturn:
         """Raise that a page asks not to follow its links; no rules are needed for that."""

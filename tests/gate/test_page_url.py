@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scrapy import Request
 
-from scrapy_rep.page_url import leads_elsewhere, requested_url
+from scrapy_rep.gate.page_url import leads_elsewhere, requested_url
 
 
 @given(st.text(), st.sampled_from(["", " ", "http://e.org/", "HTTP://U:p%2f@ä.org:080?"]))

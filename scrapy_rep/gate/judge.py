@@ -15,9 +15,9 @@ from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.page_url import Asked
     from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.settings import RepSettings
