@@ -111,6 +111,7 @@ class Withheld:
         self.full_slots: set[str] = set()
         """The downloader slots of which so many are withheld that they are passed over."""
         self._handed_out: WeakSet[Request] = WeakSet()
+        self._number_of: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         self._returned: WeakSet[Request] = WeakSet()
         self._for_rules: dict[Authority, list[Item]] = {}
         self._for_turn: dict[str, list[Item]] = {}
@@ -241,6 +242,8 @@ class Withheld:
         self._in_hand = None
         if request is not None:
             self._handed_out.add(request)
+            if request not in self._number_of:
+                self._number_of[request] = next(self._numbers)
         return request
 
     def _next(self, pop: Callable[[], Request | None]) -> Request | None:
@@ -347,11 +350,16 @@ class Withheld:
             request = self._in_hand = pop()
         except Exception as error:
             raise _BaseFailedError from error
-        self._in_base = max(self._in_base - 1, 0)
+        if request is not None:
+            self._in_base = max(self._in_base - 1, 0)
         return restored(request)
 
     def _item(self, request: Request) -> Item:
-        return Item(-request.priority, next(self._numbers), request, _slot_of(request))
+        """Return a request with its place among the others: as the base gave it out."""
+        number = self._number_of.get(request)
+        if number is None:
+            number = self._number_of[request] = next(self._numbers)
+        return Item(-request.priority, number, request, _slot_of(request))
 
     def _wait(self, item: Item, lack: Lack) -> None:
         self._admit(item, to_ready=False)

@@ -65,8 +65,8 @@ async def measure(calls: int, folder: Path) -> dict[str, tuple[float, float]]:
             requests = [Request(f"https://example.org/shop/{n}.html") for n in range(calls)]
             own, everything = time.thread_time(), time.process_time()
             _run(gate.process_request, requests)
-            if gate._recorder is not None:
-                await gate._recorder.confirm()
+            if gate._parts.recorder is not None:
+                await gate._parts.recorder.confirm()
             spent = time.thread_time() - own, time.process_time() - everything
             taken[name].append((spent[0] / calls * 1e6, spent[1] / calls * 1e6))
     for gate in gates.values():

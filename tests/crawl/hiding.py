@@ -24,7 +24,7 @@ def hide(entry: PrivateName) -> Undo:
     """The name is gone from where the table says that it is, until what is returned is called."""
     if entry.holder is Holder.PROXY_META:
         return _hide_in_meta(entry.name)
-    if entry.holder in (Holder.DISPATCHER, Holder.MODULE):
+    if entry.holder is Holder.DISPATCHER:
         return _hide_in_module(entry)
     return _hide_in_class(load_object(entry.path), entry.name)
 
@@ -63,22 +63,10 @@ def _hide_in_class(cls: Any, name: str) -> Undo:
 
 
 def _hide_in_module(entry: PrivateName) -> Undo:
-    """Scrapy's modules have the function by its name already, and the class by another one."""
+    """The function is gone from its module."""
     module = sys.modules[entry.path]
     thing = getattr(module, entry.name)
     delattr(module, entry.name)
-    if entry.holder is Holder.MODULE:
-        module.NewSlot = thing  # type: ignore[attr-defined]
-        function: Any = load_object(f"{entry.path}.Downloader")._get_slot
-        function = getattr(function, "__wrapped__", function)
-        code = function.__code__
-        names = tuple("NewSlot" if n == entry.name else n for n in code.co_names)
-        function.__code__ = code.replace(co_names=names)
-        return lambda: (
-            setattr(module, entry.name, thing),
-            setattr(function, "__code__", code),
-            delattr(module, "NewSlot"),
-        )
     return lambda: setattr(module, entry.name, thing)
 
 

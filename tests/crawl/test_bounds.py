@@ -38,7 +38,7 @@ async def test_a_long_validator_is_dropped(
 
 def cache_of(result: Result) -> Any:
     """What a crawl held in memory in the end."""
-    return result.crawler.get_downloader_middleware(RepDownloaderMiddleware)._cache
+    return result.crawler.get_downloader_middleware(RepDownloaderMiddleware)._parts.cache
 
 
 def of_length(start: str, length: int) -> str:

@@ -76,7 +76,7 @@ def test_three_workers_keep_one_pace_together(
     assert min(gaps(shop)) >= 0.5
     assert len({worker_of(hit) for hit in shop.page_hits}) >= 2
     stats = [workers.stats(number) for number in range(3)]
-    assert all(each["robotstxt/crawl_delay/hosts"] == 1 for each in stats)
+    assert 2 <= sum(each.get("robotstxt/crawl_delay/hosts", 0) for each in stats) <= 3
     assert sum(each.get("robotstxt/crawl_delay/waited", 0) for each in stats) >= 10
     print(f"used: {used(shop, 0.5):.0%}")  # noqa: T201
 

@@ -202,8 +202,8 @@ async def test_a_crawl_that_is_stopped_was_not_refused(site: Site) -> None:
     """One was forbidden; of those that waited when the crawl was stopped nobody knows."""
     shop, slow = site.authority(NOTHING), site.authority(Hang())
     urls = [shop.url("/a"), slow.url("/a"), slow.url("/b")]
-    result = (await crawl(StoppingSpider, obey(), plans=urls)).check()
-    assert result.forbidden == urls[:1]
+    result = (await crawl(StoppingSpider, obey(), plans=urls)).check_log()
+    assert [ending.url for ending in result.endings] == result.forbidden == urls[:1]
     assert warned(result) == []
 
 

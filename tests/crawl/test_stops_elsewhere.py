@@ -176,7 +176,7 @@ async def test_a_background_refresh_does_not_hold_up_the_end(site: Site) -> None
     class LateSpider(ClosingSpider):
         def found(self, response: Any) -> Any:
             if response.url.endswith("/a"):
-                cache = self.gate._cache
+                cache = self.gate._parts.cache
                 cache._clock = lambda ahead=cache._clock: ahead() + 58
                 yield self.request(response.urljoin("/b"))
 

@@ -14,7 +14,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
 from scrapy_rep.scrapy_internals.names import Holder
-from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child
+from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.hiding import hidden
 from tests.crawl.pacing import SlotlessDownloader, gaps
 from tests.crawl.plugin import RULES, obey
@@ -90,16 +90,6 @@ def test_a_name_that_is_gone_without_a_reactor_is_said_in_one_line(
         pytest.skip(f"this Scrapy has no {entry.path}")
     shops = Shops(site)
     result = crawl_in_child(settings=hiding(entry), mode="none", plans=shops.urls)
-    check(site, shops, result, entry)
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@pytest.mark.parametrize("name", ["_slot", "nextcall"])
-def test_it_is_said_under_each_reactor(site: Site, mode: str, name: str) -> None:
-    """One name that ends the crawl and one that does not, in a process that ends by itself."""
-    entry = next(entry for entry in NAMES if entry.name == name)
-    shops = Shops(site)
-    result = crawl_in_child(settings=hiding(entry), mode=mode, plans=shops.urls)
     check(site, shops, result, entry)
 
 
