@@ -240,8 +240,9 @@ class RepDownloaderMiddleware:
         await engine.close_spider_async(reason=_UNKNOWN_SCRAPY)
         await engine.stop_async()
 
-    def _spider_closed(self) -> None:
-        self._starts.close()
+    def _spider_closed(self, reason: str) -> None:
+        if reason == "finished":  # otherwise nobody knows of the requests that were not made
+            self._starts.close()
         if self._parts.overrides is not None:
             self._parts.overrides.close()
         self._parts.stop.close()

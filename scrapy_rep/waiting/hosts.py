@@ -43,7 +43,7 @@ class PacedHost:
 
     ``least`` is the operator's own delay, ``most`` the longest interval that is kept. ``coming`` is
     the request that the scheduler has handed out for it and that has yet to reach the last step,
-    where ``arrived`` ones wait. ``holds_up`` says that a request has waited since the last turn.
+    where ``arrived`` ones wait. ``held_up_at`` is when a request began to wait, since the last turn.
     ``busy`` are its requests from the grant of their turn to the end
     of their download; ``ended`` is when the last one ended, by the monotonic clock. If ``shared``
     is given, each request needs a turn from it, and none is to be had before ``not_before``;
@@ -60,7 +60,7 @@ class PacedHost:
         "coming",
         "ended",
         "failing_since",
-        "holds_up",
+        "held_up_at",
         "least",
         "name",
         "not_before",
@@ -80,7 +80,7 @@ class PacedHost:
         self.busy: set[Request] = set()
         self.coming: Request | None = None
         self.arrived: list[Arrived] = []
-        self.holds_up = False
+        self.held_up_at: float | None = None
         self.timer: CallLaterResult | None = None
         self.ended = self.not_before = NEVER
         self.failing_since: float | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -75,3 +76,14 @@ class ReadyQueue:
     def _queue(self, slot: str, number: int) -> None:
         turn = self._turn_of[slot] = (self._of_slot[slot][0].order, number, slot)
         heappush(self._turns, turn)
+
+
+def slot_of(request: Request) -> str:
+    """Return the downloader slot of a request, as Scrapy names it."""
+    slot: Any = request.meta.get("download_slot")
+    if slot is not None:
+        return str(slot)
+    try:
+        return urlsplit(request.url).hostname or ""
+    except ValueError:
+        return ""

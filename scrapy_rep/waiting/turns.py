@@ -158,7 +158,7 @@ class Turns:
             host.coming = request
             self._occupied[name] = host
             return True
-        host.holds_up = True
+        self._hold_up(host)
         self._plan(host)
         return False
 
@@ -208,7 +208,7 @@ class Turns:
     async def _wait(self, host: PacedHost, request: Request) -> Request | None:
         """Return when it is the turn of a request; return the request if the crawl closes."""
         turn: Deferred[bool] = Deferred()
-        host.holds_up = True
+        self._hold_up(host)
         heappush(host.arrived, (-request.priority, next(self._numbers), request, turn))
         self._occupied[host.name] = host
         try:
@@ -255,9 +255,9 @@ class Turns:
 
     def _grant(self, host: PacedHost, request: Request) -> None:
         """Have a host be busy with a request from now on."""
-        if host.holds_up:
-            host.holds_up = False
-            self._stats.waited_for_pace(min(monotonic() - host.ended, host.interval))
+        if host.held_up_at is not None:
+            self._stats.waited_for_pace(monotonic() - max(host.ended, host.held_up_at))
+            host.held_up_at = None
         self._begin(request, host.name)
         self.hosts.touch(host)
         if self._is_early:
@@ -266,6 +266,11 @@ class Turns:
             return
         host.busy.add(request)
         self._occupied[host.name] = host
+
+    @staticmethod
+    def _hold_up(host: PacedHost) -> None:
+        if host.held_up_at is None:
+            host.held_up_at = monotonic()
 
     def _reached(self, request: Request) -> None:
         """Note that a request has reached the downloader, where turns are taken early."""
@@ -333,27 +338,26 @@ class Turns:
         host = self.hosts.get(name)
         if host is None or not host.asks:
             self._waiters.asks_for_nothing(name)
-        if host is None:
-            return
-        try:
-            now = monotonic()
-            while host.arrived and host.has_room(now):
-                _, _, request, turn = heappop(host.arrived)
-                if not turn.called:
-                    self._grant(host, request)
-                    turn.callback(True)
-            if host.arrived or host.coming is not None:
-                if not host.is_due(now):
-                    self._plan(host)
-                return
-            if not self._waiters.has_waiting(name):
-                return
-            if host.is_due(now):
-                self._waiters.is_free(name)
-            else:
+        if host is not None:
+            try:
+                self._serve(host, monotonic())
+            except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
+                self._distrust(error)
+
+    def _serve(self, host: PacedHost, now: float) -> None:
+        while host.arrived and host.has_room(now):
+            _, _, request, turn = heappop(host.arrived)
+            if not turn.called:
+                self._grant(host, request)
+                turn.callback(True)
+        is_waited_for = self._waiters.has_waiting(host.name)
+        if host.arrived or (is_waited_for and host.coming is None):
+            if not host.is_due(now):
                 self._plan(host)
-        except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace with it
-            self._distrust(error)
+            elif not host.arrived:
+                self._waiters.is_free(host.name)
+        elif not is_waited_for and self.hosts.shared is not None:
+            self.hosts.shared.settle(now)  # gives back a turn that nothing will use
 
     def _distrust(self, error: Exception) -> None:
         """From now on refuse requests to hosts that ask for a pace: it could not be kept."""

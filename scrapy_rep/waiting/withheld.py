@@ -28,8 +28,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Protocol
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy.core.scheduler import Scheduler
@@ -38,7 +37,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep import stats as names
 from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.waiting.put_back import PutBack, restored
-from scrapy_rep.waiting.ready import Item, ReadyQueue
+from scrapy_rep.waiting.ready import Item, ReadyQueue, slot_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -116,6 +115,7 @@ class Withheld:
         self._for_rules: dict[Authority, list[Item]] = {}
         self._for_turn: dict[str, list[Item]] = {}
         self._ready = ReadyQueue()
+        self._free: dict[Request, str] = {}
         self._of_slot: Counter[str] = Counter()
         self._numbers = count()
         self._in_base = 0
@@ -174,14 +174,14 @@ class Withheld:
 
     def has_waiting(self, host: str) -> bool:
         """Return whether a request waits for its turn at a host."""
-        return host in self._for_turn
+        return host in self._for_turn or host in self._free.values()
 
     def is_free(self, host: str) -> None:
         """Have the next request to a host go on, whose turn it is."""
         items = self._for_turn.get(host)
         if items:
             self._make_ready(items[:1])
-            heappop(items)
+            self._free[heappop(items).request] = host
             if not items:
                 del self._for_turn[host]
 
@@ -252,7 +252,7 @@ class Withheld:
             return self._next_of_base(pop)
         but = self._crowded()
         request = self._next_ready(pop, but) or self._next_of_base(pop)
-        if request is not None and _slot_of(request) in but:
+        if request is not None and slot_of(request) in but:
             # The base has nothing better, so those that have waited for longer go before it.
             self._admit(self._item(request))
             request = None
@@ -274,6 +274,7 @@ class Withheld:
         self._ready = ReadyQueue()
         self._for_rules.clear()
         self._for_turn.clear()
+        self._free.clear()
         self._of_slot.clear()
         self.full_slots.clear()
         self.count = 0
@@ -312,6 +313,7 @@ class Withheld:
             lack = self._ask(item.request, waited=True)
             self._ready.remove_first(item.slot)
             self._forget(item)
+            self._free.pop(item.request, None)
             if lack is None:
                 return item.request
             self._wait(item, lack)
@@ -359,7 +361,7 @@ class Withheld:
         number = self._number_of.get(request)
         if number is None:
             number = self._number_of[request] = next(self._numbers)
-        return Item(-request.priority, number, request, _slot_of(request))
+        return Item(-request.priority, number, request, slot_of(request))
 
     def _wait(self, item: Item, lack: Lack) -> None:
         self._admit(item, to_ready=False)
@@ -390,17 +392,6 @@ class Withheld:
 
         The base goes before their requests, so that they do not fill the downloader.
         """
-        active = Counter(map(_slot_of, self._scrapy.active))
+        active = Counter(map(slot_of, self._scrapy.active))
         most = self._per_slot
         return frozenset(slot for slot, number in active.items() if most and number >= most)
-
-
-def _slot_of(request: Request) -> str:
-    """Return the downloader slot of a request, as Scrapy names it."""
-    slot: Any = request.meta.get("download_slot")
-    if slot is not None:
-        return str(slot)
-    try:
-        return urlsplit(request.url).hostname or ""
-    except ValueError:
-        return ""
