@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
     from scrapy_rep.page_responses import page_directives
     from scrapy_rep.pages.statements import PageDirectives
+    from scrapy_rep.preferences.robots_txt import RobotsTxt
     from scrapy_rep.preferences.statement import Preferences
-    from scrapy_rep.protocol.robotstxt import RobotsTxt, Rule, Verdict
     from scrapy_rep.robotparser import RepRobotParser
+    from scrapy_rep.robotstxt.verdict import Rule, Verdict
     from scrapy_rep.scheduler import RepScheduler, Withholding
     from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
     from scrapy_rep.usage.of_response import usage_preferences
@@ -53,10 +54,10 @@ _MODULES = {
     "RepScheduler": "scheduler",
     "RepSpiderMiddleware": "spidermiddlewares",
     "RobotsForbidden": "exceptions",
-    "RobotsTxt": "protocol.robotstxt",
+    "RobotsTxt": "preferences.robots_txt",
     "RobotsUnreachable": "exceptions",
-    "Rule": "protocol.verdict",
-    "Verdict": "protocol.verdict",
+    "Rule": "robotstxt.verdict",
+    "Verdict": "robotstxt.verdict",
     "Withholding": "scheduler",
     "page_directives": "page_responses",
     "usage_preferences": "usage.of_response",

@@ -10,10 +10,10 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.outcome import Cause
 from scrapy_rep.awaiting import sleep
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
 from scrapy_rep.parts import Parts
-from scrapy_rep.protocol.outcome import Cause
 from scrapy_rep.scrapy_names import UnknownScrapyError
 from scrapy_rep.settings import failing_at_start, obeys
 from scrapy_rep.start_requests import StartRequests
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.gate.explain import LookUp
-    from scrapy_rep.protocol.robotstxt import Verdict
+    from scrapy_rep.robotstxt.robotstxt import Verdict
 
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.protocol.verdict import why
+from scrapy_rep.robotstxt.verdict import why
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.outcome import Cause
     from scrapy_rep.preferences.statement import Statement
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.outcome import Cause
-    from scrapy_rep.protocol.robotstxt import Verdict
+    from scrapy_rep.robotstxt.robotstxt import Verdict
 
 
 BY_ROBOTS_TXT: Final = "robots.txt"

@@ -17,8 +17,8 @@ from scrapy_rep.pages.profiles import DEFAULT, PageProfile, page_profile
 from scrapy_rep.pages.reading import read
 from scrapy_rep.pages.source import Kind, PageSource
 from scrapy_rep.pages.statements import PageDirectives
-from scrapy_rep.protocol.product_token import tokens_of
-from scrapy_rep.protocol.profiles import RFC9309
+from scrapy_rep.robotstxt.product_token import tokens_of
+from scrapy_rep.robotstxt.profiles import RFC9309
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _new_source(response: Response) -> PageSource:
 def page_directives(
     response: Response, agent: str | Sequence[str] | None = None, profile: str | None = None
 ) -> PageDirectives:
-    """Return what a page asks of ``agent``: META robots, X-Robots-Tag and Robots-Tag.
+    """Return what a page asks of ``agent``: META robots and X-Robots-Tag.
 
     If ``agent`` and ``profile`` are ``None``, they are those of the crawler in a crawl with the
     spider middleware. Elsewhere only directives for all agents count then, in the profile

@@ -22,11 +22,11 @@ from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.page_url import host_of
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.protocol.profiles import named
-from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.recording.archive import Archive
 from scrapy_rep.recording.recorder import DecisionRecorder, Run
 from scrapy_rep.robotparser import RobotsParsed
+from scrapy_rep.robotstxt.profiles import named
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.scrapy_internals import ScrapyInternals
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.settings import RepSettings, unknown_settings

@@ -8,7 +8,7 @@ from scrapy import signals
 from scrapy.robotstxt import RobotParser
 
 from scrapy_rep.awaiting import DeadlineError, with_timeout
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.settings import RepSettings
 
 if TYPE_CHECKING:

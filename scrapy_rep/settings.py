@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.access.policy import MIN_LIFETIME, Policy
+from scrapy_rep.access.requested_pace import PacePolicy
+from scrapy_rep.access.spelling import nearest
 from scrapy_rep.preferences.vocabulary import CATEGORIES
-from scrapy_rep.protocol.policy import MIN_LIFETIME, Policy
-from scrapy_rep.protocol.profiles import PROFILES, Profile
-from scrapy_rep.protocol.requested_pace import PacePolicy
-from scrapy_rep.protocol.spelling import nearest
+from scrapy_rep.robotstxt.profiles import PROFILES, Profile
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from scrapy_rep.access.outcome import Cause
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.protocol.outcome import Cause
 
 if TYPE_CHECKING:
     from scrapy import Request

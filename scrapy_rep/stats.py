@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.statscollectors import StatsCollector
 
-from scrapy_rep.protocol.printable import printable, without_credentials
-from scrapy_rep.protocol.verdict import why
+from scrapy_rep.robotstxt.printable import printable, without_credentials
+from scrapy_rep.robotstxt.verdict import why
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.outcome import Unreachable
     from scrapy_rep.pages.statements import PageDirectives
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.outcome import Unreachable
-    from scrapy_rep.protocol.robotstxt import Verdict
+    from scrapy_rep.robotstxt.robotstxt import Verdict
 
 logger = logging.getLogger("scrapy_rep")
 

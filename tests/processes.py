@@ -59,7 +59,7 @@ SCRAPY = (
 
 
 def run_python(
-    *arguments: str, given: bytes = b"", timeout: float = 60, **how: Any
+    *arguments: str, given: bytes = b"", timeout: float = 200, **how: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m MODULE ...`, `-c CODE ...` or `FILE ...`, as subprocess.run does.
 
@@ -109,7 +109,7 @@ class Forked:
         self.returncode: int | None = None
         self._arguments = order["arguments"]
         self._channel, theirs = socket.socketpair()
-        self._channel.settimeout(60)  # the imports, before the first one
+        self._channel.settimeout(200)  # the imports, before the first one
         files = [tempfile.TemporaryFile() for _ in range(4)]  # noqa: SIM115
         for file, text in zip(files, (json.dumps(order).encode(), given), strict=False):
             file.write(text)

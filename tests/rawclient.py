@@ -11,7 +11,7 @@ from tests.site import Authority
 
 def connect(authority: Authority) -> socket.socket:
     """A connection of the test to that authority."""
-    sock = socket.create_connection((authority.host, authority.port), timeout=2)
+    sock = socket.create_connection((authority.host, authority.port), timeout=30)
     if authority.scheme == "http":
         return sock
     context = ssl.create_default_context()
@@ -29,11 +29,11 @@ def answer(authority: Authority, path: str = "/robots.txt", enough: int = 1 << 2
     """All the octets that come back until the end, or `enough` of them."""
     with connect(authority) as sock:
         ask(sock, path, "close")
-        return rest(sock, enough, timeout=2)
+        return rest(sock, enough, timeout=30)
 
 
 def rest(
-    sock: socket.socket, enough: int = 1 << 20, timeout: float = 0.3, first: float = 5
+    sock: socket.socket, enough: int = 1 << 20, timeout: float = 1, first: float = 30
 ) -> bytes:
     """What still comes: it ends with the connection, with silence, or with `enough`.
 

@@ -10,17 +10,17 @@ from typing import Any
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer
+from scrapy_rep.access.outcome import Cause, Outcome, Success, Unreachable
+from scrapy_rep.access.policy import Policy
+from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.caching.cache import RobotsCache
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import AccessContext, RulesReader
 from scrapy_rep.caching.refresh import Attempts, Refresher
 from scrapy_rep.caching.store_adapter import StoreAdapter
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer
-from scrapy_rep.protocol.outcome import Cause, Outcome, Success, Unreachable
-from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.protocol.requested_pace import RequestedPace
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
 from tests.crawl.leftovers import turn

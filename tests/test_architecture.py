@@ -18,6 +18,7 @@ import pytest
 
 import scrapy_rep
 from scrapy_rep.scrapy_internals import NAMES, PrivateName
+from tests.rows import rows
 
 PACKAGE = Path(scrapy_rep.__file__).parent
 OPTIONAL = {"jinja2", "markupsafe", "matplotlib", "redis", "rich", "warcio"}
@@ -30,18 +31,17 @@ REACTOR = "twisted.internet.reactor"
 """What installs a reactor when it is imported, so that it must wait until one is running."""
 
 OUTSIDE = {
-    "scrapy_rep.matching": set(),
     "scrapy_rep.overrides": {"tomli"},
-    "scrapy_rep.pages": {"http_sf", "lxml", "w3lib"},
+    "scrapy_rep.pages": {"lxml", "w3lib"},
     "scrapy_rep.preferences": {"http_sf"},
-    "scrapy_rep.protocol": set(),
+    "scrapy_rep.access": set(),
     "scrapy_rep.linting": set(),
     "scrapy_rep.reporting": {"jinja2", "lxml", "markupsafe", "matplotlib"},
     "scrapy_rep.stores": {"redis"},
 }
 """A package, and what it may import from outside the standard library and this package."""
 
-PURE = {"linting", "matching", "pages", "preferences", "protocol", "reporting"}
+PURE = {"access", "linting", "pages", "preferences", "reporting", "robotstxt"}
 """Packages without a clock, a network or a log."""
 
 WORLD = {"time", "logging", "os", "socket", "random", "threading"}
@@ -76,39 +76,34 @@ EVERYTHING = {"scrapy_rep"}
 """What may be imported by the modules that only connect the others."""
 
 MAY_IMPORT: dict[str, set[str]] = {
-    "matching": set(),
-    "preferences": {"matching"},
-    "pages": {"preferences"},
-    "protocol": {"matching", "preferences"},
+    "robotstxt": set(),
+    "access": {"robotstxt"},
+    "pages": set(),
+    "preferences": {"pages", "robotstxt"},
     "nofollow": set(),
-    "linting": {"matching", "preferences", "protocol"},
-    "page_responses": {"pages", "protocol", "settings"},
+    "linting": {"preferences", "robotstxt"},
+    "page_responses": {"pages", "access", "robotstxt", "settings"},
     "awaiting": set(),
-    "stats": {"pages.statements", "protocol"},
-    "exceptions": {"preferences", "protocol"},
-    "settings": {"preferences", "protocol", "stores.uri"},
+    "stats": {"pages.statements", "access", "robotstxt"},
+    "exceptions": {"preferences", "access", "robotstxt"},
+    "settings": {"preferences", "access", "robotstxt", "stores.uri"},
     "without_effect": {"settings"},
-    "start_requests": {"exceptions", "protocol", "stats"},
-    "robotparser": {"awaiting", "protocol", "scrapy_internals", "settings", "stats"},
-    "stores": {"protocol.authority", "protocol.entry", "protocol.policy", "protocol.spelling"},
+    "start_requests": {"exceptions", "access", "robotstxt", "stats"},
+    "robotparser": {"awaiting", "access", "robotstxt", "scrapy_internals", "settings", "stats"},
+    "stores": {"access"},
+    "scrapy_names": set(),
     "scrapy_internals": {"scrapy_names"},
     "fetching": {
         "awaiting",
-        "protocol",
+        "access",
+        "robotstxt",
         "scrapy_internals",
         "scrapy_names",
         "settings",
         "stats",
     },
-    "caching": {"awaiting", "protocol", "stats", "stores"},
-    "scrapy_names": set(),
-    "waiting": {
-        "protocol",
-        "awaiting",
-        "scrapy_names",
-        "settings",
-        "stats",
-    },
+    "caching": {"awaiting", "access", "robotstxt", "stats", "stores"},
+    "waiting": {"access", "awaiting", "robotstxt", "scrapy_names", "settings", "stats"},
     "scheduler": {"waiting"},
     "gate": {
         "awaiting",
@@ -116,7 +111,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "exceptions",
         "nofollow",
         "overrides",
-        "protocol",
+        "access",
+        "robotstxt",
         "recording",
         "scrapy_names",
         "settings",
@@ -133,11 +129,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "gate",
         "pages",
         "preferences",
-        "protocol",
+        "access",
+        "robotstxt",
         "settings",
         "stats",
     },
-    "overrides": {"caching", "gate", "protocol", "settings", "stats"},
+    "overrides": {"caching", "gate", "access", "robotstxt", "settings", "stats"},
     "recording": {
         "awaiting",
         "caching",
@@ -147,7 +144,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "overrides",
         "gate",
         "preferences",
-        "protocol",
+        "access",
+        "robotstxt",
         "settings",
         "stats",
         "usage",
@@ -158,13 +156,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "caching",
         "downloadermiddlewares",
         "fetching",
-        "identity",
         "linting",
-        "matching",
         "overrides",
         "gate",
         "preferences",
-        "protocol",
+        "access",
+        "robotstxt",
         "reporting",
         "recording",
         "settings",
@@ -249,7 +246,7 @@ def test_modules_import_only_what_the_table_allows() -> None:
             assert known, str(found)
 
 
-def test_protocol_and_stores_know_the_standard_library_only() -> None:
+def test_pure_packages_and_stores_know_the_standard_library_only() -> None:
     """But for the optional dependencies of stores: no Scrapy, no Twisted."""
     for found in imports():
         for package, outside in OUTSIDE.items():
@@ -398,7 +395,7 @@ def test_scrapy_internals_imports_nothing_of_ours() -> None:
             assert ours or top(found.target) in known, str(found)
 
 
-@pytest.mark.parametrize("entry", NAMES, ids=str)
+@rows("entry", NAMES)
 def test_each_private_name_is_used_where_the_table_says(entry: PrivateName) -> None:
     """So that the table is neither longer nor shorter than what is touched."""
     users = {
@@ -419,7 +416,7 @@ def test_no_default_stands_for_a_private_name() -> None:
                 assert not named, f"{module} line {getattr(node, 'lineno', 0)}"
 
 
-@pytest.mark.parametrize("module", MODULES)
+@rows("module", MODULES)
 def test_files_and_functions_are_short(module: str) -> None:
     """A file has fewer than 400 lines; a function fits on one screen, of 50."""
     assert len(MODULES[module].read_text("utf-8").splitlines()) < 400

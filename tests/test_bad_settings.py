@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.running import COMMANDS
 from tests.processes import ROOT, run_python
+from tests.rows import first
 
 SELECT = "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"
 SOON = "REP_TIMEOUT = 'soon': must be a number of seconds, at least 0.1"
@@ -97,7 +99,8 @@ def project(tmp_path: Path) -> Path:
 def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project."""
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    return run_python(*arguments, cwd=project, env={**os.environ, "PYTHONPATH": path})
+    environment = {**os.environ, "PYTHONPATH": path}
+    return run_python(*arguments, imports=COMMANDS, cwd=project, env=environment)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,7 @@ def test_a_bad_setting_matters_only_where_robots_txt_is_obeyed(project: Path) ->
         ("nameless", "robotstxt_user_agent = 7: must be a product token or a list of them"),
     ],
 )
-@pytest.mark.parametrize("reactor", ["", SELECT])
+@pytest.mark.parametrize("reactor", first(1, ["", SELECT]))
 def test_a_bad_setting_of_a_spider_is_the_last_line(
     project: Path, spider: str, said: str, reactor: str
 ) -> None:

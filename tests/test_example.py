@@ -10,10 +10,11 @@ from itertools import pairwise, takewhile
 
 import pytest
 
-from tests.crawl.harness import WARNINGS
+from tests.crawl.harness import CHILD, WARNINGS
 from tests.processes import ROOT, run_python
 from tests.replies import Reply, html
 from tests.site import Site
+from tests.timed import timed
 
 FOLDER = ROOT / "example_project"
 COLUMN = re.compile(r"(?:^|(?<=\s\s))\S")
@@ -28,7 +29,8 @@ def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project's folder."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return run_python(*arguments, options=WARNINGS, cwd=FOLDER, env=environment, timeout=90)
+    how = {"options": WARNINGS, "imports": CHILD, "cwd": FOLDER, "env": environment}
+    return run_python(*arguments, **how)
 
 
 def table_of(output: str) -> dict[str, list[tuple[str, ...]]]:
@@ -119,6 +121,7 @@ def test_demo_shows_which_group_and_line_decided() -> None:
     ]
 
 
+@timed
 def test_demo_keeps_the_pace_of_a_site() -> None:
     """Crawl-delay: 0.5 (RFC 9309 2.2.4), while the other sites are long done."""
     times = times_of(demo().stdout, "paced")
@@ -134,6 +137,7 @@ def test_demo_returns_to_a_site_that_recovers() -> None:
     assert {row[3] for row in rows if row[2] == "dropped"} == {"Disallow: /private/"}
 
 
+@pytest.mark.slow
 def test_second_run_fetches_no_robots_txt() -> None:
     """RFC 9309 2.4: what is stored is used by a later crawl, a failure as well."""
     done = python("-m", "example.twice")

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.crawl.harness import WARNINGS
 from tests.processes import ROOT, Forked, start_python
 from tests.stores.servers import RedisServer
@@ -61,6 +63,7 @@ def crawled() -> list[dict[str, list[tuple[str, ...]]]]:
     return [table_of(out) for out, _ in told]
 
 
+@pytest.mark.slow
 def test_workers_fetch_each_robots_txt_and_each_page_once() -> None:
     """RFC 9309 section 2.4: of each site one worker has the status, the others have the entry.
 

@@ -24,8 +24,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from scrapy_rep import RepDownloaderMiddleware
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import Store
 from tests.crawl.builtins import BUILT_IN
 from tests.crawl.harness import crawl, settings_of

@@ -60,7 +60,7 @@ def test_ci_runs_environments_of_tox_only() -> None:
     names |= set(re.findall(r"tests_in ([\w-]+)$", text_of(".ci/run"), re.MULTILINE))
     names |= set(re.findall(r"environment: (\w+)\}", text_of(".github/workflows/tests.yml")))
     sections = " ".join(re.findall(r"^\[testenv:(.+)\]$", text_of("tox.ini"), re.MULTILINE))
-    assert names >= {"slow", "style", "types", "site", "build"}
+    assert names >= {"slow", "timed", "style", "types", "site", "build"}
     for name in names - {"newest"}:
         assert name.removesuffix("-py310") in re.findall(r"[\w-]+", sections), name
 

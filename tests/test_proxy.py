@@ -14,7 +14,7 @@ from tests.site import Site
 def get(proxy: Proxy, target: str, host: str, tunnel: str = "") -> bytes:
     """What comes back for a GET by way of the proxy, through a tunnel if one is named."""
     address = urlsplit(proxy.url)
-    with socket.create_connection((address.hostname, address.port), timeout=2) as sock:
+    with socket.create_connection((address.hostname, address.port), timeout=30) as sock:
         if tunnel:
             sock.sendall(f"CONNECT {tunnel} HTTP/1.1\r\nHost: {tunnel}\r\n\r\n".encode())
             assert sock.recv(1000).startswith(b"HTTP/1.1 200 ")
@@ -24,7 +24,7 @@ def get(proxy: Proxy, target: str, host: str, tunnel: str = "") -> bytes:
         with sock:
             request = f"GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
             sock.sendall(request.encode())
-            return rest(sock, timeout=2)
+            return rest(sock, timeout=30)
 
 
 def test_a_plain_request_goes_to_the_authority_of_its_target(site: Site) -> None:

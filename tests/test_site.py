@@ -24,6 +24,7 @@ from tests.replies import (
     redirect,
 )
 from tests.site import Site
+from tests.timed import timed
 
 RULES = "User-agent: *\nDisallow: /private\n"
 
@@ -163,7 +164,7 @@ def test_a_trickle_sends_octet_by_octet(site: Site) -> None:
     with connect(site.authority(Trickle(200, "abcd", interval=0.1))) as sock:
         ask(sock)
         start = time.monotonic()
-        assert rest(sock, timeout=1).endswith(b"abcd")
+        assert rest(sock, timeout=5).endswith(b"abcd")
         assert time.monotonic() - start >= 0.3
 
 
@@ -184,7 +185,7 @@ def test_an_endless_body_comes_until_the_client_hangs_up(site: Site) -> None:
     octets = answer(endless, enough=10 << 20)
     assert len(octets) >= 10 << 20
     assert octets.partition(b"\r\n\r\n")[2].startswith(RULES.encode())
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while endless.hits[0].finished is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -257,6 +258,7 @@ def test_https_and_ipv6_are_authorities_like_others(site: Site) -> None:
     assert six.url(user="me:pw") == f"http://me:pw@[::1]:{six.port}/"
 
 
+@timed
 def test_hundreds_of_authorities_cost_little(site: Site) -> None:
     """Each has an address of its own, and all are there within two seconds."""
     start = time.monotonic()

@@ -13,7 +13,7 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-from scrapy_rep.protocol import outcome, policy
+from scrapy_rep.access import outcome, policy
 
 Table = tuple[Sequence[str], Iterable[Sequence[str]]]
 

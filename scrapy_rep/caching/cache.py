@@ -23,20 +23,20 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.outcome import Cause, Unreachable
+from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.caching.single_flight import SingleFlight
-from scrapy_rep.protocol.outcome import Cause, Unreachable
-from scrapy_rep.protocol.policy import Decision, Fetch, Standing, learn, retry_at, standing
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.entry import Entry
+    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.caching.context import AccessContext, RulesReader, RulesSignal
     from scrapy_rep.caching.refresh import Refresher
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.entry import Entry
-    from scrapy_rep.protocol.requested_pace import RequestedPace
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 
 class RobotsCache:

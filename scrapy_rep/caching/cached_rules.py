@@ -6,16 +6,16 @@ from dataclasses import replace
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.policy import Decision, Standing
-from scrapy_rep.protocol.robotstxt import Verdict
-from scrapy_rep.protocol.verdict import UNREACHABLE
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.policy import Decision, Standing
+from scrapy_rep.robotstxt.robotstxt import Verdict
+from scrapy_rep.robotstxt.verdict import UNREACHABLE
 
 if TYPE_CHECKING:
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import RequestedPace
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 _WEIGHED_AFTER = 16
 """Verdicts after which rules are measured again, which takes 4 us if they have not grown."""

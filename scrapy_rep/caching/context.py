@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.entry import Entry
+    from scrapy_rep.access.policy import Policy
+    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.caching.store_adapter import StoreAdapter
-    from scrapy_rep.protocol.entry import Entry
-    from scrapy_rep.protocol.policy import Policy
-    from scrapy_rep.protocol.requested_pace import RequestedPace
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
     from scrapy_rep.stats import RepStats
 
 NOT_SHARED = ""

@@ -16,8 +16,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.codec import decode_parts
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.memory import OVERHEAD, MemoryStore

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_rep.access.entry import Answer, Entry, Failure, merge
 from scrapy_rep.awaiting import DeadlineError, from_thread, with_timeout
-from scrapy_rep.protocol.entry import Answer, Entry, Failure, merge
 from scrapy_rep.stores.error import StoreError
 
 if TYPE_CHECKING:
-    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.stores import Store
 
 T = TypeVar("T")

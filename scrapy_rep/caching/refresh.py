@@ -23,11 +23,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep import stats as names
-from scrapy_rep.awaiting import repeated, sleep
-from scrapy_rep.caching.context import NOT_SHARED, Miss
-from scrapy_rep.protocol.entry import Answer, Entry, merge
-from scrapy_rep.protocol.outcome import Cause, NotModified, Outcome, Unreachable
-from scrapy_rep.protocol.policy import (
+from scrapy_rep.access.entry import Answer, Entry, merge
+from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unreachable
+from scrapy_rep.access.policy import (
     Decision,
     Fetch,
     confirmable,
@@ -35,10 +33,12 @@ from scrapy_rep.protocol.policy import (
     learn,
     retry_at,
 )
+from scrapy_rep.awaiting import repeated, sleep
+from scrapy_rep.caching.context import NOT_SHARED, Miss
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.context import AccessContext
-    from scrapy_rep.protocol.authority import Authority
 
 LEASE_TERM = 10.0
 """Seconds after which a lease that is not renewed ends; it is renewed every third of that."""

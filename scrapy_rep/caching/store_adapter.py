@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.entry import Entry
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.entry import Entry
     from scrapy_rep.stats import RepStats
 
 T = TypeVar("T")

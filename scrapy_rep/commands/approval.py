@@ -16,9 +16,9 @@ from scrapy_rep.commands.comparison import Comparison
 from scrapy_rep.commands.endings import usage_error, why
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.commands.offline import Offline
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.protocol.authority import Authority
 
 _VERSION = 1
 

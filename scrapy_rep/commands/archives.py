@@ -10,14 +10,14 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
+from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.outcome import Meaning, meaning_in_archive, meaning_of
+from scrapy_rep.access.policy import Policy
 from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
 from scrapy_rep.commands.sources import authority_named, instead_of_rules
 from scrapy_rep.fetching.content_codings import plain_octets
-from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.outcome import Meaning, meaning_in_archive, meaning_of
-from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.protocol.syntax import truncate
 from scrapy_rep.recording.archive import NEEDS_WARCIO
+from scrapy_rep.robotstxt.text import truncate
 
 UNRESOLVED = 0
 """The status of a revisit record whose response the archive lacks: what it said is not known."""

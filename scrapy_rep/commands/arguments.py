@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from scrapy_rep.linting.codes import SEVERITIES
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.robotstxt.profiles import PROFILES
 
 _GLOBAL = """Scrapy's global options (-s, -L, --logfile, --nolog, --profile, --pdb) are
 allowed, too."""

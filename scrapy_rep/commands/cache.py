@@ -8,12 +8,12 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.access.policy import Policy
 from scrapy_rep.commands.configuration import settings_of, settings_with_spider
 from scrapy_rep.commands.endings import Status, usage_error
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.stored import configured_store
 from scrapy_rep.commands.terminal import note, say
-from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.stores.plain import to_plain
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.access.authority import Authority, authority_of, has_scheme
+from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.commands.approval import Approval, Found
 from scrapy_rep.commands.configuration import effective_settings
 from scrapy_rep.commands.crawling import run_in_crawl
@@ -18,12 +20,11 @@ from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.sources import read
 from scrapy_rep.commands.terminal import aligned, duration, fits, note, painted, say, table
 from scrapy_rep.gate.page_url import requested_url
-from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
-from scrapy_rep.protocol.printable import escaped
-from scrapy_rep.protocol.requested_pace import RequestedPace
-from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
-from scrapy_rep.protocol.syntax import truncate
-from scrapy_rep.protocol.verdict import UNREACHABLE, is_undefined
+from scrapy_rep.preferences.robots_txt import preferences
+from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.robotstxt.text import truncate
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -199,7 +200,7 @@ def _word(verdict: Verdict) -> str:
 
 def _preferences(robots: RobotsTxt | None, url: str, agent: Sequence[str]) -> dict[str, str] | None:
     """Return what a robots.txt says about the use of a page, by category; None if nothing."""
-    said = robots.preferences(url, agent) if robots is not None else None
+    said = preferences(robots, url, agent) if robots is not None else None
     return None if said is None else said.answers or None
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.gate.explain import asked_for
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.linting.effects import Effect, witnesses
@@ -18,17 +19,17 @@ from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import AGENT, Override
 from scrapy_rep.preferences.content_usage import path_and_expression
 from scrapy_rep.preferences.robots_lines import USAGE_KEY
-from scrapy_rep.protocol import syntax
-from scrapy_rep.protocol.profiles import RFC9309
-from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.robotstxt import lines as syntax
+from scrapy_rep.robotstxt.profiles import RFC9309
+from scrapy_rep.robotstxt.text import text_of
 from scrapy_rep.stats import NoCollector, RepStats
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.commands.offline import Offline
     from scrapy_rep.gate.judge import Judgement
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 
 class _EveryPace:
@@ -96,9 +97,9 @@ class Comparison:
         others: list[Any] = [one.value for one in overrides if one.action == AGENT]
         for one in (agent, *others, *tokens):
             yield from Effect(body, one, settings.profile).rules
-        for record in syntax.records(syntax.text_of(body, RFC9309).decode("latin-1"), RFC9309):
-            if record.key == USAGE_KEY:
-                yield False, path_and_expression(record.value)[0]
+        text = text_of(body, RFC9309)
+        for _, value in syntax.line_with((USAGE_KEY,), RFC9309).findall(text):
+            yield False, path_and_expression(value)[0]
 
 
 def _pace(judgement: Judgement) -> tuple[object, ...] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from scrapy.spiderloader import get_spider_loader
 
 from scrapy_rep.commands.endings import described, usage_error
-from scrapy_rep.protocol.product_token import product_token
+from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.settings import RepSettings, product_tokens
 
 if TYPE_CHECKING:

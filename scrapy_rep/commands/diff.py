@@ -15,13 +15,13 @@ from scrapy_rep.commands.sources import authority_named, is_url, read
 from scrapy_rep.commands.stored import stored_body
 from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.linting.difference import MOST_PATHS, Difference, difference
-from scrapy_rep.protocol.printable import escaped
-from scrapy_rep.protocol.syntax import truncate
+from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.text import truncate
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.policy import Policy
     from scrapy_rep.commands import RobotsCommand
-    from scrapy_rep.protocol.policy import Policy
-    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 _STORE, _WARC = "store:", "warc:"
 _MOST_AGENTS = 8

@@ -17,8 +17,8 @@ from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.commands.terminal import note, painted, say
 from scrapy_rep.gate.judge import OVERRIDE, PACE, RULES, USE
 from scrapy_rep.gate.page_url import requested_url
-from scrapy_rep.protocol.printable import escaped
-from scrapy_rep.protocol.verdict import as_plain, is_undefined
+from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.verdict import as_plain, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand

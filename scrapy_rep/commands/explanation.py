@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from scrapy_rep.matching.first_match import FirstMatchRules
-from scrapy_rep.matching.normal_form import match_path
-from scrapy_rep.matching.rule_set import LongestMatchRules
-from scrapy_rep.protocol import groups, syntax
-from scrapy_rep.protocol.groups import Group
-from scrapy_rep.protocol.normal_forms import form_of
-from scrapy_rep.protocol.product_token import DEFAULT, is_named, names_of, tokens_of
-from scrapy_rep.protocol.profiles import PROFILES, Profile, named
-from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.syntax import Record
-from scrapy_rep.protocol.verdict import Rule, Verdict, as_plain
-
-_RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
+from scrapy_rep.robotstxt.lines import (
+    DEFAULT,
+    all_groups,
+    group_of,
+    is_named,
+)
+from scrapy_rep.robotstxt.normal_form import form_of, match_path
+from scrapy_rep.robotstxt.profiles import PROFILES, Profile
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE, truncate
+from scrapy_rep.robotstxt.verdict import Rule, Verdict, as_plain
 
 
 class Matched(NamedTuple):
@@ -93,19 +90,16 @@ def explanation(
     agent: Sequence[str],
     profile: str,
     origin: str = "",
-    max_size: int = syntax.DEFAULT_MAX_SIZE,
+    max_size: int = DEFAULT_MAX_SIZE,
 ) -> Explanation:
     """Return why ``agent`` may fetch ``url`` by the rules of a robots.txt, or why not.
 
     ``origin`` says where ``body`` came from; octets beyond ``max_size`` do not count.
     """
-    body = syntax.truncate(body, max_size)
-    verdict = _parsed(body, profile).verdict(url, agent)
-    part = _deciding_part(body, url, agent, named(profile), verdict)
-    text = syntax.text_of(body, part)
-    wanted = tokens_of(agent, part)
-    records = syntax.records(text.decode("latin-1"), part)
-    found = [*groups.groups(records, part)]
+    body = truncate(body, max_size)
+    robots = _parsed(body, profile)
+    verdict = robots.verdict(url, agent)
+    text = robots.text()
     others = [
         (name, other)
         for name in PROFILES
@@ -117,64 +111,36 @@ def explanation(
         profile=profile,
         origin=origin,
         verdict=verdict,
-        path=_shown(match_path(url, form_of(part))),
-        matched=_matched(text, wanted, part, url, verdict),
-        groups=[*_candidates(text, found, wanted, part)],
+        path=_shown(match_path(url, form_of(robots.profile))),
+        matched=_matched(robots, url, agent, verdict),
+        groups=[*_candidates(text, robots.tokens_of(agent), robots.profile)],
         others=others,
-        lines=text[1:].removesuffix(b"\n").decode("utf-8", "backslashreplace").split("\n"),
+        lines=_shown(text[1:].removesuffix("\n")).split("\n"),
     )
 
 
-def _parsed(body: bytes, profile: str | Profile) -> RobotsTxt:
+def _parsed(body: bytes, profile: str) -> RobotsTxt:
     return RobotsTxt.parse(body, profile=profile, max_size=len(body))  # it is cut already
-
-
-def _deciding_part(
-    body: bytes, url: str, agent: Sequence[str], profile: Profile, verdict: Verdict
-) -> Profile:
-    """Return the profile that decides, where several count at once."""
-    for part in profile.all_of:
-        if _parsed(body, part).verdict(url, agent) == verdict:
-            return part
-    return profile
 
 
 def _shown(text: str) -> str:
     return text.encode("latin-1", "replace").decode("utf-8", "backslashreplace")
 
 
-def _matched(
-    text: bytes, wanted: Sequence[str], profile: Profile, url: str, verdict: Verdict
-) -> list[Matched]:
+def _matched(robots: RobotsTxt, url: str, agent: Sequence[str], verdict: Verdict) -> list[Matched]:
     """Return the rules that match, the one that decides first, then the longest."""
-    form = form_of(profile)
+    form, profile = form_of(robots.profile), robots.profile
     found = []
-    _, several = groups.records_for(text, wanted, profile)
-    for record in (record for group in several for record in group):
-        for pattern in groups.patterns_of(record, profile):
-            allow = record.key == syntax.ALLOW
-            if pattern and _matches(allow, pattern, url, profile):
-                rule = Rule(allow, _shown(pattern), record.line)
-                normal = _shown(form.path_text(pattern))
-                found.append(Matched(rule, record.line, form.octets(pattern), normal, False, ""))
+    for allow, pattern, line in robots.matching(url, agent) or ():
+        rule = Rule(allow, _shown(pattern), line)
+        normal = _shown(form.path_text(pattern))
+        found.append(Matched(rule, line, form.octets(pattern), normal, False, ""))
     if profile.most_octets_win:
         found.sort(key=lambda one: (-one.octets, not one.rule.allow, one.line))
     decided = [one._replace(decides=_is_rule_of(one.rule, verdict)) for one in found]
     decided.sort(key=lambda one: not one.decides)
     return [one if one.decides else one._replace(why=_why(one, decided[0], profile))
             for one in decided]  # fmt: skip
-
-
-def _matches(allow: bool, pattern: str, url: str, profile: Profile) -> bool:
-    """Return True if one rule alone would decide about the URL."""
-    form = form_of(profile)
-    rules: LongestMatchRules | FirstMatchRules
-    if profile.most_octets_win:
-        several = ([], [pattern]) if allow else ([pattern], [])
-        rules = LongestMatchRules(*several, form, robots_txt_is_free=False)
-    else:
-        rules = FirstMatchRules([(allow, pattern)], form, robots_txt_is_free=False)
-    return rules.match(url).allow is not None
 
 
 def _is_rule_of(rule: Rule, verdict: Verdict) -> bool:
@@ -198,20 +164,12 @@ def _why(one: Matched, winner: Matched, profile: Profile) -> str:
     return f"as long, and line {winner.line} comes first"
 
 
-def _candidates(
-    text: bytes, found: Sequence[Group], wanted: Sequence[str], profile: Profile
-) -> Iterator[Candidate]:
+def _candidates(text: str, wanted: Sequence[str], profile: Profile) -> Iterator[Candidate]:
     """Yield each group with the reason why it counts, or does not."""
-    chosen, _ = groups.applicable(found, wanted, profile)
-    records = syntax.records(text.decode("latin-1"), profile)
-    agents = [record for record in records if record.key == syntax.AGENT]
+    chosen = group_of(text, wanted, profile).token
     counted = False
-    for group in found:
-        line = _line_of(group, agents, profile)
-        names = [*dict.fromkeys(group.names)]
-        matches = chosen is not None and (
-            DEFAULT in names if chosen == DEFAULT else is_named(names, chosen, profile)
-        )
+    for line, names, _ in all_groups(text, profile):
+        matches = chosen is not None and is_named(names, chosen, profile)
         if matches and (profile.all_groups_are_merged or not counted):
             why = "for all crawlers without a group" if chosen == DEFAULT else f"names {chosen}"
             why = f"chosen, {why}" + (", together with the one above" if counted else "")
@@ -225,20 +183,3 @@ def _candidates(
         else:
             why = f"does not name {chosen}"
         yield Candidate(line, names, matches, why)
-
-
-def _line_of(group: Group, agents: Sequence[Record], profile: Profile) -> int:
-    """Return the line of the first user-agent line of a group; ``agents`` are all of the file."""
-    rules = [record.line for record in group.records if record.key in _RULES]
-    end = rules[0] if rules else max([record.line for record in group.records], default=0)
-    missing, line = len(group.names), 1
-    for record in reversed(agents[: bisect_left(agents, end, key=_line) if end else None]):
-        missing -= len(names_of(record.value, profile))
-        line = record.line
-        if missing <= 0:
-            break
-    return line
-
-
-def _line(record: Record) -> int:
-    return record.line

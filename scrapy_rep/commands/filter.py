@@ -19,7 +19,7 @@ from scrapy_rep.commands.progress import Progress
 from scrapy_rep.commands.rulings import FromArchive, FromFile, FromFolder, RulingOf, fetched_ruling
 from scrapy_rep.commands.sources import STDIN, read
 from scrapy_rep.commands.urls import Lines, Sorted, UrlSorter
-from scrapy_rep.protocol.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand

@@ -15,8 +15,8 @@ from scrapy_rep.linting import reports
 from scrapy_rep.linting.codes import CODES
 from scrapy_rep.linting.findings import at_least
 from scrapy_rep.linting.lint import lint
-from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.recording.versions import own_version
+from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.access.policy import Decision
 from scrapy_rep.commands.crawling import run_in_crawl
 from scrapy_rep.commands.endings import EndingError, Status
 from scrapy_rep.commands.sources import NOTHING_ALLOWED, is_url
-from scrapy_rep.protocol.policy import Decision
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules

@@ -10,16 +10,8 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.commands.configuration import effective_settings, identity_of
-from scrapy_rep.commands.endings import usage_error
-from scrapy_rep.gate.explain import LookUp, asked_for
-from scrapy_rep.gate.judge import Judge, PaceBySettings
-from scrapy_rep.gate.page_url import requested_url
-from scrapy_rep.overrides.application import AppliedOverrides
-from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.outcome import (
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.outcome import (
     PROXY_AUTHENTICATION_REQUIRED,
     Cause,
     Meaning,
@@ -29,16 +21,24 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     meaning_in_archive,
 )
-from scrapy_rep.protocol.policy import learn, standing
-from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
-from scrapy_rep.protocol.syntax import truncate
+from scrapy_rep.access.policy import learn, standing
+from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.commands.configuration import effective_settings, identity_of
+from scrapy_rep.commands.endings import usage_error
+from scrapy_rep.gate.explain import LookUp, asked_for
+from scrapy_rep.gate.judge import Judge, PaceBySettings
+from scrapy_rep.gate.page_url import requested_url
+from scrapy_rep.overrides.application import AppliedOverrides
+from scrapy_rep.overrides.reading import configured_overrides
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.stats import NoCollector, RepStats
 from scrapy_rep.usage.admission import UseOfPages
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.access.authority import Authority
 
 
 class Offline:

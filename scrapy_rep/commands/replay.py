@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep.commands.endings import Status, usage_error, why
 from scrapy_rep.commands.terminal import note, painted, say
-from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.recording.archive import NEEDS_WARCIO, SUFFIX
 from scrapy_rep.recording.log_reader import LogError, LogLine, read_log
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Replay, Replayed, Result
 from scrapy_rep.recording.warc_reader import ArchiveError, ArchiveIndex
+from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand
-    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 _COLOURS = {Result.DIFFERS: "red", Result.UNKNOWN: "yellow"}
 _NAMES = {

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
 from scrapy_rep.commands.sources import STDIN
 from scrapy_rep.commands.terminal import say
-from scrapy_rep.protocol.printable import escaped
 from scrapy_rep.reporting.summary import NotALogError, Summary
 from scrapy_rep.reporting.text import plural
+from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.commands import RobotsCommand

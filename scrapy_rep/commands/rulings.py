@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
+from scrapy_rep.access.authority import DEFAULT_PORTS, Authority
 from scrapy_rep.commands.archives import UNRESOLVED, NewestResponses
 from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.gate.explain import asked_for
-from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
-from scrapy_rep.protocol.printable import escaped
-from scrapy_rep.protocol.verdict import is_undefined
+from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.verdict import is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.gate.judge import Judge
     from scrapy_rep.gate.page_url import Asked
-    from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
 
 Agent = tuple[str, ...]
 
@@ -88,9 +88,13 @@ def _told(verdict: Verdict) -> str:
 RulingOf = Callable[[Authority], Ruling]
 
 
+def _forbidden(robots: RobotsTxt, urls: Sequence[str], agent: Agent) -> list[str]:
+    return [url for url in urls if not robots.allowed(url, agent)]
+
+
 def by_rules(robots: RobotsTxt, agent: Agent, octets: int = 0) -> Ruling:
     """Return the ruling of a robots.txt."""
-    return Ruling(partial(robots.forbidden, agent=agent), "", robots, agent, octets)
+    return Ruling(partial(_forbidden, robots, agent=agent), "", robots, agent, octets)
 
 
 class JudgedRuling(Ruling):

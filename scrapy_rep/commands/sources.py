@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.policy import Policy
 from scrapy_rep.commands.endings import usage_error, why
 from scrapy_rep.gate.page_url import requested_url
-from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.policy import Policy
 
 STDIN = "-"
 NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"

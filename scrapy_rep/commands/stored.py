@@ -12,19 +12,19 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler
 
+from scrapy_rep.access.policy import in_force
 from scrapy_rep.caching.store_adapter import crawler_digest, open_configured
 from scrapy_rep.commands.configuration import settings_of, settings_with_spider, tokens_of_crawl
 from scrapy_rep.commands.endings import EndingError, Status, usage_error
 from scrapy_rep.commands.sources import instead_of_rules
 from scrapy_rep.gate.identity import name_of_fetches
-from scrapy_rep.protocol.policy import in_force
 from scrapy_rep.stores import Store, StoreError
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.policy import Policy
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.policy import Policy
 
 
 @contextmanager

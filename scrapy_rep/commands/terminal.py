@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
-from scrapy_rep.protocol.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped
 
 _SPACE = "  "
 """What stands between two columns of a table."""

@@ -14,9 +14,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from scrapy_rep.access.authority import Authority, authority_of, has_scheme
 from scrapy_rep.commands.rulings import Ruling, RulingOf, all_allowed, none_allowed
 from scrapy_rep.gate.page_url import requested_url
-from scrapy_rep.protocol.authority import Authority, authority_of, has_scheme
 
 _CHUNK: Final = 1 << 21
 """Octets that are read at once."""

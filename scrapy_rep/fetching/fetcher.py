@@ -18,6 +18,19 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.freshness import retry_after
+from scrapy_rep.access.outcome import (
+    PROXY_AUTHENTICATION_REQUIRED,
+    Cause,
+    Meaning,
+    NotModified,
+    Outcome,
+    Success,
+    Unavailable,
+    Unreachable,
+    meaning_of,
+)
 from scrapy_rep.awaiting import CancelledElsewhereError, with_timeout
 from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD, CancellableDownload
 from scrapy_rep.fetching.reception import FetchPlaces, Reception
@@ -29,26 +42,13 @@ from scrapy_rep.fetching.redirects import (
     target_of,
 )
 from scrapy_rep.fetching.responses import body_of, cause_of, lifetime_of, validators_of
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.freshness import retry_after
-from scrapy_rep.protocol.outcome import (
-    PROXY_AUTHENTICATION_REQUIRED,
-    Cause,
-    Meaning,
-    NotModified,
-    Outcome,
-    Success,
-    Unavailable,
-    Unreachable,
-    meaning_of,
-)
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_rep.access.entry import Answer
     from scrapy_rep.awaiting import FetchSemaphore
-    from scrapy_rep.protocol.entry import Answer
     from scrapy_rep.scrapy_internals import ScrapyInternals
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.settings import RepSettings

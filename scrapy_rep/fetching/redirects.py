@@ -7,15 +7,15 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from w3lib.url import safe_url_string
 
+from scrapy_rep.access.authority import DEFAULT_PORTS, authority_of
 from scrapy_rep.fetching.ip_addresses import is_global, is_local_host, literal_address
 from scrapy_rep.fetching.resolving import addresses_of
-from scrapy_rep.protocol.authority import DEFAULT_PORTS, authority_of
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.access.authority import Authority
 
 _LONGEST_URL = 8192
 """Octets of the longest URL that is followed; RFC 9110 section 4.1 asks for at least 8,000."""

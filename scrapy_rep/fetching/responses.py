@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.freshness import lifetime
+from scrapy_rep.access.outcome import Cause, Meaning, meaning_of
 from scrapy_rep.fetching.content_codings import BrokenBodyError, plain_octets
-from scrapy_rep.protocol.freshness import lifetime
-from scrapy_rep.protocol.outcome import Cause, Meaning, meaning_of
-from scrapy_rep.protocol.syntax import truncate
+from scrapy_rep.robotstxt.text import truncate
 
 if TYPE_CHECKING:
     from scrapy.http import Response

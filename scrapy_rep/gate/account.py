@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.outcome import Cause
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.page_url import Asked, page_of
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict
 from scrapy_rep.usage.noted import note
 
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.gate.identity import Identity
     from scrapy_rep.gate.judge import Judgement
     from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.recording.recorder import DecisionRecorder
     from scrapy_rep.stats import RepStats
 

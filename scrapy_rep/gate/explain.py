@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request
 
+from scrapy_rep.access.authority import authority_of, has_scheme
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.gate.judge import RULES
 from scrapy_rep.gate.page_url import Asked, requested_url
-from scrapy_rep.protocol.authority import authority_of, has_scheme
-from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.gate.identity import Identity
     from scrapy_rep.gate.judge import Judge
-    from scrapy_rep.protocol.authority import Authority
 
 
 class LookUp(NamedTuple):

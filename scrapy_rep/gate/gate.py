@@ -15,27 +15,27 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.outcome import Cause
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.judge import Judgement
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.nofollow import NOFOLLOW_KEY, is_marked, reason_of
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.robotstxt.verdict import Verdict
 from scrapy_rep.usage.noted import note
 
 if TYPE_CHECKING:
     from scrapy import Request
     from twisted.python.failure import Failure
 
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.cache import RobotsCache
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.gate.account import Account
     from scrapy_rep.gate.identity import Identity
     from scrapy_rep.gate.judge import Judge
-    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.stats import RepStats
     from scrapy_rep.waiting.pace import Paces

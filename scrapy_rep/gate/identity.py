@@ -14,8 +14,9 @@ from scrapy.http import Headers
 from scrapy.settings import default_settings
 from scrapy.utils.python import without_none_values
 
-from scrapy_rep.protocol.product_token import DEFAULT, product_token, token_of
-from scrapy_rep.protocol.profiles import named
+from scrapy_rep.robotstxt.lines import DEFAULT
+from scrapy_rep.robotstxt.product_token import product_token, token_of
+from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from scrapy_rep.exceptions import BY_PACE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
-from scrapy_rep.protocol.verdict import UNREACHABLE, Verdict, is_undefined
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, is_undefined
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import RequestedPace
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.usage.admission import UseOfPages
     from scrapy_rep.usage.noted import Noted

@@ -29,12 +29,12 @@ from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
-from scrapy_rep.protocol.authority import DEFAULT_PORTS, authority_of
+from scrapy_rep.access.authority import DEFAULT_PORTS, authority_of
 
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_rep.protocol.authority import Authority
+    from scrapy_rep.access.authority import Authority
 
 PAGE = "robotstxt_page"
 """The key of the meta of a request that names the page.

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from scrapy_rep.linting.effects import Change, Effect, PaceAsText, agents_of, changes
-from scrapy_rep.protocol.profiles import Profile
-from scrapy_rep.protocol.verdict import as_plain
+from scrapy_rep.robotstxt.profiles import Profile
+from scrapy_rep.robotstxt.verdict import as_plain
 
 MOST_PATHS: Final = 100
 """Paths that are shown for a crawler."""

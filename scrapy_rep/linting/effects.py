@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from scrapy_rep.protocol import groups, syntax
-from scrapy_rep.protocol.product_token import DEFAULT, tokens_of
-from scrapy_rep.protocol.profiles import RFC9309, Profile, named
-from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.robotstxt import lines as syntax
+from scrapy_rep.robotstxt.lines import DEFAULT
+from scrapy_rep.robotstxt.profiles import RFC9309, Profile, named
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE, text_of, truncate
+from scrapy_rep.robotstxt.verdict import Verdict
 
 _FILLER: Final = "~"
 """Stands for what a ``*`` matches: rules seldom hold it, so that it seldom matches another one."""
@@ -44,18 +45,13 @@ class Effect:
     ) -> None:
         self.agent = agent
         self.robots = RobotsTxt.parse(body, profile=profile, max_size=len(body))
-        self._body = body
-        self._profiles = named(profile).all_of or (named(profile),)
+        self._profile = named(profile)
 
     @property
     def rules(self) -> Rules:
-        """The rules that apply; of several profiles at once, those of each."""
-        return tuple(rule for part in self._profiles for rule in self._rules(part))
-
-    def _rules(self, profile: Profile) -> list[tuple[bool, str]]:
-        text = syntax.text_of(self._body, profile)
-        wanted = tokens_of(self.agent, profile)
-        return groups.ordered_patterns_for(text, wanted, profile)[1]
+        """The rules that apply."""
+        found = syntax.rules_of(self.robots.group(self.agent), self._profile)
+        return tuple((allow, pattern) for allow, pattern, _ in found)
 
     @property
     def pace(self) -> PaceAsText:
@@ -75,7 +71,7 @@ class Effect:
         rules and repeated rules make one only in a profile in which the first match counts.
         """
         lines = [f"{'allow' if allow else 'disallow'} {path}" for allow, path in self.rules]
-        if self._profiles[0].most_octets_win:
+        if self._profile.most_octets_win:
             lines = sorted({*lines})
         text = "\n".join([*lines, repr(tuple(self.pace))])
         return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -185,7 +181,7 @@ def agents_of(*bodies: bytes) -> list[str]:
     """Return the crawlers that some files name, in lower case and in order; ``*`` comes first."""
     names: dict[str, None] = {DEFAULT: None}
     for body in bodies:
-        text = syntax.text_of(syntax.truncate(body, syntax.DEFAULT_MAX_SIZE), RFC9309)
-        found = groups.groups(syntax.records(text.decode("latin-1"), RFC9309), RFC9309)
-        names.update(dict.fromkeys(name for group in found for name in group.names if name))
+        text = text_of(truncate(body, DEFAULT_MAX_SIZE), RFC9309)
+        found = syntax.all_groups(text, RFC9309)
+        names.update(dict.fromkeys(name for _, some, _ in found for name in some if name))
     return [*names]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from scrapy_rep.linting.findings import Finding, finding
-from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 
 _LONGEST_LINE: Final = 8 * 2083 - 1
 _MARKS: Final = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}

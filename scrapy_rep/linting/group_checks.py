@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from scrapy_rep.linting.findings import Finding, quoted
-from scrapy_rep.linting.lines import BLANK, RULES, Line, RobotsFile
+from scrapy_rep.linting.lines import BLANK, RULES, VISIT_TIME, Line, RobotsFile
 from scrapy_rep.preferences.robots_lines import SIGNAL_KEY, USAGE_KEY
-from scrapy_rep.protocol import syntax
-from scrapy_rep.protocol.product_token import DEFAULT, names_of, product_token
-from scrapy_rep.protocol.profiles import RFC9309
+from scrapy_rep.robotstxt import lines as syntax
+from scrapy_rep.robotstxt.lines import DEFAULT, names_of
+from scrapy_rep.robotstxt.product_token import product_token
+from scrapy_rep.robotstxt.profiles import RFC9309
 
 _TOKEN: Final = re.compile(r"[A-Za-z_-]+|\*")
 _WITH_DIGITS: Final = re.compile(r"[A-Za-z0-9_-]+")
-_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE, syntax.VISIT_TIME}
+_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE, VISIT_TIME}
 
 
 def check_agents(file: RobotsFile) -> Iterator[Finding]:

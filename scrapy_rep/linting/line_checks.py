@@ -9,9 +9,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from scrapy_rep.linting.findings import Finding, quoted
-from scrapy_rep.linting.lines import JUNK, RULES, UNKNOWN, Line, RobotsFile
+from scrapy_rep.linting.lines import JUNK, RULES, UNKNOWN, VISIT_TIME, Line, RobotsFile
 from scrapy_rep.preferences.robots_lines import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
-from scrapy_rep.protocol import extensions, syntax
+from scrapy_rep.robotstxt import lines as syntax
+from scrapy_rep.robotstxt import pace
 
 _USUAL: Final = {
     syntax.AGENT: "User-agent",
@@ -20,7 +21,7 @@ _USUAL: Final = {
     syntax.SITEMAP: "Sitemap",
     syntax.CRAWL_DELAY: "Crawl-delay",
     syntax.REQUEST_RATE: "Request-rate",
-    syntax.VISIT_TIME: "Visit-time",
+    VISIT_TIME: "Visit-time",
     syntax.CLEAN_PARAM: "Clean-param",
     syntax.HOST: "Host",
     USAGE_KEY: "Content-Usage",
@@ -30,7 +31,7 @@ _USUAL: Final = {
 _WHO_READS: Final = {
     syntax.CRAWL_DELAY: "Google ignores it; Bing and most crawlers outside search read it",
     syntax.REQUEST_RATE: "few crawlers read it",
-    syntax.VISIT_TIME: "few crawlers read it",
+    VISIT_TIME: "few crawlers read it",
     syntax.HOST: "only Yandex ever read it, until 2018",
     syntax.CLEAN_PARAM: "only Yandex reads it",
     USAGE_KEY: "it is a draft of the IETF (draft-ietf-aipref-attach-05)",
@@ -44,8 +45,8 @@ _GIVEN_UP: Final = {
     "noarchive": "use a robots META tag or X-Robots-Tag",
 }
 _READERS: Final = {
-    syntax.CRAWL_DELAY: (extensions.crawl_delay, "a number of seconds: Crawl-delay: 10"),
-    syntax.REQUEST_RATE: (extensions.request_rate, "requests/seconds: Request-rate: 1/10"),
+    syntax.CRAWL_DELAY: (pace.crawl_delay, "a number of seconds: Crawl-delay: 10"),
+    syntax.REQUEST_RATE: (pace.request_rate, "requests/seconds: Request-rate: 1/10"),
 }
 _MOST_JUNK: Final = 100
 """Lines that are not understood and are named one by one; a binary file has thousands."""

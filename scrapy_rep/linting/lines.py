@@ -1,6 +1,6 @@
 """The lines of a robots.txt as a linter needs them: also those that no crawler understands.
 
-RFC 9309 section 2.2. Keys and values are read as :mod:`scrapy_rep.protocol.syntax` reads them.
+RFC 9309 section 2.2. Keys and values are read as :mod:`scrapy_rep.robotstxt.lines` reads them.
 Text is ``str`` with one character for each octet (Latin-1).
 """
 
@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 
 from scrapy_rep.linting.findings import Finding, finding
 from scrapy_rep.preferences import robots_lines
-from scrapy_rep.protocol import syntax
-from scrapy_rep.protocol.product_token import names_of
-from scrapy_rep.protocol.profiles import RFC9309
+from scrapy_rep.robotstxt import lines as syntax
+from scrapy_rep.robotstxt.lines import names_of
+from scrapy_rep.robotstxt.profiles import RFC9309
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE, text_of, truncate
 
 BLANK: Final = ""
 """The key of a line without anything, not even a comment."""
@@ -22,10 +23,16 @@ JUNK: Final = "?"
 UNKNOWN: Final = ":"
 """The key of a record whose key is not known."""
 
+VISIT_TIME: Final = "visit-time"
+"""A key that a few crawlers read; this one reads past it."""
+
 RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
 
 _KNOWN: Final = {
-    **syntax.KEYS,
+    **{name: key for key, names in syntax.SPELLINGS.items() for name in names},
+    VISIT_TIME: VISIT_TIME,
+    syntax.ALLOW: syntax.ALLOW,
+    syntax.DISALLOW: syntax.DISALLOW,
     **dict.fromkeys(RFC9309.misspelt_disallow, syntax.DISALLOW),
     **{key: key for key in robots_lines.KEYS},
 }
@@ -69,8 +76,7 @@ class RobotsFile:
     """A robots.txt: its lines as they stand there, as they were parsed, and its groups."""
 
     def __init__(self, body: bytes) -> None:
-        body = syntax.truncate(body, syntax.DEFAULT_MAX_SIZE)
-        text = syntax.text_of(body, RFC9309).decode("latin-1")
+        text = text_of(truncate(body, DEFAULT_MAX_SIZE), RFC9309)
         self.lines = text.split("\n")[1:]
         self.parsed = [*_read(self.lines)]
         self.groups = _groups(self.parsed)
@@ -106,10 +112,11 @@ def _line(said: str, number: int) -> Line:
     name, colon, value = said.partition(":")
     written = name.strip(" \t")
     if not colon:
-        record = syntax.record_of(said, number, RFC9309)
-        if record is None:
+        words = syntax.words(said)
+        known = _KNOWN.get(words[0].lower()) if len(words) == 2 else None
+        if known is None:
             return Line(number, JUNK, written, said.strip(" \t"), _start(said), colon=False)
-        return Line(number, record.key, written.split()[0], record.value, _start(said), False)
+        return Line(number, known, words[0], words[1], _start(said), False)
     start = len(name) + 1 + _start(value)
     key = _KNOWN.get(written.lower(), UNKNOWN)
     return Line(number, key, written, value.strip(" \t"), start)

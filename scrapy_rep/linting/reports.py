@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from scrapy_rep.linting.codes import CODES
 from scrapy_rep.linting.findings import Finding
-from scrapy_rep.protocol.printable import escaped
+from scrapy_rep.robotstxt.printable import escaped
 
 Located = tuple[str, Finding]
 """The name of a file, and a finding about it."""

@@ -13,11 +13,10 @@ from typing import Final, NamedTuple
 
 from scrapy_rep.linting.findings import Finding, quoted
 from scrapy_rep.linting.lines import GroupLines, Line, RobotsFile
-from scrapy_rep.matching.normal_form import NormalForm
-from scrapy_rep.matching.wildcard import Wildcard, parse_wildcard
-from scrapy_rep.protocol import syntax
-from scrapy_rep.protocol.normal_forms import form_of
-from scrapy_rep.protocol.profiles import RFC9309
+from scrapy_rep.robotstxt import lines as syntax
+from scrapy_rep.robotstxt.normal_form import NormalForm, form_of
+from scrapy_rep.robotstxt.patterns import Wildcard
+from scrapy_rep.robotstxt.profiles import RFC9309
 
 _MOST_RULES: Final = 4_000
 """Rules of a file beyond which none is looked at: 4,000 take some 25 ms."""
@@ -105,10 +104,10 @@ def _rule(line: Line, form: NormalForm) -> _Rule:
     if "*" not in path and path[-1:] != "$":
         text = path if "%" not in path else form.path_text(path)
         return _Rule(line, allow, octets, text, text, "%" not in path, None)
-    wild = parse_wildcard(path, form)
+    wild = Wildcard(path, path, octets, form, stars=True)
     text = path if "%" not in path else "\0" + path
     plain = path.find("*") == len(path) - 1 and "%" not in path
-    return _Rule(line, allow, octets, text, wild.prefix, plain, wild)
+    return _Rule(line, allow, octets, text, wild.head, plain, wild)
 
 
 def _of_group(
@@ -180,11 +179,16 @@ def _may_meet(rule: _Rule, other: _Rule) -> bool:
     if not (rule.head.startswith(other.head) or other.head.startswith(rule.head)):
         return False
     for exact, against in ((rule, other), (other, rule)):
-        if exact.wild is not None and exact.wild.is_exact:
+        if _is_exact(exact):
             if against.wild is None:
                 return exact.head.startswith(against.head)
             return against.wild.matches(exact.head)
     return True
+
+
+def _is_exact(rule: _Rule) -> bool:
+    """Return True if a rule matches one path only."""
+    return rule.wild is not None and rule.wild.ends and not rule.wild.pieces
 
 
 def _overruled(rule: _Rule, met: list[_Rule]) -> str:
@@ -200,7 +204,7 @@ def _all_of(rule: _Rule) -> str:
     """Return one path that stands for all that a rule matches."""
     if rule.wild is None:
         return rule.head + _ANYTHING
-    if rule.wild.is_exact:
+    if _is_exact(rule):
         return rule.head
     text = rule.line.value
     return (

@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.overrides.override import Override, Overrides, SiteOverrides
 from scrapy_rep.overrides.pace_to_keep import PaceToKeep
-from scrapy_rep.protocol.requested_pace import RequestedPace
-from scrapy_rep.protocol.verdict import UNREACHABLE
+from scrapy_rep.robotstxt.verdict import UNREACHABLE
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.gate.page_url import Asked
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
     from scrapy_rep.stats import RepStats
 
 ReadPace = Callable[["RobotsTxt", tuple[str, ...]], "RequestedPace | None"]

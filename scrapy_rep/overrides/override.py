@@ -35,9 +35,9 @@ from datetime import date, datetime, time, timedelta, timezone
 from functools import cached_property
 from typing import Final
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
-from scrapy_rep.protocol.verdict import TOO_COSTLY, UNREACHABLE
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.robotstxt.verdict import TOO_COSTLY, UNREACHABLE
 
 ALLOW: Final = "allow"
 FORBID: Final = "forbid"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.protocol.requested_pace import RequestedPace
 
 
 class PaceToKeep(NamedTuple):

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, Override, Overrides
-from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.product_token import product_token
+from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.settings import RepSettings, product_tokens
 
 if sys.version_info >= (3, 11):

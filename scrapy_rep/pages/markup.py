@@ -8,8 +8,7 @@ parsing the body: the parser is fed line by line, and stops when ``<body>`` open
 The parser reports elements and builds no tree. libxml2 takes ten seconds to put a tag with 40,000
 attributes into a tree, and 20 ms to report it.
 
-XHTML that is sent as such is read by an XML parser, to which ``<script/>`` is closed. If it is not
-well-formed, it is read as HTML, too, and both readings count.
+XHTML that is sent as such is read by an XML parser, to which ``<script/>`` is closed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MOST_ELEMENTS: Final = 30_000
 """The elements of a whole page that are read, in 50 ms at most."""
 
 _MOST_LINES: Final = 10_000
-"""A page of more lines is parsed in pieces, and its line numbers are those of the pieces."""
+"""A page of more lines is fed to the parser in larger pieces."""
 
 _PIECE: Final = 8 * 1024
 _LEAST_READ: Final = 2 * 1024
@@ -42,18 +41,19 @@ _LEAST_READ: Final = 2 * 1024
 The first ``>`` may stand in an attribute.
 """
 
-_NAME_WITH_REFERENCE: Final = re.compile(rb"""name\s{0,9}=\s{0,9}["']?[^"'>]{0,64}&[#a-z]""")
-"""A name with character references, such as ``&#114;obots``; bounded, so that it is quick."""
+_REFERENCE: Final = re.compile(
+    rb"""name\s{0,9}=\s{0,9}["']?[^"'>]{0,64}&[#a-z]|&#0{0,9}(?:x0{0,9}[4-7]|[6-9]\d|1[012]\d)"""
+)
+"""A name with character references, such as ``&#114;obots``, or any reference to a letter, as in
+``no&#97;i``. It is bounded, so that it is quick."""
 
 
 class Meta(NamedTuple):
-    """A ``meta`` element with a content; ``name`` and ``http_equiv`` are in lower case."""
+    """A ``meta`` element with a content; ``name`` is in lower case."""
 
     name: str
-    http_equiv: str
     content: str
     in_head: bool
-    line: int
 
 
 class Link(NamedTuple):
@@ -63,7 +63,6 @@ class Link(NamedTuple):
     type: str
     href: str
     in_head: bool
-    line: int
 
 
 class Markup:
@@ -96,30 +95,20 @@ class Markup:
         return self._has_references
 
     def metas(self, names: Collection[str], *, everywhere: bool = False) -> Iterator[Meta]:
-        """Yield the metas whose ``name`` or ``http-equiv`` is among ``names``, in order.
-
-        Those of the head, or all with ``everywhere``.
-        """
-        said = set()
-        for elements in self._whole if everywhere else self._head:
-            for meta in elements.metas:
-                wanted = meta.name in names or meta.http_equiv in names
-                # XHTML may be read twice.
-                if wanted and (everywhere or meta.in_head) and meta not in said:
-                    said.add(meta)
-                    yield meta
+        """Yield the metas whose name is among ``names``, in order: of the head, or everywhere."""
+        for meta in (self._whole if everywhere else self._head).metas:
+            if meta.name in names and (everywhere or meta.in_head):
+                yield meta
 
     def links(self, rel: str, *, everywhere: bool = False) -> Iterator[Link]:
         """Yield the ``link`` elements of a relation, in order."""
-        for elements in self._whole if everywhere else self._head:
-            for link in elements.links:
-                if rel in link.rel and link.href and (everywhere or link.in_head):
-                    yield link
+        for link in (self._whole if everywhere else self._head).links:
+            if rel in link.rel and link.href and (everywhere or link.in_head):
+                yield link
 
     def anchors(self) -> Iterator[Link]:
         """Yield the ``a`` and ``area`` elements of the page that refer to something, in order."""
-        for elements in self._whole:
-            yield from elements.anchors
+        yield from self._whole.anchors
 
     @property
     def encoding(self) -> str:
@@ -129,12 +118,7 @@ class Markup:
     @property
     def base(self) -> str:
         """The reference of the first ``base`` element that has one, or an empty string."""
-        return next((elements.base for elements in self._whole if elements.base), "")
-
-    @property
-    def line_of_nosnippet(self) -> int | None:
-        """The line of the first span, div or section with ``data-nosnippet``."""
-        return next((e.nosnippet for e in self._whole if e.nosnippet is not None), None)
+        return self._whole.base
 
     @cached_property
     def _wide(self) -> bool:
@@ -160,7 +144,7 @@ class Markup:
 
     @cached_property
     def _has_references(self) -> bool:
-        return _NAME_WITH_REFERENCE.search(self._metas) is not None
+        return _REFERENCE.search(self._metas) is not None
 
     @cached_property
     def _text(self) -> str:
@@ -172,29 +156,31 @@ class Markup:
         return self._text.replace("\0", "\ufffd").encode("utf-8", "replace")
 
     @cached_property
-    def _whole(self) -> list[_Elements]:
-        """The elements of the whole page: twice if it is XHTML that is not well-formed."""
+    def _whole(self) -> _Elements:
+        """The elements of the whole page."""
         return self._read(whole=True)
 
     @cached_property
-    def _head(self) -> list[_Elements]:
+    def _head(self) -> _Elements:
         """The elements up to the start of the body."""
         return self._whole if "_whole" in self.__dict__ else self._read(whole=False)
 
-    def _read(self, *, whole: bool) -> list[_Elements]:
-        readings: list[_Elements] = []
+    def _read(self, *, whole: bool) -> _Elements:
+        elements: Any = _Elements(whole=whole)
+        parser: Any
         if self._xml:
-            xml: Any = _Elements(whole=whole)
             parser = etree.XMLParser(
-                target=xml, encoding="utf-8", recover=True, resolve_entities=False, no_network=True
+                target=elements,
+                encoding="utf-8",
+                recover=True,
+                resolve_entities=False,
+                no_network=True,
             )
-            _feed(parser, xml, self._octets)
-            readings.append(xml)
-            if not parser.error_log:
-                return readings
-        html: Any = _Elements(whole=whole)
-        _feed(etree.HTMLParser(target=html, encoding="utf-8"), html, self._octets)
-        return [*readings, html]
+        else:
+            parser = etree.HTMLParser(target=elements, encoding="utf-8")
+        _feed(parser, elements, self._octets)
+        found: _Elements = elements
+        return found
 
 
 class _Elements:
@@ -205,8 +191,6 @@ class _Elements:
         self.links: list[Link] = []
         self.anchors: list[Link] = []
         self.base = ""
-        self.nosnippet: int | None = None
-        self.line = 1
         self.done = False
         self._whole = whole
         self._left = MOST_ELEMENTS if whole else MOST_IN_HEAD
@@ -237,8 +221,6 @@ class _Elements:
                 self.anchors.append(self._link(attributes))
         elif name == "base":
             self.base = self.base or _attribute(attributes, "href")
-        elif name in ("span", "div", "section") and "data-nosnippet" in attributes:
-            self.nosnippet = self.line if self.nosnippet is None else self.nosnippet
 
     def end(self, tag: str) -> None:
         """Leave a template."""
@@ -252,8 +234,7 @@ class _Elements:
         content = attributes.get("content")
         if content is not None:
             name = _attribute(attributes, "name").lower()
-            http_equiv = _attribute(attributes, "http-equiv").lower()
-            self.metas.append(Meta(name, http_equiv, content, self._in_head, self.line))
+            self.metas.append(Meta(name, content, self._in_head))
 
     def _link(self, attributes: Mapping[str, str]) -> Link:
         return Link(
@@ -261,7 +242,6 @@ class _Elements:
             _attribute(attributes, "type").lower(),
             _attribute(attributes, "href"),
             self._in_head,
-            self.line,
         )
 
 
@@ -270,33 +250,15 @@ def _attribute(attributes: Mapping[str, str], name: str) -> str:
 
 
 def _feed(parser: Any, elements: _Elements, octets: bytes) -> None:
-    """Feed the parser until it has reported everything that is needed."""
+    """Feed the parser line by line until it has reported everything that is needed."""
     try:
-        for line, piece in _pieces(octets):
-            elements.line = line
-            parser.feed(piece)
-            if elements.done:
-                return
+        for line in (
+            octets.splitlines(keepends=True) if octets.count(b"\n") < _MOST_LINES else [octets]
+        ):
+            for start in range(0, len(line), _PIECE):
+                parser.feed(line[start : start + _PIECE])
+                if elements.done:
+                    return
         parser.close()
     except (etree.LxmlError, ValueError):  # the page has no element, or the rest cannot be read
         return
-
-
-def _pieces(octets: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the octets in pieces of at most 8 KB, with the line of each."""
-    if octets.count(b"\n") > _MOST_LINES:
-        line = 1
-        for piece in _cut(octets):
-            yield line, piece
-            line += piece.count(b"\n")
-        return
-    for line, part in enumerate(octets.split(b"\n"), 1):
-        if len(part) < _PIECE:
-            yield line, part + b"\n"
-        else:
-            for piece in _cut(part + b"\n"):
-                yield line, piece
-
-
-def _cut(octets: bytes) -> Iterator[bytes]:
-    return (octets[start : start + _PIECE] for start in range(0, len(octets), _PIECE))

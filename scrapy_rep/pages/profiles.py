@@ -32,17 +32,10 @@ class PageProfile:
 DEFAULT: Final = PageProfile("rfc9309")
 KOLLAR: Final = PageProfile("kollar", all_and_follow_lift=True, noindex_closes_links=True)
 GOOGLE: Final = PageProfile("google", body_counts=True, name_alphabets=(_NAME,))
-STRICTEST: Final = PageProfile(
-    "strictest",
-    body_counts=True,
-    noindex_closes_links=True,
-    name_alphabets=DEFAULT.name_alphabets + GOOGLE.name_alphabets,
-)
-"""Everything that any of the other profiles reads as a restriction counts."""
 
 PAGE_PROFILES: Final = {
     profile.name: profile
-    for profile in (DEFAULT, GOOGLE, PageProfile("1996"), PageProfile("1994"), KOLLAR, STRICTEST)
+    for profile in (DEFAULT, GOOGLE, PageProfile("1996"), PageProfile("1994"), KOLLAR)
 }
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 NOINDEX = "noindex"
 NOFOLLOW = "nofollow"
 
-Source = Literal["meta", "X-Robots-Tag", "Robots-Tag", "http-equiv", "data-nosnippet"]
+Source = Literal["meta", "X-Robots-Tag"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,16 +17,12 @@ class Statement:
     """One term of a page or its header, as written.
 
     ``agent`` is ``*`` if the term is for all agents, or else the name of one, in lower case.
-    Statements of the sources ``http-equiv`` and ``data-nosnippet`` restrict nothing: HTML does not
-    define the first, and the second is about a part of the page.
     """
 
     name: str
     value: str | None
     agent: str
     source: Source
-    line: int | None = None
-    """The line of the page; ``None`` for a header."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime, parsedate_tz
 from typing import Final, NamedTuple
 
 RESTRICTIONS: Final = frozenset(
@@ -37,9 +37,11 @@ _SEPARATORS: Final = re.compile("[,;]")
 _WEEKDAY: Final = re.compile("(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*", re.IGNORECASE)
 _LIMIT: Final = re.compile(r"-1|[0-9]{1,15}")
 _ISO_DATE: Final = re.compile(
-    r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})? ?(Z|[+-]\d\d:?\d\d)?)?",
+    r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,]\d{1,9})?)?)?)?"
+    r" ?([A-Z]{1,5}|[+-]\d\d(?::?\d\d)?)?",
     re.ASCII | re.IGNORECASE,
 )
+"""Year, month, day, hour, minute, second and zone, in the extended or the basic form."""
 _LONGEST_DATE: Final = 64
 
 
@@ -109,20 +111,27 @@ def limit_of(value: str | None) -> int | None:
 def moment_of(value: str | None) -> datetime | None:
     """Return the moment of a date by RFC 822, RFC 850 or ISO 8601, in UTC; ``None`` if unreadable.
 
-    A date without a zone is in UTC; one without a time means the start of the day.
+    A date without a zone, or with one that RFC 822 does not name, is in UTC. One without a time
+    means the start of the day.
     """
     if value is None or len(value) > _LONGEST_DATE:
         return None
     try:
-        iso = _ISO_DATE.fullmatch(value)
-        if iso is None:
-            moment = parsedate_to_datetime(value)
+        if iso := _ISO_DATE.fullmatch(value):
+            year, month, day, hour, minute, second = [int(part or 0) for part in iso.groups()[:6]]
+            moment = datetime(year, month, day, hour, minute, second, tzinfo=_zone(iso[7]))
         else:
-            zone = (iso[3] or "+00:00").upper().replace("Z", "+00:00")
-            zone = zone if ":" in zone else f"{zone[:3]}:{zone[3:]}"
-            moment = datetime.fromisoformat(f"{iso[1]}T{iso[2] or '00:00'}{zone}")
+            moment = parsedate_to_datetime(value if ":" in value else f"{value} 00:00:00 GMT")
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=timezone.utc)
         return moment.astimezone(timezone.utc)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
+
+
+def _zone(written: str | None) -> timezone:
+    """Return the zone of ``Z``, ``+02``, ``+02:00`` or a name of RFC 822."""
+    digits = (written or "").replace(":", "")
+    name = f"{digits}00" if len(digits) == 3 and digits[0] in "+-" else digits
+    read = parsedate_tz(f"1 Jan 2000 00:00:00 {name}")
+    return timezone(timedelta(seconds=(read[9] if read else None) or 0))

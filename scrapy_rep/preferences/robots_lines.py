@@ -10,9 +10,8 @@ only the rules that decide about a URL are parsed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
-from scrapy_rep.matching.normal_form import NormalForm, readings, written_path
 from scrapy_rep.preferences import content_signal, content_usage, licenses
 from scrapy_rep.preferences.statement import ROBOTS_TXT, Statement
 from scrapy_rep.preferences.vocabulary import (
@@ -21,9 +20,13 @@ from scrapy_rep.preferences.vocabulary import (
     COUNTS_FOR,
     DISALLOWED,
 )
+from scrapy_rep.robotstxt.lines import Line
+from scrapy_rep.robotstxt.normal_form import form_of, readings, written_path
+from scrapy_rep.robotstxt.profiles import RFC9309
+from scrapy_rep.robotstxt.rules import Rules
 
-if TYPE_CHECKING:
-    from scrapy_rep.matching.rule_set import LongestMatchRules
+_FORM: Final = form_of(RFC9309)
+"""The normal form of paths, in every profile: the drafts refer to RFC 9309."""
 
 USAGE_KEY: Final = "content-usage"
 SIGNAL_KEY: Final = "content-signal"
@@ -44,21 +47,13 @@ _OCTETS_OF_A_LINE: Final = 16
 """Starting on a line takes as long as parsing this many octets."""
 
 
-class UsageLine(NamedTuple):
-    """A line that says something: its number from 1, its key in lower case, and its value."""
-
-    number: int
-    key: str
-    value: str
-
-
 class UsageLines:
     """The lines that count for one crawler.
 
     ``group`` are the lines of the groups that name it, ``before`` those before the first group. Of
     the latter, a ``Content-Signal`` counts for each crawler, and a ``License`` for each whose own
     groups have none (RSL 1.0). A ``Content-Usage`` there belongs to no group, and counts for none
-    (RFC 9309 section 2.2.2). ``rules_of`` makes rules of paths.
+    (RFC 9309 section 2.2.2).
     """
 
     __slots__ = (
@@ -67,39 +62,26 @@ class UsageLines:
         "_rules",
         "_signals",
         "_too_many",
-        "form",
         "licenses",
         "others",
     )
 
-    def __init__(
-        self,
-        group: Sequence[UsageLine],
-        before: Sequence[UsageLine],
-        form: NormalForm,
-        rules_of: Callable[[list[str]], LongestMatchRules],
-    ) -> None:
-        self._rules: dict[str, list[UsageLine]] = {}
+    def __init__(self, group: Sequence[Line], before: Sequence[Line]) -> None:
+        self._rules: dict[str, list[Line]] = {}
         rules = [line for line in group if line.key == USAGE_KEY]
         self._too_many = len(rules) > MOST_LINES
         for line in rules[:MOST_LINES]:
             path, _ = content_usage.path_and_expression(line.value)
             self._rules.setdefault(path, []).append(line)
         paths = [path for path in self._rules if path]
-        self._matcher = rules_of(paths) if paths else None
+        self._matcher = Rules(paths, [], _FORM, robots_txt_is_free=False) if paths else None
         self._parsed: dict[str, list[Statement]] = {}
-        self.form = form
         signals = [line for line in (*before, *group) if line.key == SIGNAL_KEY]
         self._signals = _parsed(signals, content_signal.of_line, CONTENT_SIGNAL)
         own = [(line.number, line.value) for line in group if line.key == LICENSE_KEY]
         if not own:
             own = [(line.number, line.value) for line in before if line.key == LICENSE_KEY]
         self.licenses, self.others = licenses.of_lines(own[:MOST_LINES])
-
-    @property
-    def state(self) -> int:
-        """How many rules have been parsed. The number grows with the questions."""
-        return len(self._parsed)
 
     def statements(self, url: str) -> tuple[Statement, ...]:
         """Return what the lines say about the page at a URL, including licences without a URL."""
@@ -112,7 +94,7 @@ class UsageLines:
         if not self._rules:
             return []
         found: dict[str, None] = {}
-        for octets in readings(written_path(url, self.form), self.form):
+        for octets in readings(written_path(url, _FORM), _FORM):
             # The matcher takes text, in which a lone surrogate stands for an octet.
             text = octets.encode("latin-1").decode("utf-8", "surrogateescape")
             deciding = self._deciding(text)
@@ -138,7 +120,7 @@ class UsageLines:
 
 
 def _parsed(
-    lines: Sequence[UsageLine], parse: Callable[[str, int], list[Statement]], vocabulary: str
+    lines: Sequence[Line], parse: Callable[[str, int], list[Statement]], vocabulary: str
 ) -> list[Statement]:
     """Parse each value once, and return its statements with the number of its first line."""
     values: dict[str, int] = {}

@@ -11,7 +11,6 @@ from scrapy_rep.preferences.vocabulary import (
     CATEGORIES,
     COUNTS_FOR,
     DISALLOWED,
-    OUTDATED,
     TDMREP,
     UNKNOWN,
 )
@@ -43,11 +42,6 @@ class Statement:
     def category(self) -> str | None:
         """The category that this counts for; None if it counts for none."""
         return COUNTS_FOR.get(self.vocabulary, {}).get(self.label)
-
-    @property
-    def outdated(self) -> bool:
-        """Whether only earlier drafts of the vocabulary had this label."""
-        return self.label in OUTDATED.get(self.vocabulary, ())
 
 
 class License(NamedTuple):

@@ -1,7 +1,6 @@
-"""The vocabularies: which document defines them, and which label counts for which category.
+"""The vocabularies: which label counts for which category.
 
-None of the documents is a finished standard, so each is listed with its number and date. Labels
-that a later draft dropped are known as outdated, and count for nothing.
+None of the documents is a finished standard; the guide lists them with number and date.
 
 :data:`COUNTS_FOR` is a choice of this package. No document says that ``ai-input`` of one vocabulary
 means ``ai-use`` of another. They are combined because a crawl needs one answer for each purpose;
@@ -10,7 +9,7 @@ the statements that led to an answer are kept beside it.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 TRAIN_AI: Final = "train-ai"
 AI_USE: Final = "ai-use"
@@ -30,38 +29,6 @@ META: Final = "meta"
 RSL: Final = "rsl"
 PRODUCT_TOKEN: Final = "product-token"  # noqa: S105 (a crawler's name)
 
-
-class Document(NamedTuple):
-    """A document on a vocabulary, or on where it is written; ``date`` is that of ``number``."""
-
-    name: str
-    number: str
-    date: str
-    state: str
-
-
-DOCUMENTS: Final[dict[str, tuple[Document, ...]]] = {
-    CONTENT_USAGE: (
-        Document("draft-ietf-aipref-attach", "05", "2026-08-19", "working group draft"),
-        Document("draft-ietf-aipref-vocab", "08", "2026-09-14", "working group draft"),
-    ),
-    CONTENT_SIGNAL: (
-        Document(
-            "draft-romm-aipref-contentsignals", "00", "2025-10-01", "individual, expired 2026-04-04"
-        ),
-    ),
-    TDMREP: (
-        Document("TDM Reservation Protocol", "1.0", "2024-05-10", "community group final report"),
-    ),
-    RSL: (Document("Really Simple Licensing", "1.0", "2025-12-10", "errata up to 2026-10-02"),),
-    META: (Document("noai, noimageai, noml", "", "2022-11", "conventions without a document"),),
-    PRODUCT_TOKEN: (
-        Document(
-            "draft-kelley-aipref-training-preference-signal", "00", "2026-10-30", "individual draft"
-        ),
-    ),
-}
-"""The documents that define each vocabulary, in the versions that are implemented."""
 
 COUNTS_FOR: Final[dict[str, dict[str, str]]] = {
     CONTENT_USAGE: {"train-ai": TRAIN_AI, "ai-use": AI_USE, "search": SEARCH},

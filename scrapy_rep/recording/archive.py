@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from scrapy_rep import stats as names
-from scrapy_rep.protocol.outcome import Outcome, Unreachable
+from scrapy_rep.access.outcome import Outcome, Unreachable
 from scrapy_rep.recording import warc
 from scrapy_rep.recording.background import BackgroundWriter, Written
 from scrapy_rep.recording.versions import own_version
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.entry import Answer
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.entry import Answer
     from scrapy_rep.stats import RepStats
 
 SUFFIX = ".warc.gz"

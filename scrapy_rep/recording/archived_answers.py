@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.http import Response
 
-from scrapy_rep.fetching.responses import decoded, lifetime_of, octets_of
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
-from scrapy_rep.protocol.outcome import (
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, Failure
+from scrapy_rep.access.outcome import (
     PROXY_AUTHENTICATION_REQUIRED,
     Cause,
     Meaning,
     meaning_of,
 )
-from scrapy_rep.protocol.policy import REFUSALS
+from scrapy_rep.access.policy import REFUSALS
+from scrapy_rep.fetching.responses import decoded, lifetime_of, octets_of
 from scrapy_rep.recording.decisions import digest_of, utc
 from scrapy_rep.recording.warc import OWN_SIDE
 from scrapy_rep.recording.warc_reader import ArchiveIndex, Kept, normal_uri

@@ -9,17 +9,17 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from scrapy_rep.protocol.policy import Decision
-from scrapy_rep.protocol.printable import without_login
-from scrapy_rep.protocol.verdict import as_plain
+from scrapy_rep.access.policy import Decision
+from scrapy_rep.robotstxt.printable import without_login
+from scrapy_rep.robotstxt.verdict import as_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.caching.cached_rules import CachedRules
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import RequestedPace
-    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 SCHEMA_VERSION = 1
 

@@ -8,17 +8,17 @@ from dataclasses import fields, replace
 from datetime import date
 from typing import Any, NamedTuple
 
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.policy import Policy
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.gate.judge import Judge, PaceBySettings
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import ACTIONS, AGENT, DELAY, Override, Overrides
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.recording.chronology import Chronology
 from scrapy_rep.recording.decisions import delay_of
 from scrapy_rep.recording.recorder import preferences_of
+from scrapy_rep.robotstxt.verdict import Verdict
 from scrapy_rep.settings import RepSettings, checked
 from scrapy_rep.stats import NoCollector, RepStats
 from scrapy_rep.usage.admission import UseOfPages

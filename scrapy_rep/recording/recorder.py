@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.authority import authority_of
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.page_url import page_of
 from scrapy_rep.nofollow import is_by_nofollow
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
+from scrapy_rep.preferences.robots_txt import preferences, speaks_of_use
 from scrapy_rep.recording.appending import LineFile
 from scrapy_rep.recording.decisions import (
     SCHEMA_VERSION,
@@ -25,14 +25,15 @@ from scrapy_rep.recording.decisions import (
     version_of,
 )
 from scrapy_rep.recording.versions import versions
+from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, Verdict
 
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_rep.access.authority import Authority
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.protocol.authority import Authority
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 
@@ -263,7 +264,7 @@ def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:
 def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:
     """Return what a robots.txt says about the use of a page, by category; None if nothing."""
     robots = cached.robots
-    if robots is None or not robots.speaks_of_use:
+    if robots is None or not speaks_of_use(robots):
         return None
-    said = robots.preferences(url, agent)
+    said = preferences(robots, url, agent)
     return None if said is None else said.answers or None

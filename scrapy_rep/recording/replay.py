@@ -26,15 +26,13 @@ from typing import Any, NamedTuple
 
 from scrapy import Request
 
+from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.entry import Entry
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.policy import REFUSALS, Decision, Standing, standing
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.nofollow import is_by_nofollow
-from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.policy import REFUSALS, Decision, Standing, standing
-from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict, as_plain
 from scrapy_rep.recording.archived_answers import (
     ArchivedAnswers,
     MismatchError,
@@ -45,6 +43,8 @@ from scrapy_rep.recording.chronology import seconds
 from scrapy_rep.recording.decisions import Basis, url_digest
 from scrapy_rep.recording.recorded_run import Judged, RecordedRun
 from scrapy_rep.recording.warc_reader import ArchiveIndex
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, Verdict, as_plain
 from scrapy_rep.settings import RepSettings
 
 _RESTS_ON = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.access.authority import Authority, authority_of
 
 _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of the longest body that is read; the crawler cuts bodies long before that."""

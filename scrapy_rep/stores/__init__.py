@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from scrapy_rep.protocol.spelling import nearest
+from scrapy_rep.access.spelling import nearest
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.memory import MemoryStore

@@ -25,8 +25,8 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from itertools import islice
 from typing import Any, ClassVar
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.plain import from_plain, to_plain
 from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry
@@ -45,7 +45,7 @@ class Store(ABC):
 
     A store whose ``merges`` is true does two things that a custom store need not do. Its ``put``
     merges what comes with what is kept, in one atomic step, as
-    :func:`scrapy_rep.protocol.entry.merge` says. And it keeps the refusals of several crawlers
+    :func:`scrapy_rep.access.entry.merge` says. And it keeps the refusals of several crawlers
     apart: ``crawler`` is a short digest of the User-Agent that was sent, empty if refusals are
     neither read nor written. For any other store the cache gets, merges and puts, and leaves
     refusals out; ``get`` and ``put`` are called without ``crawler``.

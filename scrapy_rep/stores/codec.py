@@ -29,9 +29,9 @@ from hashlib import blake2b
 from struct import Struct
 from struct import error as struct_error
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
-from scrapy_rep.protocol.policy import REFUSALS
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.access.policy import REFUSALS
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.stored import StoredEntry
 

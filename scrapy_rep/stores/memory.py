@@ -7,8 +7,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.codec import decode_all, decode_parts, encode_parts
 from scrapy_rep.stores.stored import StoredEntry, beginnings

@@ -12,8 +12,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.stores.stored import StoredEntry
 
 _OCTETS = ("body", "etag", "last_modified")

@@ -5,7 +5,7 @@ An entry is a hash under ``PREFIX:2:SCHEME://HOST:PORT``, with a field for each 
 when none of its parts is useful any longer. Each lease is a string under
 ``PREFIX:lease:SCHEME://HOST:PORT``.
 
-A put is one script on the server, which merges as :func:`scrapy_rep.protocol.entry.merge` does, by
+A put is one script on the server, which merges as :func:`scrapy_rep.access.entry.merge` does, by
 the dates in the heads of the octets. A transaction that watches the key would cost three round
 trips, and more under contention. In a cluster each of these scripts touches one key, and the
 authority stands in braces. So its entry and its lease are on one node, where other workers see what
@@ -32,8 +32,8 @@ from typing import Any
 
 import redis
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.codec import (

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from scrapy_rep.protocol.authority import Authority, authority_of
+from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.stores.codec import decode_all, decode_v1
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis_client import Client, values

@@ -27,8 +27,8 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_batch import Batch

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite_tables import Tables
 from scrapy_rep.stores.sqlite_transaction import Transaction

@@ -6,7 +6,7 @@ nearly always in memory. scrapy_rep 0.1 kept the octets in the index itself, wit
 page: a look-up read ten pages, most of them from the disk.
 
 A ``put`` reads, merges and writes under the write lock of one transaction. So it is one step for
-every other process, and :func:`scrapy_rep.protocol.entry.merge` is the only code that merges.
+every other process, and :func:`scrapy_rep.access.entry.merge` is the only code that merges.
 
 The table ``entries`` belongs to scrapy_rep 0.1, which may still use the same file. It is read where
 ``parts`` has nothing. Rows are deleted from it, and none are added.
@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.entry import Entry, merge
+from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,

@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.error import ALONE, LoggedError, StoreError
 from scrapy_rep.stores.sqlite_batch import Batch

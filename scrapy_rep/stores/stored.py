@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from scrapy_rep.protocol.authority import DEFAULT_PORTS, Authority
-from scrapy_rep.protocol.entry import Answer, Entry, Failure, date_of
-from scrapy_rep.protocol.policy import EXPIRED_NOW, Policy, State, state_of
+from scrapy_rep.access.authority import DEFAULT_PORTS, Authority
+from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
+from scrapy_rep.access.policy import EXPIRED_NOW, Policy, State, state_of
 
 PREFIX = "scrapy_rep"
 """What the keys of a shared store begin with, unless ``REP_STORE_PREFIX`` says otherwise."""

@@ -10,15 +10,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from scrapy_rep.exceptions import BY_USAGE_PREFERENCE, RobotsForbidden
+from scrapy_rep.preferences.robots_txt import refusal_by_name, speaks_of_use
 from scrapy_rep.preferences.statement import ROBOTS_TXT, Statement
 from scrapy_rep.preferences.vocabulary import DISALLOWED, PRODUCT_TOKEN
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.robotstxt.verdict import Verdict
 from scrapy_rep.usage.noted import Noted
 
 if TYPE_CHECKING:
     from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.gate.page_url import Asked
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
     from scrapy_rep.settings import RepSettings
 
 _NAMES = {"content-usage": "Content-Usage", "content-signal": "Content-Signal"}
@@ -37,7 +38,7 @@ class UseOfPages:
         Most robots.txt files say nothing about use, and most crawls ask nothing else.
         """
         robots = cached.robots
-        return bool(self._tokens) or (robots is not None and robots.speaks_of_use)
+        return bool(self._tokens) or (robots is not None and speaks_of_use(robots))
 
     @property
     def refuses(self) -> bool:
@@ -47,7 +48,7 @@ class UseOfPages:
     def said(self, asked: Asked, cached: CachedRules) -> Noted | None:
         """Return what a site says about a page before it is fetched; None if it says nothing."""
         url, robots = asked.url, cached.robots
-        speaks = robots is not None and robots.speaks_of_use
+        speaks = robots is not None and speaks_of_use(robots)
         tokens = tuple(self._of_tokens(robots, url)) if robots is not None else ()
         if not speaks and not tokens:
             return None
@@ -72,7 +73,7 @@ class UseOfPages:
         """Yield what the groups of other product tokens say about the purposes they stand for."""
         for purpose, tokens in self._tokens.items():
             for token in tokens:
-                verdict = robots.refusal_by_name(url, token)
+                verdict = refusal_by_name(robots, url, token)
                 if verdict is not None:
                     rule, line = str(verdict.rule or ""), verdict.line
                     vocabulary, source = PRODUCT_TOKEN, ROBOTS_TXT

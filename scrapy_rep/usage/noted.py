@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy_rep.preferences.page import PagePreferences, together
+from scrapy_rep.preferences.robots_txt import stated_preferences
 from scrapy_rep.preferences.statement import Preferences, Statement
 
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 
 class Noted(NamedTuple):
@@ -45,7 +46,7 @@ class Noted(NamedTuple):
         robots = self.robots
         if robots is None:
             return together(page, self.tokens)
-        said = robots.stated_preferences(self.url, self.agent)
+        said = stated_preferences(robots, self.url, self.agent)
         return together(page, (*said.statements, *self.tokens), said.licenses)
 
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
-from scrapy.http import Headers
-
 from scrapy_rep.page_responses import page_source
-from scrapy_rep.pages.markup import Markup
 from scrapy_rep.pages.profiles import DEFAULT
-from scrapy_rep.pages.reading import read
-from scrapy_rep.preferences.licenses import MEDIA_TYPE, RELATION
-from scrapy_rep.preferences.page import FIELDS, NAMES, TERMS, PagePreferences, of_response, together
+from scrapy_rep.preferences import robots_txt as of_robots_txt
+from scrapy_rep.preferences.page import SILENT, of_response, speaks, together
 from scrapy_rep.preferences.statement import Preferences
-from scrapy_rep.protocol.product_token import tokens_of
-from scrapy_rep.protocol.profiles import RFC9309
+from scrapy_rep.robotstxt.product_token import tokens_of
+from scrapy_rep.robotstxt.profiles import RFC9309
 from scrapy_rep.settings import product_tokens
 from scrapy_rep.usage.noted import noted_for
 
@@ -25,12 +20,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.pages.profiles import PageProfile
-    from scrapy_rep.pages.source import PageSource
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
-
-_FIELDS = frozenset(Headers.fromkeys((*FIELDS, "X-Robots-Tag", "Robots-Tag")))
-"""The fields that are read, as Scrapy keeps their names: one look at all is 1 us, not 40."""
-_SILENT = PagePreferences()
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 _kept: WeakKeyDictionary[Response, Preferences] = WeakKeyDictionary()
 
@@ -55,13 +45,15 @@ def usage_preferences(
     if agent is not None:
         tokens = product_tokens(agent)
     source = page_source(response)
-    page = _read_page(source, response.url, tokens, DEFAULT) if _speaks(source) else _SILENT
+    page = SILENT
+    if speaks(source):
+        page = of_response(source, response.url, tokens_of(tokens, RFC9309), DEFAULT)
     rules = noted.robots if robots is None and noted is not None else robots
-    said = None if rules is None else rules.preferences(url, tokens)
+    said = None if rules is None else of_robots_txt.preferences(rules, url, tokens)
     return together(
         page,
         (*(said.statements if said else ()), *(noted.tokens if noted is not None else ())),
-        () if rules is None else rules.licenses(tokens),
+        () if rules is None else of_robots_txt.licenses(rules, tokens),
     )
 
 
@@ -74,61 +66,11 @@ def preferences_in_a_crawl(
     """
     noted = noted_for(response.request)
     source = page_source(response)
-    page = _SILENT
-    if _speaks(source):
-        page = _read_page(source, response.url, agent_of(response), profile)
-    if noted is None and page is _SILENT:
+    page = SILENT
+    if speaks(source):
+        page = of_response(source, response.url, tokens_of(agent_of(response), RFC9309), profile)
+    if noted is None and page is SILENT:
         return None
     found = together(page) if noted is None else noted.with_page(page)
     _kept[response] = found
     return found
-
-
-def _speaks(source: PageSource) -> bool:
-    """Return whether a response may say something; most do not, and are not parsed."""
-    if not _FIELDS.isdisjoint(source.fields):
-        return True
-    markup = source.markup
-    return markup is not None and (markup.may_name(*TERMS) or markup.holds(MEDIA_TYPE))
-
-
-def _read_page(
-    source: PageSource, url: str, agent: tuple[str, ...], profile: PageProfile
-) -> PagePreferences:
-    """Return what a response itself says."""
-    markup = source.markup
-    metas = [] if markup is None else list(_metas(markup))
-    links = [] if markup is None else list(_links(markup))
-    base = _resolved(url, markup.base) if markup is not None and links else ""
-    page = of_response(source.lines, metas, links, _terms(source, agent, profile), url, base)
-    return page or _SILENT
-
-
-def _resolved(url: str, reference: str) -> str:
-    """Return a reference resolved against a URL; the URL itself if that cannot be done."""
-    try:
-        return urljoin(url, reference)
-    except ValueError:
-        return url
-
-
-def _metas(markup: Markup) -> Iterator[tuple[str, str]]:
-    if markup.may_name(*TERMS):
-        for meta in markup.metas(NAMES):
-            yield meta.name, meta.content
-
-
-def _links(markup: Markup) -> Iterator[tuple[str, str, str]]:
-    if markup.holds(MEDIA_TYPE):
-        for link in markup.links(RELATION):
-            yield " ".join(link.rel), link.type, link.href
-
-
-def _terms(
-    source: PageSource, agent: tuple[str, ...], profile: PageProfile
-) -> Iterator[tuple[str, str]]:
-    """Yield the robots terms for an agent, except those in ``http-equiv``."""
-    tokens = tokens_of(agent, RFC9309)
-    for statement in read(source, tokens, profile, whole=False).statements:
-        if statement.source != "http-equiv":
-            yield statement.name, statement.source

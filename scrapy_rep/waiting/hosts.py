@@ -8,14 +8,15 @@ from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.access.authority import Authority
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
-    from scrapy_rep.protocol.requested_pace import RequestedPace
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.waiting.shared_pace import SharedPace
 
 Asker = tuple[Authority, tuple[str, ...]]
@@ -43,11 +44,11 @@ class PacedHost:
 
     ``least`` is the operator's own delay, ``most`` the longest interval that is kept. ``coming`` is
     the request that the scheduler has handed out for it and that has yet to reach the last step,
-    where ``arrived`` ones wait. ``held_up_at`` is when a request began to wait, since the last turn.
-    ``busy`` are its requests from the grant of their turn to the end
-    of their download; ``ended`` is when the last one ended, by the monotonic clock. If ``shared``
-    is given, each request needs a turn from it, and none is to be had before ``not_before``;
-    ``failing_since`` is when asking for one began to fail.
+    where ``arrived`` ones wait. ``held_up_at`` is when a request began to wait since the last turn.
+    ``busy`` are its requests from the grant of their turn to the end of their download; ``ended``
+    is when the last one ended. Both times are by the monotonic clock. If ``shared`` is given, each
+    request needs a turn from it, and none is to be had before ``not_before``; ``failing_since`` is
+    when asking for one began to fail.
     """
 
     __slots__ = (

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import RequestedPace
-    from scrapy_rep.protocol.robotstxt import RobotsTxt, Verdict
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
     from scrapy_rep.waiting.turns import Turns

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.protocol.authority import Authority
-    from scrapy_rep.protocol.requested_pace import RequestedPace
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.stats import RepStats
     from scrapy_rep.waiting.hosts import Asker, Hosts, PacedHost

@@ -35,7 +35,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats as names
-from scrapy_rep.protocol.authority import Authority
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.waiting.put_back import PutBack, restored
 from scrapy_rep.waiting.ready import Item, ReadyQueue, slot_of
 

@@ -19,8 +19,8 @@ import time
 from concurrent.futures import Future
 from pathlib import Path
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores.codec import ANSWER, encode_parts
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.benchmarks.stores import robots_txt

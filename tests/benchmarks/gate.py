@@ -20,9 +20,9 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.reactor import install_reactor
 
 from scrapy_rep import RepDownloaderMiddleware
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.outcome import Success
-from scrapy_rep.protocol.policy import learn, standing
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.outcome import Success
+from scrapy_rep.access.policy import learn, standing
 
 ROUNDS = 15
 CALLS = 4_000

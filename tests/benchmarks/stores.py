@@ -21,8 +21,8 @@ from typing import Any
 
 import redis
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.codec import decode_parts, encode_parts
 from scrapy_rep.stores.memory import MemoryStore

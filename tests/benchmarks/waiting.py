@@ -18,9 +18,9 @@ from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_rep import RepDownloaderMiddleware, downloadermiddlewares
-from scrapy_rep.gate.page_url import host_of
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.requested_pace import RequestedPace
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.waiting.hosts import host_of
 
 COUNTS = tuple(map(int, sys.argv[1:])) or (100, 1_000, 10_000)
 GOING = 1_000

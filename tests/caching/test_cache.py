@@ -12,8 +12,8 @@ import pytest
 from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.protocol.outcome import Unavailable
-from scrapy_rep.protocol.policy import Decision
+from scrapy_rep.access.outcome import Unavailable
+from scrapy_rep.access.policy import Decision
 from tests.cancelling import Waiter, play_all
 from tests.crawl.leftovers import Leftovers, turn
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
@@ -114,6 +114,7 @@ def play_with_deferreds(waiters: int) -> None:
     assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_cancelled_leader_takes_nobody_along_with_deferreds() -> None:
     """200 seeded points, 200 requests each, under a reactor without asyncio."""
     play_with_deferreds(200)

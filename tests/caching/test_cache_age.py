@@ -10,9 +10,9 @@ import pytest
 from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.access.outcome import Cause, NotModified, Success, Unreachable
+from scrapy_rep.access.policy import Decision, Policy
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.protocol.outcome import Cause, NotModified, Success, Unreachable
-from scrapy_rep.protocol.policy import Decision, Policy
 from tests.crawl.leftovers import turn
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
 

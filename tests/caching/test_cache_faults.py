@@ -10,10 +10,10 @@ from pytest_twisted import ensureDeferred
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
+from scrapy_rep.access.outcome import Success
+from scrapy_rep.access.policy import Decision, Policy
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.protocol.outcome import Success
-from scrapy_rep.protocol.policy import Decision, Policy
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
 
 DAY = 86_400.0

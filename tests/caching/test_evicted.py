@@ -13,10 +13,11 @@ from time import perf_counter
 
 import pytest
 
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.caching.evicted import Evicted, TemporaryFile
-from scrapy_rep.protocol.entry import Answer, Entry
 from tests.stores.obstacles import no_file_beyond
 from tests.stores.samples import NOW, authority, entry, failure, full_entry, refused
+from tests.timed import timed
 
 MIB = 1 << 20
 
@@ -192,6 +193,7 @@ def test_an_entry_too_large_to_be_encoded_is_dropped() -> None:
     second.close()
 
 
+@timed
 @pytest.mark.parametrize("memory", [0, 64 * MIB], ids=["file", "memory"])
 def test_a_look_up_takes_milliseconds_at_most(memory: int) -> None:
     """No request waits for it: 480 KB within 30 ms, a small file within 1 ms, on a busy machine."""

@@ -12,11 +12,11 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 import scrapy_rep
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry
+from scrapy_rep.access.outcome import Success
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry
-from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.stores.memory import MemoryStore
 from tests.scripted import RULES, Bench, ask, authority
 
@@ -79,7 +79,7 @@ async def test_a_pace_is_read_once_for_each_agent_in_a_row() -> None:
     before = bench.cache.octets
     paces = [bench.cache.pace(authority(), cached, ("slow",)) for _ in range(2)]
     assert paces[0] is not None
-    assert paces[0].delay == 3.0
+    assert paces[0].interval == 3.0
     assert paces[0] is paces[1]
     assert bench.cache.pace(authority(), cached, ("quick",)) is None
     assert cached.unpaced_agent == ("quick",)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry, merge
 from scrapy_rep.caching.context import Miss
 from scrapy_rep.caching.merging import Merging, checked
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Answer, Entry, merge
 from scrapy_rep.stores import Store, StoreError
 from tests.crawl.leftovers import turn
 from tests.crawl.sharing import CustomStore

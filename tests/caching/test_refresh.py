@@ -13,10 +13,10 @@ from pytest_twisted import ensureDeferred
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
+from scrapy_rep.access.outcome import Outcome
 from scrapy_rep.caching.refresh import LEASE_TERM, Attempts
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.protocol.outcome import Outcome
 from scrapy_rep.stores import Store
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.leftovers import turn

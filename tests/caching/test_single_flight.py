@@ -10,11 +10,11 @@ from pytest_twisted import ensureDeferred
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError, Deferred
 
+from scrapy_rep.access.entry import Entry
+from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.single_flight import SingleFlight
-from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.protocol.policy import Policy, standing
 from tests.scripted import settle
 
 NOW = 1_700_000_000.0

@@ -75,7 +75,7 @@ def robots(
     cwd: Path | str | None = None,
     given: bytes | str = b"",
     imports: Sequence[str] = (),
-    timeout: float = 60,
+    timeout: float = 200,
     **variables: str,
 ) -> Ended:
     """`scrapy robots` with some arguments, in a folder without a project unless one is named.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.running import robots
+from tests.rows import first
 from tests.site import Site
 
 SPIDER = """
@@ -26,7 +27,7 @@ SPIDERS = {
 }
 
 
-@pytest.mark.parametrize("spider", SPIDERS)
+@pytest.mark.parametrize("spider", first(2, SPIDERS))
 def test_spider_that_fails_is_the_fault_of_the_project(
     site: Site, project: Path, spider: str
 ) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.commands.urls import LONGEST
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.commands.archive import Response, write_archive
 from tests.commands.running import SCRAPY, environment, robots

@@ -158,6 +158,7 @@ def test_a_missing_dependency_is_named_with_the_extra(
     )
 
 
+@pytest.mark.slow
 def test_other_subcommands_do_without_the_extra(tmp_path: Path) -> None:
     """Neither jinja2 nor matplotlib is imported before it is needed."""
     code = (
@@ -177,6 +178,7 @@ def test_other_subcommands_do_without_the_extra(tmp_path: Path) -> None:
     assert done.stdout.decode().splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow
 def test_settings_of_matplotlib_and_the_terminal_do_not_matter(tmp_path: Path) -> None:
     """A broken matplotlibrc, no home, no UTF-8: the same octets, and nothing on stderr."""
     log = write(tmp_path / "log", *crawl()[:300], refusal(rule="Disallow: /漢字\u202e$x$"))
@@ -200,6 +202,7 @@ def test_names_of_files_reach_the_terminal_escaped(tmp_path: Path) -> None:
     assert "\x1b" not in ended.err
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_no_file(tmp_path: Path) -> None:
     """Status 130, and the old report is still there."""
     page = tmp_path / "r.html"

@@ -12,6 +12,7 @@ import pytest
 from tests.commands.running import COMMANDS, SCRAPY, environment, robots
 from tests.processes import run_python
 from tests.replies import Reply
+from tests.rows import first
 from tests.site import Authority, Site
 
 SPIDER = """
@@ -48,6 +49,9 @@ def store(name: str) -> dict[str, str]:
     """A file."""
     return {"REP_STORE": f"sqlite://{{}}/{name}.db"}
 
+
+FEW = ("none", "spider's job")
+"""The rest deepen these."""
 
 CASES = {
     "none": Case(),
@@ -125,7 +129,7 @@ class Project:
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=name, marks=[pytest.mark.slow] if " over " in name else [])
+        pytest.param(case, id=name, marks=[] if name in FEW else [pytest.mark.slow])
         for name, case in CASES.items()
     ],
 )
@@ -171,8 +175,8 @@ def test_a_spider_that_computes_its_settings_is_asked(site: Site, tmp_path: Path
 
 @pytest.mark.parametrize(
     ("spider", "more"),
-    [({}, ""), ({}, '    user_agent = "shopbot/1"\n'), ({"USER_AGENT": "shopbot/1"}, "")],
-    ids=["project", "attribute", "setting"],
+    first(1, [({}, '    user_agent = "shopbot/1"\n'), ({}, ""), ({"USER_AGENT": "shopbot/1"}, "")]),
+    ids=["attribute", "project", "setting"],
 )
 def test_a_stored_refusal_is_that_of_the_spider(
     site: Site, tmp_path: Path, spider: dict[str, str], more: str

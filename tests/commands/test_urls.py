@@ -10,13 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.commands.rulings import Ruling
 from scrapy_rep.commands.urls import UrlSorter
 from scrapy_rep.gate.page_url import requested_url
-from scrapy_rep.matching.normal_form import match_path
-from scrapy_rep.protocol.authority import Authority, authority_of
-from scrapy_rep.protocol.normal_forms import form_of
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.robotstxt.normal_form import form_of, match_path
+from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.commands.running import robots
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import obey

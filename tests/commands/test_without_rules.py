@@ -14,6 +14,7 @@ from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import obey
 from tests.crawl.result import Ending
 from tests.replies import Reply
+from tests.rows import first
 from tests.site import Site
 
 PATHS = ("/a", "/b")
@@ -62,7 +63,7 @@ def by_explain(words: tuple[object, ...], url: str) -> Told:
 
 
 @pytest.mark.parametrize("status", [503, pytest.param(403, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("case", OVERRIDES)
+@pytest.mark.parametrize("case", first(2, OVERRIDES))
 def test_what_decides_in_a_crawl_decides_here(
     site: Site, tmp_path: Path, case: str, status: int
 ) -> None:

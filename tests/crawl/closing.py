@@ -134,7 +134,7 @@ class Remains:
         self.threads = len([name for name in names if "twisted" not in name])
         self.sockets = _sockets()
 
-    async def cleared(self, patience: float = 2.0) -> None:
+    async def cleared(self, patience: float = 20.0) -> None:
         """Returns when no more is there than before; fails if something stays."""
         end = monotonic() + patience
         while True:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 from scrapy.core.engine import ExecutionEngine
 
@@ -10,3 +13,11 @@ from scrapy.core.engine import ExecutionEngine
 def _quick_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine looks after itself ten times a second, so that no crawl ends seconds late."""
     monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 0.1)
+
+
+@pytest.fixture(autouse=True)
+def _own_garbage(others_set_aside: None) -> Iterator[None]:
+    """What a crawl has left is collected, and nothing else is looked at."""
+    gc.freeze()
+    yield
+    gc.collect()

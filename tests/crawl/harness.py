@@ -37,12 +37,15 @@ if scrapy.version_info < (2, 15):
     del MODES["none"]
     WARNINGS.append("-Wignore:unclosed file:ResourceWarning")
 
+CHILD = (*SCRAPY, "tests.crawl.harness")
+"""What a process with a crawl finds imported already."""
+
 EACH_MODE = [
     mode if mode == "asyncio" else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES
 ]
 """For tests of one feature: by default under asyncio, and in the other modes with the slow tests.
 
-Tests of what a crawl must never do are parametrized with :data:`MODES`.
+What a hundred requests at once get is seen in all :data:`MODES`, as is the harness itself.
 """
 
 # Scrapy would fetch the list of public suffixes from the Internet when it first sees a cookie
@@ -70,7 +73,7 @@ async def crawl(
     spider: type[RequestsSpider] = RequestsSpider,
     settings: Mapping[str, Any] | Settings | None = None,
     *,
-    timeout: float = 30,
+    timeout: float = 100,
     prepare: Callable[[Crawler], None] | None = None,
     **arguments: Any,
 ) -> Result:
@@ -114,7 +117,7 @@ def crawl_in_child(
     settings: Mapping[str, Any] | None = None,
     *,
     mode: str = "asyncio",
-    timeout: float = 60,
+    timeout: float = 200,
     **arguments: Any,
 ) -> Result:
     """One crawl in a process of its own, with the reactor of `mode` (a key of `MODES`).
@@ -132,7 +135,7 @@ def crawl_in_child(
         child = run_python(
             *("-m", "tests.crawl.child", str(order), str(answer)),
             options=WARNINGS,
-            imports=(*SCRAPY, "tests.crawl.harness"),
+            imports=CHILD,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
             timeout=timeout,
         )

@@ -25,7 +25,7 @@ class Leftovers:
         tasks = {task for task in asyncio.all_tasks() if not task.done()}
         return cls(frozenset(tasks), frozenset(reactor.getDelayedCalls()))
 
-    async def cleared(self, patience: float = 2.0) -> None:
+    async def cleared(self, patience: float = 20.0) -> None:
         """Returns once nothing is left that was not there before; fails if something stays."""
         end = time.monotonic() + patience
         while True:

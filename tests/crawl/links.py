@@ -73,7 +73,7 @@ VILLAGE: dict[str, Any] = {
     "/open": links("/open/1"),
     "/by-meta": links("/by-meta/1", "/by-meta/2", head=meta("noindex, nofollow")),
     "/by-header": with_header(links("/by-header/1"), ("X-Robots-Tag", "none")),
-    "/by-tag": with_header(links("/by-tag/1"), ("Robots-Tag", "*;nofollow")),
+    "/by-tag": with_header(links("/by-tag/1"), ("X-Robots-Tag", "*: nofollow")),
     "/for-mybot": with_header(
         links("/for-mybot/1"), ("X-Robots-Tag", "noarchive"), ("X-Robots-Tag", "mybot: nofollow")
     ),

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from scrapy_rep import RepDownloaderMiddleware
-from scrapy_rep.protocol.entry import Answer
+from scrapy_rep.access.entry import Answer
 from tests.crawl.result import Result
 from tests.proxy import Proxy
 from tests.replies import Reply, redirect

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol import authority as protocol
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access import authority as protocol
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore

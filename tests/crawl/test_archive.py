@@ -34,6 +34,7 @@ from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_flights import OneByOneSpider
 from tests.recording.archives import Read, archives, records
 from tests.replies import Endless, Hang, Reply, Reset, ShortBody, redirect
+from tests.rows import first
 from tests.site import Authority, Site
 
 LIMIT = 512_000
@@ -159,7 +160,7 @@ async def test_each_failure_leaves_a_record(site: Site, tmp_path: Path) -> None:
     """With its cause; a response that came before it is kept too."""
     replies = [Reset(), Hang(), ShortBody(body=RULES), Reply(503, "busy"), redirect("ftp://a/b")]
     sites = [*(site.authority(reply) for reply in replies), site.refusing()]
-    settings = archived(tmp_path, REP_TIMEOUT=1)
+    settings = archived(tmp_path, REP_TIMEOUT=3)
     result = await crawl(settings=settings, plans=[one.url("/x") for one in sites])
     result.check(["is unreachable"])
     found = read(tmp_path)
@@ -295,9 +296,7 @@ for number in range(1_000_000):
 """
 
 
-@pytest.mark.parametrize(
-    "moment", [*range(2), *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 50))]
-)
+@pytest.mark.parametrize("moment", first(1, range(50)))
 def test_a_process_that_is_killed_leaves_whole_records(tmp_path: Path, moment: int) -> None:
     """At a random moment: both readers get every record but the one that is cut."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}

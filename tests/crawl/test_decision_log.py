@@ -16,7 +16,7 @@ from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsTxt
 from tests.crawl.clock import take_over
-from tests.crawl.harness import MODES, ROOT, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.test_flights import OneByOneSpider
 from tests.replies import Reply
@@ -315,7 +315,7 @@ async def test_a_required_log_is_written_before_the_request(site: Site, log: Pat
     assert seen == [True] * 10
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_decisions_are_recorded_under_every_reactor(site: Site, log: Path, mode: str) -> None:
     """By hand, with and without waiting for the line."""
     shop = site.authority(RULES)

@@ -71,6 +71,7 @@ async def test_concurrent_requests_is_kept_although_many_fetches_end_at_once(sit
     assert at_once(result, shops) <= 8 + 3
 
 
+@timed
 @ensureDeferred
 async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: Site) -> None:
     """60 requests for a site with a delay: ten other sites are done long before it."""

@@ -51,7 +51,7 @@ async def test_a_middleware_may_download_while_its_request_has_the_only_place(si
     token, shop = site.authority(LATE, "token"), site.authority(RULES)
     middleware = type("Tokens", (TokenMiddleware,), {"url": token.url("/token")})
     settings = obey(CONCURRENT_REQUESTS=1, DOWNLOADER_MIDDLEWARES={middleware: 950})
-    result = (await crawl(settings=settings, plans=[shop.url("/a")], timeout=20)).check()
+    result = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
     assert result.downloaded == [shop.url("/a")]
     assert [hit.path for hit in token.page_hits] == ["/token"]
 
@@ -63,7 +63,7 @@ async def test_pages_that_wait_for_one_of_their_own_site_are_no_deadlock(site: S
     middleware = type("Tokens", (TokenMiddleware,), {"url": shop.url("/token")})
     settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1, DOWNLOADER_MIDDLEWARES={middleware: 950})
     plans = [shop.url(f"/{n}/a") for n in range(20)]
-    result = (await crawl(settings=settings, plans=plans, timeout=40)).check()
+    result = (await crawl(settings=settings, plans=plans)).check()
     assert sorted(result.downloaded) == sorted(plans)
 
 

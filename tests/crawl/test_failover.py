@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.protocol.authority import authority_of
+from scrapy_rep.access.authority import authority_of
 from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey

@@ -22,6 +22,7 @@ from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, Reset
 from tests.site import Authority, Site
+from tests.timed import timed
 
 DAY = 86_400.0
 
@@ -135,6 +136,7 @@ async def test_at_expiry_under_load_there_are_20_more(site: Site, clock: Ahead) 
     assert result.stats["robotstxt/request_count"] == 40
 
 
+@timed
 @ensureDeferred
 async def test_in_the_last_tenth_the_refresh_makes_nobody_wait(site: Site, clock: Ahead) -> None:
     """20 more fetches, in the background: requests go on by the rules there are."""

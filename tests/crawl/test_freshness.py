@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from email.utils import formatdate
+from operator import itemgetter
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.crawl.clock import Ahead, take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, RULES, obey
@@ -40,6 +42,27 @@ async def visit_at(clock: Ahead, times: list[float], url: str, **settings: Any) 
     return result.check()
 
 
+async def fetches_after(
+    clock: Ahead, moments: Mapping[Authority, Sequence[float]]
+) -> dict[Authority, list[int]]:
+    """How many fetches each site has seen after a request at each of its moments: one crawl."""
+    visits = sorted(
+        ((at, shop) for shop, times in moments.items() for at in times), key=itemgetter(0)
+    )
+    found: dict[Authority, list[int]] = {shop: [] for shop in moments}
+    clock.seconds = visits[0][0]
+
+    def tick(ended: int) -> None:
+        shop = visits[ended - 1][1]
+        found[shop].append(len(shop.robots_hits))
+        if ended < len(visits):
+            clock.seconds = visits[ended][0]
+
+    plans = [shop.url("/open") for _, shop in visits]
+    (await crawl(OneByOneSpider, obey(), plans=plans, tick=tick)).check()
+    return found
+
+
 async def fetched_at(clock: Ahead, shop: Authority, times: list[float], **settings: Any) -> int:
     """How many fetches requests at those times make."""
     await visit_at(clock, times, shop.url("/open"), **settings)
@@ -56,37 +79,34 @@ def date(clock: Ahead, seconds: float) -> str:
     return formatdate(clock.time() + seconds, usegmt=True)
 
 
-@pytest.mark.parametrize(
-    ("headers", "life"),
-    [
-        ({}, DAY),
-        ({"Cache_Control": "max-age=600"}, 600),
-        ({"Cache_Control": "public, Max-Age=600, must-revalidate"}, 600),
-        ({"Cache_Control": "max-age=600", "Age": "300"}, 300),
-        ({"Cache_Control": "max-age=10"}, 60),
-        ({"Cache_Control": "no-cache"}, 60),
-        ({"Cache_Control": "no-store"}, 60),
-        ({"Cache_Control": "no-cache, max-age=86400"}, 60),
-        ({"Cache_Control": "max-age=86400, no-store"}, 60),
-        ({"Cache_Control": "max-age=86400", "Age": "99999999999"}, 60),
-        ({"Cache_Control": "max-age=31536000"}, DAY),
-        ({"Cache_Control": "max-age=nonsense"}, DAY),
-        ({"Expires": "0"}, 60),
-        ({"Expires": "Thu, 01 Jan 1970 00:00:00 GMT"}, 60),
-        ({"Cache_Control": "max-age=600", "Expires": "0"}, 600),
-    ],
-    ids=str,
-)
+LIVES: list[tuple[dict[str, str], float]] = [
+    ({}, DAY),
+    ({"Cache_Control": "max-age=600"}, 600),
+    ({"Cache_Control": "public, Max-Age=600, must-revalidate"}, 600),
+    ({"Cache_Control": "max-age=600", "Age": "300"}, 300),
+    ({"Cache_Control": "max-age=10"}, 60),
+    ({"Cache_Control": "no-cache"}, 60),
+    ({"Cache_Control": "no-store"}, 60),
+    ({"Cache_Control": "no-cache, max-age=86400"}, 60),
+    ({"Cache_Control": "max-age=86400, no-store"}, 60),
+    ({"Cache_Control": "max-age=86400", "Age": "99999999999"}, 60),
+    ({"Cache_Control": "max-age=31536000"}, DAY),
+    ({"Cache_Control": "max-age=nonsense"}, DAY),
+    ({"Expires": "0"}, 60),
+    ({"Expires": "Thu, 01 Jan 1970 00:00:00 GMT"}, 60),
+    ({"Cache_Control": "max-age=600", "Expires": "0"}, 600),
+]
+
+
 @ensureDeferred
-async def test_an_answer_lives_as_long_as_it_says(
-    site: Site, clock: Ahead, headers: dict[str, str], life: float
-) -> None:
+async def test_an_answer_lives_as_long_as_it_says(site: Site, clock: Ahead) -> None:
     """Within a minute and a day: no fetch before, one after (RFC 9309 section 2.4)."""
-    shop = site.authority(said(**headers))
-    early = 0.89 * life if life > 60 else 59
-    assert await fetched_at(clock, shop, [0, early]) == 1
-    before = len(shop.robots_hits)
-    assert await fetched_at(clock, shop, [0, life + 1]) == before + 2
+    shops = [site.authority(said(**headers)) for headers, _ in LIVES]
+    early = [0.89 * life if life > 60 else 59 for _, life in LIVES]
+    times = [(0, before, life + 1) for before, (_, life) in zip(early, LIVES, strict=True)]
+    found = await fetches_after(clock, dict(zip(shops, times, strict=True)))
+    for shop, row in zip(shops, LIVES, strict=True):
+        assert found[shop] == [1, 1, 2], row
 
 
 @ensureDeferred
@@ -233,31 +253,30 @@ async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
 # --- Retry-After
 
 
+WAITS: list[tuple[str | None, float]] = [
+    ("600", 600),
+    ("10", 60),
+    ("9999999", DAY),
+    ("9" * 11, DAY),
+    ("9" * 999, DAY),
+    ("soon", 60),
+    ("-5", 60),
+    (None, 60),
+]
+
+
 @pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize(
-    ("value", "wait"),
-    [
-        ("600", 600),
-        ("10", 60),
-        ("9999999", DAY),
-        ("9" * 11, DAY),
-        ("9" * 999, DAY),
-        ("soon", 60),
-        ("-5", 60),
-        (None, 60),
-    ],
-)
 @ensureDeferred
-async def test_retry_after_is_honoured_within_bounds(
-    site: Site, clock: Ahead, status: int, value: str | None, wait: float
-) -> None:
+async def test_retry_after_is_honoured_within_bounds(site: Site, clock: Ahead, status: int) -> None:
     """RFC 9110 section 10.2.3: not before; at least our own back-off, at most a day."""
-    headers = {} if value is None else {"Retry-After": value}
-    shop = site.authority(Reply(status, "", headers))
-    await visit_at(clock, [0, wait - 1], shop.url("/a"))
-    assert len(shop.robots_hits) == 1
-    await visit_at(clock, [0, wait + 1], shop.url("/a"))
-    assert len(shop.robots_hits) == 3
+    shops = [
+        site.authority(Reply(status, "", {} if value is None else {"Retry-After": value}))
+        for value, _ in WAITS
+    ]
+    times = [(0, wait - 1, wait + 1) for _, wait in WAITS]
+    found = await fetches_after(clock, dict(zip(shops, times, strict=True)))
+    for shop, row in zip(shops, WAITS, strict=True):
+        assert found[shop] == [1, 1, 2], row
 
 
 @ensureDeferred

@@ -54,7 +54,7 @@ def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     first = [slow.url("/token"), slow.url("/key")]
     plan = {"url": slow.url("/"), "meta": {"dont_obey_robotstxt": True, "first": first}}
     settings = obey(**ASKING, CONCURRENT_REQUESTS=concurrent)
-    crawl_in_child(mode=mode, settings=settings, plans=[plan], timeout=20).check()
+    crawl_in_child(mode=mode, settings=settings, plans=[plan]).check()
     assert [hit.path for hit in slow.page_hits] == ["/token", "/key", "/"]
     assert gaps(slow)[0] >= 0.3
 
@@ -80,7 +80,7 @@ async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for fresh rules (RFC 9309 section 2.4), and is the next again."""
-    monkeypatch.setattr("scrapy_rep.protocol.policy.MIN_LIFETIME", 0.5)
+    monkeypatch.setattr("scrapy_rep.access.policy.MIN_LIFETIME", 0.5)
     slow = site.authority(Reply(200, SLOW, {"Cache-Control": "max-age=0"}, delay=0.05))
     plans = [slow.url(f"/{number}") for number in range(9)]
     (await crawl(settings=obey(), plans=plans)).check()
@@ -95,7 +95,7 @@ async def test_rules_that_expire_on_the_way_do_not_stall_a_slot(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes back for new rules leaves its room to the next, at once."""
-    monkeypatch.setattr("scrapy_rep.protocol.policy.MIN_LIFETIME", 0.4)
+    monkeypatch.setattr("scrapy_rep.access.policy.MIN_LIFETIME", 0.4)
     rules = Reply(200, RULES, {"Cache-Control": "max-age=0"}, delay=0.05)
     shop = site.authority(rules, Reply(200, "a page", delay=0.05))
     plans = [shop.url(f"/{number}") for number in range(50)]

@@ -30,6 +30,7 @@ def holding(middleware: type[Any], order: int = 950, **settings: Any) -> dict[st
     return obey(CONCURRENT_REQUESTS=16, DOWNLOADER_MIDDLEWARES={path: order}, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [pytest.param(150, marks=pytest.mark.slow), 950])
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, order: int) -> None:
@@ -47,6 +48,7 @@ def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, or
     assert result.stats["robotstxt/allowed"] == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [pytest.param(1, marks=pytest.mark.slow), 16])
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_pages_that_wait_for_an_inner_page_keep_the_pace(site: Site, mode: str, most: int) -> None:
@@ -60,6 +62,7 @@ def test_pages_that_wait_for_an_inner_page_keep_the_pace(site: Site, mode: str, 
     assert min(gaps(slow)) >= 0.3
 
 
+@timed
 @ensureDeferred
 async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(site: Site) -> None:
     """Two sites of one host; only the second asks, while pages of the first are held up."""
@@ -84,6 +87,7 @@ async def test_a_late_request_goes_before_those_that_have_yet_to_begin(site: Sit
     assert order.index("/held?1.2") <= 3
 
 
+@pytest.mark.slow
 @ensureDeferred
 async def test_a_late_request_is_given_back_when_the_crawl_stops(
     site: Site, tmp_path: Path

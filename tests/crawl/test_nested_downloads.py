@@ -11,6 +11,7 @@ from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
 from tests.site import Site
+from tests.timed import timed
 
 
 def nesting(most: int, **settings: Any) -> dict[str, Any]:
@@ -19,6 +20,7 @@ def nesting(most: int, **settings: Any) -> dict[str, Any]:
     return obey(CONCURRENT_REQUESTS=most, DOWNLOADER_MIDDLEWARES={path: 950}, **settings)
 
 
+@timed
 @pytest.mark.parametrize("most", [1, 2, 8])
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: int) -> None:
@@ -36,6 +38,7 @@ def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: int) -
     assert times[1] < 4 * times[0] + 0.5, times
 
 
+@timed
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_one_whose_rules_are_unknown_waits_for_them_alone(site: Site, mode: str) -> None:
     """The inner pages are of other sites, one of which disallows them."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.replies import (
@@ -130,13 +130,13 @@ def ends(result: Result, authority: Authority) -> tuple[str, str]:
     return result.kind(authority.url("/open")), result.kind(authority.url("/private"))
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_each_answer_has_its_outcome(site: Site, mode: str) -> None:
     """RFC 9309 2.3.1: every page of one crawl over all kinds of authority is as it must be."""
     there = {name: make(site) for name, (make, _) in CASES.items()}
     urls = [a.url(path) for a in there.values() for path in ("/open", "/private")]
     hosts = [authority.host for authority in there.values()]
-    settings = obey(REP_TIMEOUT=1.5, CONCURRENT_REQUESTS=32)
+    settings = obey(REP_TIMEOUT=4, CONCURRENT_REQUESTS=32)
     result = crawl_in_child(mode=mode, settings=settings, plans=urls, allowed_domains=hosts)
     result.check()
     expected = {name: kinds for name, (_, kinds) in CASES.items()}

@@ -16,7 +16,7 @@ from scrapy_rep import RobotsForbidden, Verdict
 from scrapy_rep.overrides import application
 from scrapy_rep.recording import replay
 from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.test_flights import OneByOneSpider
@@ -406,7 +406,7 @@ async def test_forbid_does_not_forbid_the_robots_txt(site: Site) -> None:
     assert shop.url("/a") in result.forbidden
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_overrides_work_under_every_reactor(site: Site, tmp_path: Path, mode: str) -> None:
     """The middleware by hand, and a file."""
     shop = site.authority(NOTHING)

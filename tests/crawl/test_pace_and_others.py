@@ -40,6 +40,7 @@ def crawled(site: Site, mode: str, slow: int, **settings: Any) -> tuple[float, l
     return max(hit.finished or 0.0 for hit in hits) - start, five
 
 
+@timed
 @pytest.mark.parametrize(("mode", "queue"), [*SOME, *ALL])
 def test_five_slow_authorities_of_fifty_do_not_slow_the_others(
     site: Site, mode: str, queue: str
@@ -96,7 +97,7 @@ async def test_a_stop_leaves_nothing_behind(site: Site, tmp_path: Path, kept: bo
     """No timer of a slot, no request without an end but those that the scheduler keeps."""
     shop = site.authority("User-agent: *\nCrawl-delay: 30\n")
     urls = [shop.url(f"/{number}") for number in range(6)]
-    settings = obey(CLOSESPIDER_TIMEOUT=0.3, REP_STORE="memory:")
+    settings = obey(CLOSESPIDER_TIMEOUT=1.5, REP_STORE="memory:")
     if kept:
         settings["JOBDIR"] = str(tmp_path)
     result = await crawl(settings=settings, plans=urls)

@@ -27,6 +27,7 @@ from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, redirect
+from tests.rows import first
 from tests.site import Authority, Site
 from tests.timed import timed
 
@@ -99,7 +100,7 @@ async def test_a_slot_of_two_hosts_holds_up_only_the_slow_one(site: Site) -> Non
     plans = [{"url": url, "meta": {"download_slot": "shared"}} for url in urls]
     (await crawl(settings=many(), plans=plans)).check()
     assert min(gaps(slow)) >= 0.4
-    assert taken([quick]) < 0.9
+    assert quick.page_hits[-1].received < slow.page_hits[-1].received
 
 
 @ensureDeferred
@@ -124,7 +125,7 @@ async def test_no_slot_is_changed(site: Site) -> None:
 
 @ensureDeferred
 async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None:
-    """`dont_obey_robotstxt` waits for nothing; the next request waits from its end on."""
+    """`dont_obey_robotstxt`: the next request waits from its end on."""
     slow = site.authority(SLOW, Reply(200, "page", delay=0.3))
     by = {"url": slow.url("/by"), "meta": {"dont_obey_robotstxt": True}}
 
@@ -135,13 +136,27 @@ async def test_requests_that_pass_by_begin_the_interval_anew(site: Site) -> None
                 yield self.request(slow.url("/2"))
 
     (await crawl(Spider, settings=many(), plans=[slow.url("/1")])).check()
-    first, passing, second = slow.page_hits
+    _, passing, second = slow.page_hits
     assert passing.target == "/by"
-    assert passing.received - (first.sent or 0.0) < 0.3
     assert second.received - (passing.sent or 0.0) >= 0.4
 
 
-@timed
+@ensureDeferred
+async def test_requests_that_pass_by_wait_for_no_interval(site: Site) -> None:
+    """They end in less than the minute that the site asks for, whichever comes first."""
+    slow = site.authority("User-agent: *\nCrawl-delay: 60\n")
+    by = [{"url": slow.url(f"/by{n}"), "meta": {"dont_obey_robotstxt": True}} for n in range(2)]
+
+    class Spider(RequestsSpider):
+        def found(self, response: Response) -> Iterable[Any]:
+            if response.url.endswith("/1"):
+                for plan in by:
+                    yield self.request(**plan)
+
+    (await crawl(Spider, settings=many(), plans=[slow.url("/1")], timeout=50)).check()
+    assert len(slow.page_hits) == 3
+
+
 @ensureDeferred
 async def test_pages_from_the_http_cache_are_not_slowed(site: Site, tmp_path: Path) -> None:
     """What Scrapy has in its cache asks nothing of the site, so it waits for no interval."""
@@ -149,10 +164,9 @@ async def test_pages_from_the_http_cache_are_not_slowed(site: Site, tmp_path: Pa
     urls = [slow.url(f"/{number}") for number in range(20)]
     settings = many(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
     (await crawl(settings=settings, plans=urls)).check()
-    slow.robots = "User-agent: *\nCrawl-delay: 10\n"
-    again = (await crawl(settings=settings, plans=urls)).check()
+    slow.robots = "User-agent: *\nCrawl-delay: 30\n"
+    again = (await crawl(settings=settings, plans=urls)).check()  # within much less than 19 x 30 s
     assert len(again.downloaded) == len(slow.page_hits) == 20
-    assert again.stats["elapsed_time_seconds"] < 5
 
 
 class LimboMiddleware:
@@ -174,7 +188,7 @@ async def test_what_never_gets_to_its_host_holds_it_up_no_longer_than_it_is_ther
     slow = site.authority(Reply(200, SLOW, delay=0.3), host=free.host)
     settings = many(DOWNLOADER_MIDDLEWARES={LimboMiddleware: 950})
     plans = [free.url("/limbo"), *(slow.url(f"/{number}") for number in range(3))]
-    result = (await crawl(settings=settings, plans=plans, timeout=10)).check()
+    result = (await crawl(settings=settings, plans=plans)).check()
     assert result.downloaded == plans[1:]
     assert min(gaps(slow)) >= 0.4
 
@@ -185,7 +199,7 @@ async def test_what_gets_to_the_gate_after_the_rules_does_not_wait_for_itself(si
     slow = site.authority(SLOW)
     settings = many(DOWNLOADER_MIDDLEWARES={HoldingMiddleware: 50})
     plans = [slow.url("/"), slow.url("/1?0.5"), slow.url("/2?0.5")]
-    result = (await crawl(settings=settings, plans=plans, timeout=10)).check()
+    result = (await crawl(settings=settings, plans=plans)).check()
     assert result.downloaded == plans
     assert min(gaps(slow)) >= 0.4
 
@@ -211,6 +225,7 @@ class BusyMiddleware:
             await sleep(0.001)
 
 
+@pytest.mark.slow
 @ensureDeferred
 async def test_a_busy_loop_does_not_lose_the_pace(site: Site) -> None:
     """A request that was let go is on its way, however long the loop is busy meanwhile."""
@@ -232,7 +247,7 @@ class InlineSpider(RequestsSpider):
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-@pytest.mark.parametrize("most", [1, 16])
+@pytest.mark.parametrize("most", first(1, [1, 16]))
 def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, most: int) -> None:
     """One place, one site that asks for a pace: each page and each inner page comes in its turn."""
     slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
@@ -247,6 +262,7 @@ def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, most: int
     assert min(gaps(slow)) >= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", EACH_MODE)
 @pytest.mark.parametrize("most", [1, pytest.param(16, marks=pytest.mark.slow)])
 def test_downloads_of_a_middleware_behind_the_gate_do_not_lock_up(

@@ -73,7 +73,7 @@ async def test_the_exception_says_which_source_asked(site: Site) -> None:
     for path, source in [
         ("/by-meta/1", "meta"),
         ("/by-header/1", "X-Robots-Tag"),
-        ("/by-tag/1", "Robots-Tag"),
+        ("/by-tag/1", "X-Robots-Tag"),
     ]:
         problem = result.ending(shop.url(path)).problem
         assert problem is not None
@@ -230,13 +230,13 @@ async def test_a_callback_gets_what_the_page_says_to_this_crawler(site: Site) ->
     """All of it, without naming the crawler: what the crawl does not need, too."""
     pages = {
         "/": links("/a", head=meta("nosnippet", "mybot") + meta("static", "document-state")),
-        "/a": "<body><span data-nosnippet>x</span>",
+        "/a": '<html><head><meta name="URL" content="https://e.org/a">',
     }
     shop = site.authority(RULES, pages)
     said = (await visit(shop, obeying())).crawler.spider.said
     assert said[shop.url("/")].restrictions == {"nosnippet"}
     assert said[shop.url("/")].document_state == "static"
-    assert [s.source for s in said[shop.url("/a")].statements] == ["data-nosnippet"]
+    assert said[shop.url("/a")].url == "https://e.org/a"
 
 
 @ensureDeferred

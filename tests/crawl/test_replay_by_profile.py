@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.protocol.profiles import PROFILES
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Replay, Result
+from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.test_replay import archives_in, index_of, lines_of
@@ -84,6 +84,7 @@ def untold(urls: list[str], followed: int, limit: int) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chosen",
     [{}, {"REP_ACCESS_DENIED": "allow"}, {"REP_MAX_REDIRECTS": 7, "REP_ACCESS_DENIED": "disallow"}],

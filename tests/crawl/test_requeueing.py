@@ -30,7 +30,7 @@ class GivenBackSpider(RequestsSpider):
 async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path: Path) -> None:
     """JOBDIR, a request that cannot be written, a stop: it ends with the queue, as in Scrapy."""
     shop = site.authority(Hang())
-    settings = obey(JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=0.3)
+    settings = obey(JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=1)
     result = await crawl(GivenBackSpider, settings=settings, plans=[shop.url("/a")])
     assert result.check_log().endings == []
     assert result.stats["scheduler/enqueued/memory"] == 2
@@ -44,7 +44,7 @@ async def test_what_was_given_back_is_what_it_was(site: Site, tmp_path: Path) ->
     spider = type("Near", (RequestsSpider,), {"allowed_domains": [shop.host]})
     settings = obey(JOBDIR=str(tmp_path), REP_STORE="memory:")
     plans = [shop.url("/a")]
-    stop = {**settings, "CLOSESPIDER_TIMEOUT": 0.3}
+    stop = {**settings, "CLOSESPIDER_TIMEOUT": 1}
     first = await crawl(spider, settings=stop, plans=plans)
     assert first.endings == []
     shop.robots = RULES

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey

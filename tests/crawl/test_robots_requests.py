@@ -36,34 +36,35 @@ async def test_default_headers_bring_no_cookie_to_robots_txt(site: Site) -> None
     assert [second.header(name) for name in secrets] == [None, None, None]
 
 
-@pytest.mark.parametrize("path", ["/robots.txt", "/robots.txt#part", "/robots.txt#/a?b"])
 @ensureDeferred
-async def test_a_request_for_the_rules_waits_for_no_rules(site: Site, path: str) -> None:
+async def test_a_request_for_the_rules_waits_for_no_rules(site: Site) -> None:
     """RFC 9309 section 2.2.2, in every spelling of their URL: they are not even fetched."""
-    shop = site.authority(Reply(503))
-    plan = {"url": shop.url(path), "meta": {"handle_httpstatus_all": True, "dont_retry": True}}
-    result = (await crawl(settings=obey(), plans=[plan])).check()
-    assert result.downloaded == [shop.url(path)]
-    assert len(shop.robots_hits) == 1
+    paths = ("/robots.txt", "/robots.txt#part", "/robots.txt#/a?b")
+    urls = [site.authority(Reply(503)).url(path) for path in paths]
+    meta = {"handle_httpstatus_all": True, "dont_retry": True}
+    plans = [{"url": url, "meta": dict(meta)} for url in urls]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert result.downloaded == urls
+    assert len(site.hits) == len(urls)
     assert "robotstxt/request_count" not in result.stats
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["?/robots.txt", "/?/robots.txt", "/robots.txt?a", "/a/robots.txt",
-     "/robots.txt/", "//robots.txt", "/robots.txt;a", "/Robots.txt", "/a?b=http://b/robots.txt",
-     "/a#/robots.txt", "#/robots.txt"],
-)  # fmt: skip
+LOOKALIKES = [
+    *("?/robots.txt", "/?/robots.txt", "/robots.txt?a", "/a/robots.txt", "/robots.txt/"),
+    *("//robots.txt", "/robots.txt;a", "/Robots.txt", "/a?b=http://b/robots.txt"),
+    *("/a#/robots.txt", "#/robots.txt"),
+]
+
+
 @ensureDeferred
-async def test_what_only_looks_like_the_url_of_the_rules_waits_for_them(
-    site: Site, path: str
-) -> None:
+async def test_what_only_looks_like_the_url_of_the_rules_waits_for_them(site: Site) -> None:
     """A query, a fragment or another path: it is a page like any other."""
-    shop = site.authority(Reply(503))
-    result = await crawl(settings=obey(), plans=[shop.url(path)])
+    urls = [site.authority(Reply(503)).url(path) for path in LOOKALIKES]
+    result = await crawl(settings=obey(), plans=urls)
     result.check(["is unreachable"])
-    assert len(result.unreachable) == 1
-    assert not shop.page_hits
+    assert result.unreachable == urls
+    assert [hit.target for hit in site.hits if hit.path != "/robots.txt"] == []
+    assert len(site.hits) == len(urls)  # its rules, and no more
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def used(shop: Authority, interval: float) -> float:
     return possible / (hits[-1].received - hits[0].received)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("store", [pytest.param("SQLite", marks=pytest.mark.slow), "Redis"])
 def test_three_workers_keep_one_pace_together(
@@ -81,6 +82,7 @@ def test_three_workers_keep_one_pace_together(
     print(f"used: {used(shop, 0.5):.0%}")  # noqa: T201
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_request_is_under_way_while_redis_loses_its_memory(
     site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path

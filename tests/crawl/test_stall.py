@@ -72,7 +72,7 @@ async def test_more_than_may_be_withheld_wait_without_being_lost(
     monkeypatch.setattr("scrapy_rep.waiting.withheld.MOST", 10)
     silent, good = site.authorities(2, Hang()), good_ones(site, LATENCY)
     waits = [silent[n % 2].url(f"/{n}") for n in range(100)]
-    result = await visit([*waits, *pages(good)], REP_TIMEOUT=1)
+    result = await visit([*waits, *pages(good)], REP_TIMEOUT=3)
     assert (result.unreachable, result.downloaded) == (waits, pages(good))
     assert result.stats["robotstxt/waiting/max"] <= 10
 

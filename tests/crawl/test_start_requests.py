@@ -18,6 +18,7 @@ from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply, redirect
+from tests.rows import first
 from tests.site import Site
 
 
@@ -64,7 +65,7 @@ class PersistentSpider(RequestsSpider):
             yield again
 
 
-@pytest.mark.parametrize("retry", [True, False])
+@pytest.mark.parametrize("retry", first(1, [True, False]))
 @ensureDeferred
 async def test_a_start_request_that_is_made_once_more_counts_by_its_last_end(
     site: Site, retry: bool

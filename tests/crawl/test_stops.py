@@ -21,8 +21,6 @@ from tests.replies import Hang, Reply, Trickle
 from tests.site import Authority, Site
 from tests.timed import timed
 
-pytestmark = timed
-
 AT_ONCE = 2.0
 """Seconds within which a stop is over."""
 
@@ -90,12 +88,14 @@ async def stop_at_many(site: Site, seeds: range) -> None:
     assert min(waiting) >= 190  # a few may have come to their end in the last moment
 
 
+@timed
 @ensureDeferred
 async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
     """500 for silent sites, three seeded points: within 2 s, nothing pending, nothing unhandled."""
     await stop_at_many(site, range(3))
 
 
+@timed
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("ten", range(5))
@@ -105,6 +105,7 @@ async def test_a_stop_at_any_point_is_over_at_once_at_length(site: Site, ten: in
     await stop_at_many(site, range(10 * ten, 10 * ten + 10))
 
 
+@timed
 @pytest.mark.parametrize("mode", MODES)
 def test_a_stop_is_over_at_once_under_every_reactor(site: Site, mode: str) -> None:
     """Asyncio's, another one, none: the hung fetches are interrupted, and nobody complains."""
@@ -150,6 +151,7 @@ async def stop_and_resume(site: Site, directory: Path, seed: int, requests: int)
     every_page_once(shops, urls)
 
 
+@timed
 @pytest.mark.parametrize("seed", range(3))
 @ensureDeferred
 async def test_what_a_stop_interrupts_is_made_by_a_later_run(
@@ -159,6 +161,7 @@ async def test_what_a_stop_interrupts_is_made_by_a_later_run(
     await stop_and_resume(site, tmp_path, seed, 100)
 
 
+@timed
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("five", range(5))
@@ -184,7 +187,7 @@ async def test_a_request_comes_back_as_it_was(site: Site, tmp_path: Path) -> Non
         "priority": 7,
     }
     settings = busy(JOBDIR=str(tmp_path))
-    stopped_well(await crawl(ClosingSpider, settings, plans=[plan], close_after=0.3))
+    await crawl(ClosingSpider, settings, plans=[plan], parked=1, close_after=0.1)
     second = await crawl(ClosingSpider, settings, plans=[])
     assert second.stats["scheduler/dequeued"] == 1
     (page,) = shop.page_hits

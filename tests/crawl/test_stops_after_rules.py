@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import crawl
@@ -23,6 +24,7 @@ async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
     assert {p.type for _, p in result.errors} <= {"IgnoreRequest"}
 
 
+@pytest.mark.slow
 @ensureDeferred
 async def test_a_stop_long_after_the_rules_came_is_quick(site: Site) -> None:
     """All fetches are over, 30 requests wait for their slot: as many as the downloader has go."""

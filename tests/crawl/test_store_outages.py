@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import StoreError, Turn
 from tests.crawl.harness import crawl
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
 from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
+from tests.rows import first
 from tests.site import Site
 from tests.stores.samples import make_file
 from tests.stores.servers import RedisServer
@@ -102,8 +103,8 @@ def of_a_user(server: RedisServer, place: Path) -> tuple[str, Callable[[], objec
 STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
 
 
-@pytest.mark.parametrize("make", STORES)
-@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("make", first(1, STORES))
+@pytest.mark.parametrize("ends", first(1, [True, False]))
 @ensureDeferred
 async def test_an_outage_is_one_line_and_its_end_another(
     site: Site,
@@ -192,6 +193,7 @@ class PartlyDeadStore(CustomStore):
         PartlyDeadStore.given_back += 1
 
 
+@pytest.mark.slow
 @ensureDeferred
 async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_that_is_down(
     site: Site, monkeypatch: pytest.MonkeyPatch

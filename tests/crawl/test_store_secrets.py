@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.commands.running import COMMANDS
 from tests.processes import ROOT, run_python
+from tests.rows import first
 from tests.site import Site
 
 WORD = "hunter2"
@@ -42,7 +44,7 @@ process.start()
 """
 
 
-@pytest.mark.parametrize("priority", ["project", "spider"])
+@pytest.mark.parametrize("priority", first(1, ["project", "spider"]))
 @pytest.mark.parametrize(
     ("store", "starts"),
     [
@@ -62,6 +64,7 @@ def test_a_crawl_never_prints_the_password_of_its_store(
     shop = site.authority("User-agent: *\nDisallow: /private\n")
     done = run_python(
         *("-c", SCRIPT, repr(store), shop.url("/a"), priority),
+        imports=COMMANDS,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
     )

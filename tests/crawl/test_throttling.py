@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.crawl.harness import EACH_MODE, crawl_in_child
-from tests.crawl.pacing import gaps, taken
+from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.result import Result
 from tests.site import Authority, Site
+from tests.timed import timed
 
 HALF = "User-agent: *\nCrawl-delay: 0.5\n"
 PLAIN = "User-agent: *\nDisallow: /private\n"
@@ -43,9 +44,9 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 
 
 def measure(site: Site, name: str, mode: str) -> Measured:
-    """One crawl: eight pages of an authority that asks for 0.5 s, six of one that does not."""
+    """One crawl: six pages of an authority that asks for 0.5 s, six of one that does not."""
     shop, other = site.authority(HALF), site.authority(PLAIN)
-    pages = [shop.url(f"/{number}") for number in range(8)]
+    pages = [shop.url(f"/{number}") for number in range(6)]
     plans: dict[str, Any] = {"plans": [*pages, *(other.url(f"/{n}") for n in range(6))]}
     spider = "tests.crawl.spiders.RequestsSpider"
     if name == "download delay":
@@ -73,22 +74,23 @@ Runs = dict[str, Measured]
 def test_every_gap_is_as_long_as_asked_for(measured: Runs, name: str) -> None:
     """Neither concurrency, nor jitter, nor AutoThrottle makes it shorter."""
     run = measured[name]
-    assert len(run.shop.page_hits) == 8
+    assert len(run.shop.page_hits) == 6
     assert min(gaps(run.shop)) >= 0.5
     assert run.result.stats["robotstxt/crawl_delay/applied"] == 1
 
 
+@timed
 def test_the_gap_is_not_much_longer_than_asked_for(measured: Runs) -> None:
     """Jitter is Scrapy's, for the operator's delay: what a robots.txt asks for is kept as it is."""
     run = measured["plain"]
-    assert sorted(gaps(run.shop))[3] < 0.6
+    assert sorted(gaps(run.shop))[2] < 0.6
 
 
 def test_a_delay_of_one_authority_does_not_slow_another(measured: Runs) -> None:
-    """The other six pages come at once."""
+    """The other six pages do not wait for those that take 2.5 seconds."""
     run = measured["plain"]
     assert len(run.other.page_hits) == 6
-    assert taken([run.other]) < 2.0
+    assert run.other.page_hits[-1].received < run.shop.page_hits[-1].received
 
 
 def test_the_operators_longer_delay_stays(measured: Runs) -> None:
@@ -107,6 +109,6 @@ def test_the_operators_jitter_is_left_alone(measured: Runs) -> None:
 def test_the_interval_outlasts_its_slot(measured: Runs) -> None:
     """Scrapy may collect the slot meanwhile: the interval is the host's."""
     run = measured["bursts"]
-    assert len(run.shop.page_hits) == 8
+    assert len(run.shop.page_hits) == 6
     assert min(gaps(run.shop)) >= 0.5
     assert run.result.stats["slots/collected"] >= 2

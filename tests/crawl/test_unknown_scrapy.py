@@ -21,7 +21,7 @@ from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.site import Site
 
-PACED = "User-agent: *\nCrawl-delay: 0.2\n"
+PACED = "User-agent: *\nCrawl-delay: 0.1\n"
 
 REACTORLESS = (Holder.HANDLER, Holder.CONNECTOR)
 """What Scrapy has only where it runs without a reactor."""
@@ -65,7 +65,7 @@ def check(site: Site, shops: Shops, result: Result, entry: PrivateName) -> None:
     result.check()
     assert (result.downloaded, result.forbidden) == (shops.allowed, shops.forbidden)
     assert result.stats["finish_reason"] == "finished"
-    assert min(gaps(shops.slow)) >= 0.2
+    assert min(gaps(shops.slow)) >= 0.1
 
 
 @pytest.mark.parametrize("entry", HERE, ids=str)

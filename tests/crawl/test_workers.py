@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import redis
 
-from tests.crawl.harness import WARNINGS
+from tests.crawl.harness import CHILD, WARNINGS
 from tests.crawl.worker import fill
-from tests.processes import ROOT, SCRAPY, Forked, start_python
+from tests.processes import ROOT, Forked, start_python
 from tests.replies import Hang, Reply
 from tests.site import Authority, Script, Site
 from tests.stores.servers import RedisServer
@@ -59,7 +59,7 @@ class Workers:
         return start_python(
             *("-m", "tests.crawl.worker", *arguments),
             options=WARNINGS,
-            imports=(*SCRAPY, "tests.crawl.harness"),
+            imports=CHILD,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
 
@@ -182,6 +182,7 @@ def test_four_workers_fetch_each_robots_txt_once(
     print(f"fetches: {sum(fetches)} of {count} authorities")  # noqa: T201
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("count", SIZES)
 def test_a_killed_worker_loses_what_it_held_and_nothing_else(
@@ -203,6 +204,7 @@ def test_a_killed_worker_loses_what_it_held_and_nothing_else(
     print(f"held by the killed worker: {len(lost)} of {10 * count}")  # noqa: T201
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("count", "pause"), [(30, 1.0), pytest.param(500, 5.0, marks=pytest.mark.slow)]
@@ -226,6 +228,7 @@ def test_a_redis_server_that_stands_still_stops_no_crawl(
     check_pages(authorities, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("store", "robots"),
@@ -253,6 +256,7 @@ def test_eight_workers_make_one_round_of_attempts(
     assert [hit for shop in shops for hit in shop.page_hits] == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("store", [pytest.param("SQLite", marks=pytest.mark.slow), "Redis"])
 def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(

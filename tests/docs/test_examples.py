@@ -19,13 +19,14 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.entry import Answer, Entry
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores import open_store
 from tests.crawl.harness import settings_of, within
 from tests.crawl.logtap import LogTap
-from tests.docs.pages import DOCS, PAGES, block_with, blocks, executed, name_of
+from tests.docs.pages import DOCS, PAGES, block_with, blocks, executed
 from tests.replies import Reply
+from tests.rows import rows
 from tests.site import Site
 
 OBEY = {"ADDONS": {"scrapy_rep.Addon": 100}}
@@ -61,7 +62,7 @@ async def crawled(spider: Any, settings: Settings) -> Crawler:
     return crawler
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@rows("page", PAGES)
 def test_interactive_examples_work(page: Path) -> None:
     """As doctest runs them."""
     assert doctest.testfile(str(page), module_relative=False).failed == 0
@@ -73,7 +74,7 @@ def test_there_are_interactive_examples() -> None:
     assert result.attempted > 5
 
 
-@pytest.mark.parametrize(("page", "block"), blocks())
+@rows("page, block", blocks())
 def test_blocks_of_python_are_python(page: str, block: str) -> None:
     """Each can be compiled; one that imports something can be run."""
     code = compile(block, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import scrapy_rep
+from tests.rows import rows
 
 PACKAGE = Path(scrapy_rep.__file__).parent
 TESTS = Path(__file__).parent.parent
@@ -45,9 +46,7 @@ def test_each_folder_of_tests_is_on_the_map(folder: str) -> None:
     assert folder in words(MAP_OF_TESTS)
 
 
-@pytest.mark.parametrize(
-    "path", sorted(word for word in words(ARCHITECTURE) if re.fullmatch(r"[\w/]+/\w+\.py", word))
-)
+@rows("path", sorted(word for word in words(ARCHITECTURE) if re.fullmatch(r"[\w/]+/\w+\.py", word)))
 def test_each_file_that_the_architecture_names_exists(path: str) -> None:
     """A file that was moved is named where it is now."""
     assert (PACKAGE / path).exists() or (TESTS.parent / path).exists()

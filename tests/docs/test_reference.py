@@ -10,10 +10,11 @@ from scrapy.settings import Settings
 
 import scrapy_rep
 from scrapy_rep import stats
-from scrapy_rep.protocol.profiles import PROFILES
+from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import _CHECKS, RepSettings
 from tests.crawl.harness import ROOT
 from tests.docs.pages import DOCS, described, settings
+from tests.rows import rows
 
 SWITCH = "ROBOTSTXT_OBEY"
 CHECKS = {name: (field, check) for name, field, check in _CHECKS}
@@ -24,7 +25,7 @@ def test_every_setting_has_a_section() -> None:
     assert set(settings()) == {SWITCH, *CHECKS}
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@rows("name", CHECKS)
 def test_the_default_of_a_setting_is_the_one_in_force(name: str) -> None:
     """The default in the reference is the one without a setting."""
     field, check = CHECKS[name]
@@ -33,7 +34,7 @@ def test_the_default_of_a_setting_is_the_one_in_force(name: str) -> None:
     assert in_force == (default if default is None else check(default))
 
 
-@pytest.mark.parametrize("name", CHECKS)
+@rows("name", CHECKS)
 def test_the_example_of_a_setting_changes_something(name: str) -> None:
     """It passes the check, and differs from the default."""
     field, _ = CHECKS[name]
@@ -51,8 +52,6 @@ def test_profiles_are_named_with_their_defaults() -> None:
         assert chosen.max_ttl == 7 * 86_400
         assert chosen.access_denied == "disallow"
         assert chosen.max_redirects == 20
-    strictest = RepSettings.from_settings(Settings({"REP_PROFILE": "strictest"}))
-    assert strictest == RepSettings(profile="strictest", access_denied="disallow")
 
 
 def test_every_stat_is_described() -> None:

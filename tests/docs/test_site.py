@@ -10,8 +10,8 @@ import pytest
 
 from docs import links
 from docs.pictures.__main__ import HERE, drawn
-from scrapy_rep.protocol.outcome import STATUS_MEANINGS
-from scrapy_rep.protocol.policy import DECISIONS, TRANSITIONS
+from scrapy_rep.access.outcome import STATUS_MEANINGS
+from scrapy_rep.access.policy import DECISIONS, TRANSITIONS
 from tests.crawl.harness import ROOT
 
 

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from scrapy_rep.fetching.ip_addresses import is_global, is_local_host, literal_address
+from tests.rows import rows
 from tests.spellings import ADDRESSES, ADDRESSES_6, local_hosts, of_four
 
 PUBLIC = [
@@ -32,7 +33,7 @@ def test_there_are_two_hundred_spellings() -> None:
     assert len(local_hosts()) >= 200
 
 
-@pytest.mark.parametrize("host", local_hosts())
+@rows("host", local_hosts())
 def test_a_host_that_is_not_public_is_known_by_its_spelling(host: str) -> None:
     """Dotted, short, octal, hexadecimal, encoded, in other digits, wrapped in IPv6."""
     assert is_local_host(host)
@@ -160,7 +161,7 @@ def places(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> set[int]:
     return {first, first + min(1, size - 1), first + size - 1, *inside}
 
 
-@pytest.mark.parametrize("text", [network for network, _ in ROWS])
+@rows("text", [network for network, _ in ROWS])
 def test_each_row_of_the_registries_is_kept(text: str) -> None:
     """By the most specific network; "not applicable" is not global. On any Python the same."""
     network = ipaddress.ip_network(text)

@@ -11,9 +11,9 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
+from scrapy_rep.access.authority import authority_of
 from scrapy_rep.fetching.ip_addresses import is_local_host
 from scrapy_rep.fetching.redirects import RefusedError, answered_by_public, target_of
-from scrapy_rep.protocol.authority import authority_of
 
 HERE = "http://shop.example/robots.txt"
 

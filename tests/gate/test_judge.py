@@ -10,13 +10,13 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.settings import Settings
 
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.outcome import Success
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.gate.judge import Judge, PaceBySettings
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import Override, Overrides
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.outcome import Success
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stats import NoCollector, RepStats
 from tests.scripted import Bench, ask, authority

@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
+from scrapy_rep.robotstxt.verdict import Verdict
 
 AGENT = "mybot"
 LENGTHS = {"short": 200, "2 KB": 2_000, "8 KB": 8_000}

@@ -11,8 +11,8 @@ import sys
 import atheris
 
 with atheris.instrument_imports():
-    from scrapy_rep.protocol.profiles import PROFILES
-    from scrapy_rep.protocol.robotstxt import RobotsTxt
+    from scrapy_rep.robotstxt.profiles import PROFILES
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
     from tests.hostile import oracle
 
 # With a line limit that is never reached, nothing is different but that the short cut is not taken.

@@ -1,8 +1,8 @@
 """No file and URL that are made for each other cost more than they may.
 
-RFC 9309 section 3. The budget of :mod:`scrapy_rep.matching.budget` bounds a question about a body
-of 500 KiB: 30 ms of processor time for a URL of 2 KB and 100 ms for one of 8 KB, twice that for a
-verdict, and 200 ms more for the first question, which reads the body.
+RFC 9309 section 3. The budget of :mod:`scrapy_rep.robotstxt.patterns` bounds a question about a
+body of 500 KiB: 60 ms of processor time for a URL of 8 KB, twice that for a verdict, and 400 ms for
+the first question, which reads the body.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from functools import cache
 
 import pytest
 
-from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
-from scrapy_rep.protocol.verdict import NO_RULE_MATCHES, TOO_COSTLY
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
+from scrapy_rep.robotstxt.verdict import NO_RULE_MATCHES, TOO_COSTLY
 from tests.benchmarks import inputs
 from tests.hostile.costly import AGENT, Cost, Question, cost, question
 from tests.hostile.test_budgets import calibration
@@ -114,12 +114,12 @@ def question_of(name: str) -> Question:
     return FINDS[name]()
 
 
-def assert_cheap(found: Cost, octets: int, parts: int = 1) -> None:
-    """A question about a URL costs what it may, in each of several parts of a profile."""
-    limit = (30 if octets <= 2_100 else 100) * max(calibration(), 1)
-    assert found.allowed < limit
-    assert found.verdict < 2 * limit
-    assert found.first < parts * (limit + 200 * max(calibration(), 1))
+def assert_cheap(found: Cost) -> None:
+    """A question about a URL costs what it may."""
+    slower = max(calibration(), 1)
+    assert found.allowed < 60 * slower
+    assert found.verdict < 120 * slower
+    assert found.first < 400 * slower
 
 
 EACH_PROFILE = [
@@ -131,10 +131,9 @@ EACH_PROFILE = [
 @pytest.mark.parametrize("profile", EACH_PROFILE)
 @pytest.mark.parametrize("name", FINDS)
 def test_the_costliest_questions_are_answered_in_time(name: str, profile: str) -> None:
-    """RFC 9309 section 3: in each profile; ``strictest`` reads a body once for each document."""
-    asked = question_of(name)
-    found, _ = cost(asked, profile)
-    assert_cheap(found, len(asked.url), len(PROFILES[profile].all_of) or 1)
+    """RFC 9309 section 3: in each profile."""
+    found, _ = cost(question_of(name), profile)
+    assert_cheap(found)
 
 
 @timed
@@ -143,7 +142,7 @@ def test_a_search_finds_no_costlier_question(seed: int) -> None:
     """RFC 9309 section 3: files and URLs that are made for each other."""
     asked = question(seed)
     profile = "google" if seed % 4 == 0 else "rfc9309"
-    assert_cheap(cost(asked, profile)[0], len(asked.url))
+    assert_cheap(cost(asked, profile)[0])
 
 
 @timed
@@ -154,10 +153,10 @@ def test_a_long_search_finds_no_costlier_question(seed: int) -> None:
     """The same with 400 questions."""
     for number in range(seed, seed + 100):
         asked = question(number)
-        assert_cheap(cost(asked, "google" if number % 4 == 0 else "rfc9309")[0], len(asked.url))
+        assert_cheap(cost(asked, "google" if number % 4 == 0 else "rfc9309")[0])
 
 
-@pytest.mark.parametrize("profile", ["rfc9309", "google", "strictest"])
+@pytest.mark.parametrize("profile", ["rfc9309", "google"])
 def test_what_is_too_costly_to_know_is_disallowed(profile: str) -> None:
     """RFC 9309 section 3: a failure of the matcher is never permission, as elsewhere (2.3.1.4)."""
     body, url = question_of("wrong order, 8 KB")
@@ -172,8 +171,7 @@ def test_robots_txt_itself_is_allowed_at_any_cost() -> None:
     """RFC 9309 section 2.2.2: the /robots.txt URI is always allowed."""
     rnd = random.Random(1)
     text = "robots.txt"
-    pieces = [text[at : at + length] for at in range(9) for length in (1, 2)]
-    lines = {"Disallow: /*" + "*".join(rnd.choices(pieces, k=9)) for _ in range(4_000)}
+    lines = {"Disallow: /*" + "*".join(rnd.choices(text, k=8)) for _ in range(16_000)}
     robots = RobotsTxt.parse("\n".join(["User-agent: *", *sorted(lines)]).encode())
     assert robots.allowed("https://e.org/robots.txt", AGENT)
     assert robots.verdict("https://e.org/robots.txt", AGENT).reason == "robots.txt itself"
@@ -188,16 +186,6 @@ def test_allow_rules_that_are_too_costly_matter_only_where_something_is_disallow
     assert robots.verdict(url, AGENT).reason == NO_RULE_MATCHES
     assert robots.allowed(url, AGENT) is robots.verdict(url, AGENT).allowed is True
     assert robots.allowed(url + "?x", AGENT) is True
-
-
-def test_an_allow_rule_that_is_known_decides_beside_those_that_are_too_costly() -> None:
-    """RFC 9309 section 2.2.1: several groups apply, and one of them is large."""
-    large, url = wrong_order(8_000, line="Allow: /*{piece}*{telling}", first="Disallow: /*a")
-    small = b"User-agent: *\nAllow: /*aaaa\n"
-    robots = RobotsTxt.parse((small + large)[:DEFAULT_MAX_SIZE])
-    verdict = robots.verdict(url, AGENT)
-    assert robots.allowed(url, AGENT) is verdict.allowed is True
-    assert (str(verdict.rule), str(verdict.overruled)) == ("Allow: /*aaaa", "Disallow: /*a")
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from scrapy_rep.matching.normal_form import match_path
-from scrapy_rep.protocol.normal_forms import form_of
-from scrapy_rep.protocol.profiles import RFC9309
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.normal_form import form_of, match_path
+from scrapy_rep.robotstxt.profiles import RFC9309
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 
 googlebot: Any = pytest.importorskip("jwm.robotstxt.googlebot")

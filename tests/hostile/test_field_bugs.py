@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 
 def allowed(rules: str, path: str, agent: str = "mybot") -> bool:

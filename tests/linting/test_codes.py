@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrapy_rep.linting.codes import CODES, SEVERITIES
 from scrapy_rep.linting.lint import lint
 from tests.linting.reference import described
+from tests.rows import rows
 
 WITHOUT_A_LINE = {"over-500-kib", "empty-file"}
 
@@ -16,14 +15,14 @@ def test_the_page_has_every_code_in_alphabetical_order() -> None:
     assert [*described()] == [*CODES] == sorted(CODES)
 
 
-@pytest.mark.parametrize("name", CODES)
+@rows("name", CODES)
 def test_the_page_says_what_the_code_says(name: str) -> None:
     """Severity, source and meaning."""
     said, code = described()[name], CODES[name]
     assert said[:4] == (code.name, code.severity, code.source, code.meaning)
 
 
-@pytest.mark.parametrize("name", CODES)
+@rows("name", CODES)
 def test_bad_example_is_reported(name: str) -> None:
     """With a place, unless it is about the file as a whole, a message, a fix and a source."""
     found = [one for one in lint(described()[name].bad) if one.code == name]
@@ -36,13 +35,13 @@ def test_bad_example_is_reported(name: str) -> None:
         assert one.source == CODES[name].source
 
 
-@pytest.mark.parametrize("name", CODES)
+@rows("name", CODES)
 def test_good_example_is_not_reported(name: str) -> None:
     """Although it differs from the bad one as little as possible."""
     assert name not in [one.code for one in lint(described()[name].good)]
 
 
-@pytest.mark.parametrize("name", CODES)
+@rows("name", CODES)
 def test_code_is_words_in_lower_case(name: str) -> None:
     """As the schema of the JSON has it."""
     assert name == CODES[name].name

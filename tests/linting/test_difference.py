@@ -9,8 +9,9 @@ import pytest
 
 from scrapy_rep.linting.difference import difference
 from scrapy_rep.linting.effects import Effect, agents_of, witnesses
-from scrapy_rep.protocol.profiles import PROFILES
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from tests.rows import rows
 
 OLD = b"User-agent: *\nDisallow: /a\nDisallow: /b/\nAllow: /a/x\n"
 
@@ -87,7 +88,7 @@ def test_only_the_crawlers_asked_for_are_compared() -> None:
     assert [one.agents for one in difference(OLD, new, ["foo"])] == [("foo",)]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@rows("seed", range(60))
 def test_no_change_of_plain_rules_is_missed(seed: int) -> None:
     """If any of all short paths changes its verdict, so does a witness; wildcards nearly always."""
     rnd = random.Random(seed)

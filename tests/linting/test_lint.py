@@ -8,8 +8,9 @@ import time
 import pytest
 
 from scrapy_rep.linting.lint import lint
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
+from tests.rows import rows
 from tests.timed import timed
 
 
@@ -116,11 +117,9 @@ def test_fix_of_a_path_is_one_that_matches(path: str, fix: str | None) -> None:
     assert found == [fix] * (fix is not None)
 
 
-@pytest.mark.parametrize("end", ["", "/", "/*", "/$"])
-@pytest.mark.parametrize(
-    "host", ["https://e.org", "http://e.example:8080", "e.org", "www.e.example", "e.co.uk:80"]
-)
-@pytest.mark.parametrize("key", ["Allow", "Disallow"])
+@rows("end", ["", "/", "/*", "/$"])
+@rows("host", ["https://e.org", "http://e.example:8080", "e.org", "www.e.example", "e.co.uk:80"])
+@rows("key", ["Allow", "Disallow"])
 def test_no_fix_closes_or_opens_a_whole_host_unasked(key: str, host: str, end: str) -> None:
     """The host may be another one, for which this robots.txt says nothing.
 
@@ -175,7 +174,7 @@ def test_rule_that_another_group_of_the_same_crawler_needs_is_not_reported() -> 
     assert "rule-without-effect" not in codes(body)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@rows("seed", range(60))
 def test_fix_of_a_rule_without_effect_changes_no_verdict(seed: int) -> None:
     """Each fix is made alone, and then all together; the paths are made of the rules' own words.
 
@@ -228,7 +227,7 @@ def test_fix_of_an_agent_is_a_name_or_says_where_to_find_it(value: str, fix: str
     assert [one.fix for one in found if one.code == "agent-not-a-token"] == [fix]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@rows("seed", range(30))
 def test_no_octets_raise_an_exception(seed: int) -> None:
     """Nor do findings lack a place, except for two codes."""
     rnd = random.Random(seed)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from http_sf import StructuredFieldError, parse
 
 from scrapy_rep.linting.lint import lint
 from scrapy_rep.linting.preference_checks import dictionary
 from scrapy_rep.preferences.content_usage import of_rule
+from tests.rows import rows
 
 PIECES = (
     *("train-ai", "=", "n", "y", ",", " ", ", ", ";", "a", "A", "1", "1.5", '"x"', '"', "(", ")"),
@@ -17,7 +17,7 @@ PIECES = (
 )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_dictionary_is_read_as_the_parser_of_structured_fields_does(seed: int) -> None:
     """RFC 9651 section 4.2.2: what parses, and with which keys."""
     rnd = random.Random(seed)
@@ -35,7 +35,7 @@ def test_dictionary_is_read_as_the_parser_of_structured_fields_does(seed: int) -
             assert keys == wanted, value
 
 
-@pytest.mark.parametrize("seed", range(20))
+@rows("seed", range(20))
 def test_value_with_a_path_parses_where_a_crawler_reads_it(seed: int) -> None:
     """draft-ietf-aipref-attach-05: a path, white space, and a dictionary, or only one of them."""
     rnd = random.Random(seed)

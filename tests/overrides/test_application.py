@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from datetime import date
 
-import pytest
 from scrapy import Request
 
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry, Failure
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.override import UNREACHABLE_IS_ALLOWED, Override, Overrides
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry, Failure
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.policy import Policy, standing
 from scrapy_rep.stats import NoCollector, RepStats
+from tests.rows import rows
 
 SITE = Authority("http", "a.example", 80)
 NOW = 1_700_000_000.0
 
 
-@pytest.mark.parametrize("ours", [False, True])
-@pytest.mark.parametrize("cause", Cause)
+@rows("ours", [False, True])
+@rows("cause", Cause)
 def test_a_failure_of_the_crawler_is_not_one_of_the_site(cause: Cause, ours: bool) -> None:
     """`unreachable-is-allowed` allows nothing that might be asked of the site a moment later."""
     one = Override(1, SITE, UNREACHABLE_IS_ALLOWED, "ours", "ops", date(2999, 1, 1))

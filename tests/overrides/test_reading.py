@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.overrides.override import Override
 from scrapy_rep.overrides.reading import OverridesError, read_overrides
-from scrapy_rep.protocol.authority import Authority
+from tests.rows import rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc).timestamp()
 
@@ -98,8 +99,8 @@ def test_an_authority_is_in_its_normal_form(text: str, host: str, port: int) -> 
     assert read(authority=text).authority == Authority("https", host, port)
 
 
-@pytest.mark.parametrize(
-    ("changes", "fault"),
+@rows(
+    "changes, fault",
     [
         ({"reason": None}, "'reason' is missing"),
         ({"by": None}, "'by' is missing"),

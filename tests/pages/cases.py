@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-import pytest
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import PageDirectives, page_directives
+from tests.rows import rows as table_of
 
 URL = "https://example.org/shop/page.html"
 
@@ -72,5 +72,5 @@ def response(body: str | bytes, lines: Lines = (), cls: type[Response] = HtmlRes
 
 
 def parameters(table: dict[str, Case]) -> Any:
-    """The rows of a table, named."""
-    return pytest.mark.parametrize("case", table.values(), ids=table.keys())
+    """The rows of a table; a case says itself which it is."""
+    return table_of("case", table.values())

@@ -9,6 +9,7 @@ from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep.page_responses import page_source
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
+from tests.rows import rows
 
 REFERENCES = [
     "/x",
@@ -36,8 +37,8 @@ def page(html: str, encoding: str) -> HtmlResponse:
     return HtmlResponse("https://e.org/dir/page", headers=headers, body=html.encode(encoding))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "windows-1252"])
-@pytest.mark.parametrize("reference", REFERENCES)
+@rows("encoding", ["utf-8", "iso-8859-1", "windows-1252"])
+@rows("reference", REFERENCES)
 def test_whatever_way_a_request_is_made_its_link_is_found(reference: str, encoding: str) -> None:
     """HTML, "encoding-parse a URL": a query is in the encoding of the page, if Scrapy does so."""
     found = page(f'<html><body><a rel="nofollow" href="{reference}">x</a>', encoding)

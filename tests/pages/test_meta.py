@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+import pytest
+
+from scrapy_rep import page_directives
 from tests.pages.cases import (
     BING,
     CHOICE,
@@ -11,6 +16,7 @@ from tests.pages.cases import (
     REPEXT,
     Case,
     parameters,
+    response,
     rules,
     utc,
 )
@@ -301,12 +307,6 @@ PROFILES = {
         f"<html><head></head><body><p>text</p>{meta('noindex')}</body></html>",
         profile="google",
     ),
-    "strictest: metas in the body count": Case(
-        CHOICE, rules("noindex", "nofollow"), f"<body>{meta('noindex')}", profile="strictest"
-    ),
-    "strictest: all lifts nothing": Case(
-        CHOICE, rules("nofollow"), robots("all, nofollow"), profile="strictest"
-    ),
     "rfc9309: metas in the body do not count": Case(
         REPEXT, {}, f"<html><head></head><body><p>text</p>{meta('noindex')}</body></html>"
     ),
@@ -347,3 +347,33 @@ def test_meta_of_1996(case: Case) -> None:
 def test_profiles(case: Case) -> None:
     """Only the text of 1996-98 knows a term that lifts another."""
     case.check()
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("25 Jun 2010", utc(2010, 6, 25)),
+        ("Fri, 25 Jun 2010", utc(2010, 6, 25)),
+        ("25-Jun-2010", utc(2010, 6, 25)),
+        ("2010-06-25 15:00:00 GMT", utc(2010, 6, 25, 15)),
+        ("2010-06-25 15:00:00 UTC", utc(2010, 6, 25, 15)),
+        ("2010-06-25T15:00:00 PST", utc(2010, 6, 25, 23)),
+        ("2010-06-25 15:00 CEST", utc(2010, 6, 25, 15)),
+        ("2010-06-25T15:00+02", utc(2010, 6, 25, 13)),
+        ("2010-06-25T15Z", utc(2010, 6, 25, 15)),
+        ("20100625T150000Z", utc(2010, 6, 25, 15)),
+        ("20100625T1500+0200", utc(2010, 6, 25, 13)),
+        ("20100625", utc(2010, 6, 25)),
+        ("2010-13-25", None),
+        ("20100625T2500", None),
+        ("20100025", None),
+        ("2010-06-25T15:00+99", None),
+        ("25", None),
+    ],
+)
+@pytest.mark.parametrize("other", ["", ", noai"])
+def test_a_date_is_read_in_each_usual_form(text: str, moment: datetime | None, other: str) -> None:
+    """RFC 822, RFC 850 and ISO 8601: a date without a time means the start of the day."""
+    said = page_directives(response(robots(f"unavailable_after: {text}{other}")))
+    assert said.unavailable_after == moment
+    assert said.restrictions == ({"noai"} if other else set())

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.preferences import content_signal, content_usage, licenses
-from scrapy_rep.preferences.page import of_terms
 from scrapy_rep.preferences.robots_lines import MOST_LINES
 from scrapy_rep.preferences.statement import Preferences, Statement
 from scrapy_rep.preferences.tdmrep import of_fields, of_metas
@@ -58,7 +57,6 @@ FIELDS: dict[str, Callable[[], Any]] = {
     "lines of links": lambda: licenses.of_field(["<a>;rel=license," * 1_000] * 1_000, URL),
     "lines of reservations": lambda: of_fields(["1," * 8_000] * 1_000, []),
     "metas": lambda: of_metas([("tdm-reservation", "1" * 65_000)] * 2_000),
-    "terms": lambda: of_terms([("noai" * 16_000, "meta")] * 100 + [("noai", "meta")] * 10_000),
 }
 ROBOTS = {
     "paths": document("Content-Usage: /a@ train-ai=n"),

@@ -7,11 +7,16 @@ what no document says; docs/guides/preferences.rst names the choices.
 
 from __future__ import annotations
 
-import pytest
+from html import escape
 
+from scrapy.http import Headers
+
+from scrapy_rep.pages.profiles import DEFAULT
+from scrapy_rep.pages.source import PageSource
 from scrapy_rep.preferences.page import PagePreferences, of_response, together
 from scrapy_rep.preferences.tdmrep import RESERVATION
 from tests.preferences.answers import answers
+from tests.rows import rows
 
 URL = "https://example.org/a/page"
 RSL = "application/rsl+xml"
@@ -136,18 +141,19 @@ def page(
     links: list[tuple[str, str, str]] | None = None,
 ) -> PagePreferences:
     """What a response with these header lines, metas, robots terms and link elements says."""
-    lines = pairs(fields)
+    headers = Headers([("Content-Type", "text/html")])
+    for name, value in pairs(fields):
+        headers.appendlist(name, value.encode("latin-1"))
+    elements = [("name", name, "content", content) for name, content in pairs(metas or [])]
+    elements += [("name", "robots", "content", term) for term in terms or ()]
+    body = "".join(f'<meta {a}="{escape(b)}" {c}="{escape(d)}">' for a, b, c, d in elements)
+    for rel, kind, href in links or ():
+        body += f'<link rel="{escape(rel)}" type="{escape(kind)}" href="{escape(href)}">'
+    source = PageSource(headers, f"<html><head>{body}</head>".encode())
+    return of_response(source, URL, ("mybot",), DEFAULT)
 
-    def field(name: str) -> list[str]:
-        return [value for known, value in lines if known.lower() == name.lower()]
 
-    named = [(term, "meta") for term in terms or ()]
-    return of_response(field, pairs(metas or []), links or [], named, URL)
-
-
-@pytest.mark.parametrize(
-    ("source", "fields", "metas", "terms", "expected"), ROWS, ids=[row[0] for row in ROWS]
-)
+@rows("source, fields, metas, terms, expected", ROWS)
 def test_a_response_says(
     source: str, fields: list[str], metas: list[str], terms: list[str], expected: str
 ) -> None:
@@ -155,9 +161,7 @@ def test_a_response_says(
     assert answers(together(page(fields, metas, terms))) == expected
 
 
-@pytest.mark.parametrize(
-    ("source", "fields", "links", "expected"), LICENSES, ids=[row[0] for row in LICENSES]
-)
+@rows("source, fields, links, expected", LICENSES)
 def test_a_response_names_licences(
     source: str, fields: list[str], links: list[tuple[str, str, str]], expected: list[str]
 ) -> None:

@@ -16,13 +16,13 @@ from scrapy import Request
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RobotsTxt, Rule, Verdict
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.policy import Policy, standing
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.page_url import Asked
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.policy import Policy, standing
 from scrapy_rep.recording.decisions import Basis, Decided, Encoder, utc
 from scrapy_rep.recording.recorder import DecisionRecorder, Run
 from scrapy_rep.settings import RepSettings

@@ -8,19 +8,20 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.authority import authority_of
-from scrapy_rep.protocol.outcome import Cause
-from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.protocol.verdict import ROBOTS_TXT_ITSELF, Verdict
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.policy import Policy
 from scrapy_rep.recording.decisions import Basis, Decided, Encoder
 from scrapy_rep.recording.recorded_run import RecordedRun
 from scrapy_rep.recording.replay import Replay, Result
 from scrapy_rep.recording.warc_reader import ArchiveIndex
+from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, Verdict
 from tests.reporting.samples import CRAWL, failure, run
+from tests.rows import rows
 
 
-@pytest.mark.parametrize("urls", ["full", "path", "hash"])
-@pytest.mark.parametrize(
+@rows("urls", ["full", "path", "hash"])
+@rows(
     "url",
     [
         "http://a.example/robots.txt",

@@ -25,8 +25,9 @@ FRAME = """<!DOCTYPE html><title>none</title>
 """A window cannot be as narrow as a phone, a frame can."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
-@pytest.mark.parametrize("width", [400, pytest.param(1400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", [400, 1400])
 @pytest.mark.parametrize("source", ["whole", "hostile"])
 def test_nothing_is_wider_than_the_window(tmp_path: Path, width: int, source: str) -> None:
     """The page of a usual log, and one whose texts have no place to break."""

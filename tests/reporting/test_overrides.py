@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.overrides.override import Override
-from scrapy_rep.protocol.authority import Authority
 from scrapy_rep.reporting.operation import overrides
 from scrapy_rep.reporting.summary import Summary
 from tests.reporting.samples import lines, overridden, run

@@ -193,6 +193,7 @@ def test_marks_that_change_the_direction_of_text_are_shown() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_same_log_gives_the_same_octets() -> None:
     """In another process, with another seed of hashes, settings of matplotlib and time zone."""
     code = (

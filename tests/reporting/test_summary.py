@@ -74,6 +74,7 @@ def test_each_refusal_has_a_reason() -> None:
     assert found.sites[SITE].whys == found.whys
 
 
+@pytest.mark.slow
 def test_logs_in_any_order_give_the_same_page() -> None:
     """Runs that share a file, and files of several processes, are put in order of time."""
     values = crawl()
@@ -189,6 +190,7 @@ def test_a_file_that_begins_with_noise_is_given_up_soon() -> None:
     assert stream.tell() < 10_000
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_log() -> None:
     """Six times as many sites, rules, runs and overrides take no more; totals stay exact."""
     peaks = []

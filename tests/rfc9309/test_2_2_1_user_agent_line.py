@@ -2,8 +2,8 @@
 
 import pytest
 
-from scrapy_rep.protocol.product_token import product_token
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.product_token import product_token
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 HEADER = "Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)"
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from tests.rows import rows
 
 
 def matches(pattern: str, uri: str) -> bool:
@@ -51,8 +52,8 @@ def test_special_characters_match_verbatim_when_encoded(pattern: str, uri: str) 
     assert not matches(pattern, "/path/foo-")
 
 
-@pytest.mark.parametrize(
-    ("pattern", "uri", "expected"),
+@rows(
+    "pattern, uri, expected",
     [
         ("*.gif$", "/a/b.gif", True),
         ("*.gif$", "/a/b.gifs", False),

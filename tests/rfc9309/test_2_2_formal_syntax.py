@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 CLOSED = "https://e.org/closed"
 OPEN = "https://e.org/open"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.syntax import DEFAULT_MAX_SIZE
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 
 
 def test_the_limit_is_five_hundred_kibibytes() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.entry import CLOCK_TOLERANCE, Entry, merge
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.codec import MAX_INFLATED
 from scrapy_rep.stores.error import StoreError

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.protocol.policy import Fetch, Policy, State, confirmable, decide
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
+from scrapy_rep.access.policy import Fetch, Policy, State, confirmable, decide
 from scrapy_rep.stores.base import FLUSH_AFTER, Store
 from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH, StoredEntry
 from tests.stores.samples import (

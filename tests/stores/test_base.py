@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.entry import Entry
-from scrapy_rep.protocol.policy import Policy, State
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
+from scrapy_rep.access.policy import Policy, State
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.error import StoreError
 from tests.stores.samples import NOW, authority, entry, gone

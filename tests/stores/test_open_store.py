@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.policy import Entry
 from scrapy_rep.stores import Store, StoreError, check_store, open_store
 from scrapy_rep.stores.memory import MemoryStore
 from tests.stores.contract import StoreContract

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.entry import Answer, Entry, Failure
+from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.stores.plain import from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry
+from tests.rows import rows
 from tests.stores.samples import NOW, authority, entry, full_entry, refused
 
 FULL = StoredEntry(authority(1), full_entry(1), {"0a": full_entry(2).answer or Answer()})
@@ -64,8 +65,8 @@ def _with(part: str, **fields: Any) -> dict[str, Any]:
     return plain
 
 
-@pytest.mark.parametrize(
-    ("plain", "message"),
+@rows(
+    "plain, message",
     [
         (None, "an entry is not an object"),
         ([], "an entry is not an object"),

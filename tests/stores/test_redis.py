@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 import redis
 
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.codec import decode_v1
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_client import ClusterClient, open_client
 from scrapy_rep.stores.redis_uri import RedisUri
 from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH
+from tests.rows import rows
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
 from tests.stores.samples import (
@@ -97,6 +98,7 @@ class TestRedisStoreOverASocket(TestRedisStore):
         return f"unix://{redis_server.socket}?db=3"
 
 
+@pytest.mark.slow
 class TestRedisStoreWithSentinels(TestRedisStore):
     """The Redis store keeps the contract where Sentinels say which server is the master."""
 
@@ -108,6 +110,7 @@ class TestRedisStoreWithSentinels(TestRedisStore):
         return sentinels.uri
 
 
+@pytest.mark.slow
 class TestRedisStoreInACluster(TestRedisStore):
     """The Redis store keeps the contract in a cluster of three masters."""
 
@@ -443,7 +446,7 @@ def test_an_iteration_raises_nothing_but_store_errors() -> None:
     store.close()
 
 
-@pytest.mark.parametrize(
+@rows(
     "uri",
     [
         "redis://h/x",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.error import LoggedError, StoreError
 from scrapy_rep.stores.redis import PATIENCE, STEP_PATIENCE, RedisStore

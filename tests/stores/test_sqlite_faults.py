@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.protocol.policy import Entry
+from scrapy_rep.access.policy import Entry
 from scrapy_rep.stores.codec import MAX_INFLATED
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore

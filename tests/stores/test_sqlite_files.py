@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import open_store
 from scrapy_rep.stores.codec import MAX_INFLATED
 from scrapy_rep.stores.error import StoreError

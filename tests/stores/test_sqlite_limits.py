@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.protocol.entry import Entry
+from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import SPARE_PAGES
 from scrapy_rep.stores.stored import MONTH

@@ -15,6 +15,7 @@ from scrapy_rep.stores import check_store
 from scrapy_rep.stores.redis_client import open_client
 from scrapy_rep.stores.redis_uri import RedisUri
 from scrapy_rep.stores.uri import SCHEMES, shown
+from tests.rows import rows
 
 WORD = "hunter2"
 
@@ -69,8 +70,8 @@ def read(value: Any) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("form", URIS)
+@rows("scheme", SCHEMES)
+@rows("form", URIS)
 def test_a_plain_secret_is_never_shown(form: str, scheme: str) -> None:
     """In each place of the user information, the query or the fragment, with each scheme."""
     for text in read(form.format(scheme=scheme, secret=WORD)):

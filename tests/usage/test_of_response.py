@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from scrapy_rep import usage_preferences
 from tests.pages.cases import response
 from tests.preferences.answers import answers
+from tests.rows import rows
 
 FIELDS = {
     "no field": [],
@@ -24,8 +23,8 @@ ELEMENTS = {
 }
 
 
-@pytest.mark.parametrize("lines", FIELDS.values(), ids=FIELDS)
-@pytest.mark.parametrize(("element", "answer", "licenses"), ELEMENTS.values(), ids=ELEMENTS)
+@rows("lines", FIELDS.values())
+@rows("element, answer, licenses", ELEMENTS.values())
 def test_an_element_says_the_same_beside_any_field(
     lines: list[tuple[str, str]], element: str, answer: str, licenses: int
 ) -> None:

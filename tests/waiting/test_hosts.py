@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.extensions import LONGEST_DELAY
-from scrapy_rep.protocol.requested_pace import RequestedPace
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.robotparser import RepRobotParser
+from scrapy_rep.robotstxt.pace import LONGEST_DELAY
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.waiting.hosts import Hosts, PacedHost
 from tests.scripted import Clock
 

@@ -10,11 +10,11 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
 
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.caching.shared_turns import StoreTurns
 from scrapy_rep.caching.store_adapter import in_time
-from scrapy_rep.protocol.authority import Authority
-from scrapy_rep.protocol.requested_pace import RequestedPace
-from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.waiting.hosts import PacedHost

@@ -1,0 +1,128 @@
+"""The facts about one authority: what it answered, whom it refused, how fetches failed.
+
+An :class:`Entry` has up to three parts. Each is dated by the clock of the crawler that fetched it:
+
+- the *answer*: the newest conclusive response that any crawler got, that is, rules or that
+  there are none;
+- the *refusal*: the newest answer by which the server denied access to *this* crawler, such as a
+  403. Another crawler may well be served, so a refusal stands beside the answer and never replaces
+  it;
+- the *failure*: the run of failed fetches since the last answer. It stands beside the answer too,
+  because an answer stays useful as the last good copy (RFC 9309 section 2.3.1.4).
+
+An entry holds no expiry and no time of the next attempt. Both follow from the facts and from the
+settings of the crawler that reads them (:mod:`scrapy_rep.access.policy`), so that crawlers with
+different limits may share a store.
+
+Several crawlers may fetch at once, lose the store for a while, or have wrong clocks.
+:func:`merge` says what they know together. Every store applies the same rule part by part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+CLOCK_TOLERANCE = 60.0
+"""Seconds by which a part may be dated ahead of the clock and still be believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A conclusive response to a request for a robots.txt; times are seconds since the epoch.
+
+    ``body`` holds the octets of the rules, ``None`` if there are none to be had. ``lifetime`` is
+    for how many seconds the response said it stays fresh, ``None`` if it did not say. ``cut_at``
+    is the limit in octets at which the body was cut, ``None`` if it is whole. ``record`` is the ID
+    of the record of it in an archive, "" if none was made.
+    """
+
+    status: int = 0
+    body: bytes | None = None
+    uri: str = ""
+    redirects: tuple[str, ...] = ()
+    etag: bytes | None = None
+    last_modified: bytes | None = None
+    fetched_at: float = 0.0
+    lifetime: float | None = None
+    cut_at: int | None = None
+    record: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A run of failed fetches; times are seconds since the epoch.
+
+    ``since`` is when it began, ``failed_at`` when the newest of its ``count`` attempts failed.
+    ``retry_after`` is for how many seconds the server asked to be left alone after that. ``record``
+    is the ID of the record of the newest attempt in an archive, "" if none was made. ``ours`` says
+    that the newest attempt failed on the crawler's own side, as a proxy may.
+    """
+
+    since: float
+    failed_at: float
+    count: int = 1
+    retry_after: float | None = None
+    cause: str = ""
+    record: str = ""
+    ours: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of one authority."""
+
+    answer: Answer | None = None
+    refusal: Answer | None = None
+    failure: Failure | None = None
+
+
+Part = TypeVar("Part", Answer, Failure)
+
+
+def merge(old: Entry | None, new: Entry, now: float) -> Entry:
+    """Return what ``old``, which is kept, and ``new``, which comes at ``now``, say together.
+
+    - Of each part the newest stays. A part dated in the future gives way to any other: no reader
+      would believe it, and a wrong clock must not block a store.
+    - A failure that is older than the answer is over. One dated in the future is dropped.
+    - An answer that comes with ``new`` ends an older refusal of the same crawler, even if another
+      crawler has put a newer answer meanwhile.
+
+    So a failure never removes an answer, whichever crawler writes it and whatever its clock says.
+    """
+    if old is None:
+        old = Entry()
+    answer = _newest(old.answer, new.answer, now)
+    refusal = _newest(old.refusal, new.refusal, now)
+    if refusal is not None and new.refusal is None and new.answer is not None:
+        ended = new.answer.fetched_at >= refusal.fetched_at
+        refusal = None if ended else refusal
+    failure = _newest(old.failure, new.failure, now)
+    if failure is not None and is_over(failure, answer, now):
+        failure = None
+    return Entry(answer, refusal, failure)
+
+
+def supersedes(new: float, old: float, now: float) -> bool:
+    """Whether a part dated ``new`` takes the place of one dated ``old`` at ``now``."""
+    return not new < old <= now + CLOCK_TOLERANCE
+
+
+def is_over(failure: Failure, answer: Answer | None, now: float) -> bool:
+    """Whether a failure says nothing any more: an answer came later, or it lies in the future."""
+    latest = now + CLOCK_TOLERANCE
+    if failure.failed_at > latest:
+        return True
+    return answer is not None and failure.failed_at < answer.fetched_at <= latest
+
+
+def date_of(part: Answer | Failure) -> float:
+    """Return when a part came to be, in seconds since the epoch."""
+    return part.fetched_at if isinstance(part, Answer) else part.failed_at
+
+
+def _newest(old: Part | None, new: Part | None, now: float) -> Part | None:
+    if old is None or new is None:
+        return old if new is None else new
+    return new if supersedes(date_of(new), date_of(old), now) else old

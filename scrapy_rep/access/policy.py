@@ -1,0 +1,399 @@
+"""What follows from what is known of an authority, and what a fetch adds (RFC 9309 2.3.1, 2.4).
+
+The life of an entry. Nothing is known at first: requests wait for a fetch. A fetch that finds
+rules, or finds that there are none, is *conclusive*: its answer is used while fresh, refreshed in
+the background in the last tenth of its life, and waited for again once expired. A fetch that
+fails concludes nothing: the entry is then *failing*. A failing entry keeps the last good copy of
+the rules, if it has one, and the copy is followed for as long as
+``Policy.stale_if_unreachable`` allows; without a copy all is disallowed. Either way the authority
+is asked again only when the back-off is over.
+
+An entry may come from a store, written by a crawler with other settings and another clock. The
+settings of the reader apply: its times of life, its back-off, its limits. An answer that was read
+under smaller limits than the reader's is fetched again in full. An answer dated in the future (a
+clock stepped back, or a store lied) decides nothing, because its age is unknown; but it is still
+the last good copy should the fetch fail.
+
+:func:`state_of` names the state, :data:`DECISIONS` says what each state means for a request, and
+:data:`TRANSITIONS` what each outcome makes of an entry. Both tables are total: there is no other
+branch, so that no failure, ours or theirs, can turn into permission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, NamedTuple
+
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, Failure, is_over
+from scrapy_rep.access.outcome import (
+    Cause,
+    NotModified,
+    Outcome,
+    Success,
+    Unavailable,
+    Unreachable,
+)
+
+MIN_LIFETIME = 60.0
+"""Seconds for which any answer is used: no authority is asked more often than once a minute."""
+
+RETRY_AFTER_BOUNDS = (1.0, 86_400.0)
+"""Seconds within which a server's ``Retry-After`` is honoured."""
+
+OWN_BACK_OFF = 1.0
+"""Seconds without an attempt after a first failure on the crawler's own side, as of a proxy.
+
+A longer pause would spare no server, and one dead proxy of many would cost a site a minute.
+"""
+
+EXPIRED_NOW = -1.0
+"""The lifetime of an answer, and the ``Retry-After`` of a failure, that an operator has ended.
+
+No response has a negative one (:mod:`scrapy_rep.access.freshness`).
+"""
+
+REFUSALS = frozenset({401, 402, 403})
+"""The statuses that deny one crawler access (1996 section 3.1); 402 asks it to pay for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The operator's choices where RFC 9309 leaves one; times in seconds.
+
+    ``max_size`` is how many octets of a robots.txt are read, ``max_redirects`` how many hops are
+    followed.
+    """
+
+    max_ttl: float = 86_400.0
+    unreachable_ttl: tuple[float, float] = (60.0, 3_600.0)
+    stale_if_unreachable: float = 30 * 86_400.0
+    access_denied: str = "allow"
+    max_size: int = 512_000
+    max_redirects: int = 5
+
+    def denies(self, status: int) -> bool:
+        """Return whether an answer without rules is taken as disallow: a refusal may be."""
+        return status in REFUSALS and self.access_denied == "disallow"
+
+
+class Decision(Enum):
+    """What policy says to a request."""
+
+    FOLLOW = "follow the rules"
+    ALLOW_ALL = "allow all"
+    DISALLOW_ALL = "disallow all"
+    WAIT = "wait for a fetch"
+
+
+class Fetch(Enum):
+    """Whether the robots.txt is to be fetched now."""
+
+    NO = "no"
+    BACKGROUND = "in the background"
+    NOW = "now"
+
+
+class State(Enum):
+    """What an entry is worth at a given time."""
+
+    UNKNOWN = "nothing is known, or it is dated in the future"
+    LIMITED = "read under smaller limits than yours"
+    RULES_FRESH = "rules, fresh"
+    RULES_AGEING = "rules, in the last tenth of their life"
+    RULES_EXPIRED = "rules, expired"
+    UNAVAILABLE_FRESH = "unavailable, fresh"
+    UNAVAILABLE_AGEING = "unavailable, in the last tenth of its life"
+    UNAVAILABLE_EXPIRED = "unavailable, expired"
+    DENIED_FRESH = "access denied and taken as disallow, fresh"
+    DENIED_AGEING = "access denied and taken as disallow, in the last tenth of its life"
+    DENIED_EXPIRED = "access denied and taken as disallow, expired"
+    FAILING_WITH_COPY = "unreachable, the last good copy stands, backing off"
+    FAILING_WITH_COPY_DUE = "unreachable, the last good copy stands, next attempt due"
+    FAILING = "unreachable, no copy that may be used, backing off"
+    FAILING_DUE = "unreachable, no copy that may be used, next attempt due"
+
+
+class Action(NamedTuple):
+    """A row of :data:`DECISIONS`."""
+
+    decision: Decision
+    fetch: Fetch
+    section: str
+
+
+DECISIONS: dict[State, Action] = {
+    State.UNKNOWN: Action(Decision.WAIT, Fetch.NOW, "1996 3: retrieve before visiting"),
+    State.LIMITED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.5"),
+    State.RULES_FRESH: Action(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.1"),
+    State.RULES_AGEING: Action(Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.4"),
+    State.RULES_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
+    State.UNAVAILABLE_FRESH: Action(Decision.ALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.3"),
+    State.UNAVAILABLE_AGEING: Action(Decision.ALLOW_ALL, Fetch.BACKGROUND, "RFC 9309 2.4"),
+    State.UNAVAILABLE_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.4"),
+    State.DENIED_FRESH: Action(Decision.DISALLOW_ALL, Fetch.NO, "1996 3.1"),
+    State.DENIED_AGEING: Action(Decision.DISALLOW_ALL, Fetch.BACKGROUND, "1996 3.1"),
+    State.DENIED_EXPIRED: Action(Decision.WAIT, Fetch.NOW, "1996 3.1"),
+    State.FAILING_WITH_COPY: Action(Decision.FOLLOW, Fetch.NO, "RFC 9309 2.3.1.4, 2.4"),
+    State.FAILING_WITH_COPY_DUE: Action(Decision.FOLLOW, Fetch.BACKGROUND, "RFC 9309 2.3.1.4, 2.4"),
+    State.FAILING: Action(Decision.DISALLOW_ALL, Fetch.NO, "RFC 9309 2.3.1.4"),
+    State.FAILING_DUE: Action(Decision.WAIT, Fetch.NOW, "RFC 9309 2.3.1.4"),
+}
+
+
+class Standing(NamedTuple):
+    """What an entry means to one crawler at one time.
+
+    ``answer`` is the answer in force, ``failure`` what has failed since. Until ``until``, in
+    seconds since the epoch, the decision holds without another look; 0 if it does not hold at all.
+    """
+
+    decision: Decision
+    fetch: Fetch
+    answer: Answer | None
+    failure: Failure | None
+    until: float
+
+    @property
+    def body(self) -> bytes | None:
+        """The octets of the rules that are followed, None if none are."""
+        if self.decision is not Decision.FOLLOW or self.answer is None:
+            return None
+        return self.answer.body
+
+
+def standing(entry: Entry | None, now: float, policy: Policy) -> Standing:
+    """Return what ``entry`` means at ``now``, in seconds since the epoch."""
+    answer, failure = in_force(entry, now, policy)
+    decision, fetch, _ = DECISIONS[_state(answer, failure, now, policy)]
+    until = 0.0
+    if fetch is Fetch.NO and decision is not Decision.WAIT:
+        until = _good_until(decision, answer, failure, policy)
+    return Standing(decision, fetch, answer, failure, until)
+
+
+def state_of(entry: Entry | None, now: float, policy: Policy) -> State:
+    """Return what ``entry`` is worth at ``now``, in seconds since the epoch."""
+    return _state(*in_force(entry, now, policy), now, policy)
+
+
+def _state(answer: Answer | None, failure: Failure | None, now: float, policy: Policy) -> State:
+    if failure is not None:
+        due = now >= retry_at(failure, policy)
+        if _is_usable_copy(answer, now, policy):
+            return State.FAILING_WITH_COPY_DUE if due else State.FAILING_WITH_COPY
+        return State.FAILING_DUE if due else State.FAILING
+    if answer is None or answer.fetched_at > now + CLOCK_TOLERANCE:
+        return State.UNKNOWN
+    if is_limited(answer, policy):
+        return State.LIMITED
+    if answer.body is not None:
+        states = State.RULES_FRESH, State.RULES_AGEING, State.RULES_EXPIRED
+    elif policy.denies(answer.status):
+        states = State.DENIED_FRESH, State.DENIED_AGEING, State.DENIED_EXPIRED
+    else:
+        states = State.UNAVAILABLE_FRESH, State.UNAVAILABLE_AGEING, State.UNAVAILABLE_EXPIRED
+    return states[(now >= refresh_at(answer, policy)) + (now >= expires_at(answer, policy))]
+
+
+def decide(entry: Entry | None, now: float, policy: Policy) -> Action:
+    """Return what to do with a request, and whether to fetch, at ``now``."""
+    return DECISIONS[state_of(entry, now, policy)]
+
+
+def in_force(
+    entry: Entry | None, now: float, policy: Policy
+) -> tuple[Answer | None, Failure | None]:
+    """Return the answer that counts for this crawler, and the failure since, if there is one.
+
+    A refusal counts until it expires, or until this crawler is answered otherwise: what other
+    crawlers were served since then was not served to this one.
+    """
+    if entry is None:
+        return None, None
+    answer, refusal, failure = entry.answer, entry.refusal, entry.failure
+    if refusal is not None and (
+        answer is None
+        or refusal.fetched_at >= answer.fetched_at
+        or now < expires_at(refusal, policy)
+    ):
+        answer = refusal
+    if failure is not None and is_over(failure, answer, now):
+        failure = None
+    return answer, failure
+
+
+def is_limited(answer: Answer, policy: Policy) -> bool:
+    """Whether an answer was read under smaller limits than those of ``policy``.
+
+    Rules may stand behind the cut, or behind the next redirect (RFC 9309 sections 2.5, 2.3.1.2).
+    """
+    if answer.body is not None:
+        return answer.cut_at is not None and answer.cut_at < policy.max_size
+    return 300 <= answer.status <= 399 and len(answer.redirects) < policy.max_redirects
+
+
+def confirmable(entry: Entry | None, policy: Policy) -> Answer | None:
+    """Return the copy that a conditional request may confirm (RFC 9110 section 13.1)."""
+    answer = None if entry is None else entry.answer
+    if answer is None or answer.body is None or is_limited(answer, policy):
+        return None
+    return answer
+
+
+def expires_at(answer: Answer, policy: Policy) -> float:
+    """Return until when an answer is fresh: the response may shorten its life, never lengthen it.
+
+    Seconds since the epoch (RFC 9309 section 2.4).
+    """
+    life = policy.max_ttl
+    if answer.lifetime is not None and answer.lifetime < 0:
+        life = 0.0
+    elif answer.lifetime is not None:
+        life = min(life, max(MIN_LIFETIME, answer.lifetime))
+    return answer.fetched_at + life
+
+
+def refresh_at(answer: Answer, policy: Policy) -> float:
+    """Return when the last tenth of an answer's life begins, never within a minute."""
+    end = expires_at(answer, policy)
+    return min(end, answer.fetched_at + max(MIN_LIFETIME, 0.9 * (end - answer.fetched_at)))
+
+
+def retry_at(failure: Failure, policy: Policy) -> float:
+    """Return when an authority is asked again after a failure, in seconds since the epoch.
+
+    The back-off doubles with each failed attempt, and ``Retry-After`` lengthens it. It is short at
+    first if the failure is not the server's.
+    """
+    if failure.retry_after is not None and failure.retry_after < 0:
+        return failure.failed_at
+    first, longest = policy.unreachable_ttl
+    if failure.ours:
+        first = min(first, OWN_BACK_OFF)
+    # The exponent is bounded so that a long outage does not overflow the float.
+    delay = min(longest, first * 2.0 ** min(failure.count - 1, 30))
+    if failure.retry_after is not None:
+        shortest, furthest = RETRY_AFTER_BOUNDS
+        delay = max(delay, min(furthest, max(shortest, failure.retry_after)))
+    return failure.failed_at + delay
+
+
+def _good_until(
+    decision: Decision, answer: Answer | None, failure: Failure | None, policy: Policy
+) -> float:
+    ends = []
+    if failure is not None:
+        ends.append(retry_at(failure, policy))
+        if decision is Decision.FOLLOW and answer is not None:
+            ends.append(answer.fetched_at + policy.stale_if_unreachable)
+    elif answer is not None:
+        ends.append(refresh_at(answer, policy))
+    return min(ends)
+
+
+def learn(entry: Entry | None, outcome: Outcome, now: float, policy: Policy) -> Entry:
+    """Return what is known after ``outcome``, fetched at ``now``."""
+    return TRANSITIONS[type(outcome)].apply(entry or Entry(), outcome, now, policy)
+
+
+def _learn_success(_: Entry, outcome: Success, now: float, policy: Policy) -> Entry:
+    return Entry(
+        Answer(
+            status=outcome.status,
+            body=outcome.body,
+            uri=outcome.uri,
+            redirects=outcome.redirects,
+            etag=outcome.etag,
+            last_modified=outcome.last_modified,
+            fetched_at=now,
+            lifetime=outcome.lifetime,
+            cut_at=outcome.cut_at,
+            record=outcome.record,
+        )
+    )
+
+
+def _learn_unavailable(entry: Entry, outcome: Unavailable, now: float, policy: Policy) -> Entry:
+    answer = Answer(
+        status=outcome.status,
+        uri=outcome.uri,
+        redirects=outcome.redirects,
+        fetched_at=now,
+        lifetime=outcome.lifetime,
+        record=outcome.record,
+    )
+    if outcome.status in REFUSALS:
+        return Entry(_dated_by(now, entry.answer), answer)
+    return Entry(answer)
+
+
+def _learn_not_modified(entry: Entry, outcome: NotModified, now: float, policy: Policy) -> Entry:
+    answer = confirmable(entry, policy)
+    if answer is None:  # a 304 to a question that was never asked
+        unasked = Unreachable(Cause.STATUS, 304, record=outcome.record)
+        return _learn_unreachable(entry, unasked, now, policy)
+    renewed = replace(answer, fetched_at=now, lifetime=outcome.lifetime, record=outcome.record)
+    return Entry(renewed)
+
+
+def _learn_unreachable(entry: Entry, outcome: Unreachable, now: float, policy: Policy) -> Entry:
+    _, before = in_force(entry, now, policy)
+    # Failures on the crawler's own side follow each other within seconds. Were they counted for the
+    # server as well, its first failure could cost an hour.
+    failure = Failure(
+        since=now if before is None else before.since,
+        failed_at=now,
+        count=1 if before is None or (before.ours and not outcome.ours) else before.count + 1,
+        retry_after=outcome.retry_after,
+        cause=f"{outcome.cause} {outcome.status}" if outcome.status else str(outcome.cause),
+        record=outcome.record,
+        ours=outcome.ours,
+    )
+    return Entry(_dated_by(now, entry.answer), _dated_by(now, entry.refusal), failure)
+
+
+def _dated_by(now: float, answer: Answer | None) -> Answer | None:
+    """Return an answer whose age can be told at ``now``, and which a failure at ``now`` follows."""
+    if answer is None or answer.fetched_at <= now + CLOCK_TOLERANCE:
+        return answer
+    return replace(answer, fetched_at=now - CLOCK_TOLERANCE)
+
+
+def _is_usable_copy(answer: Answer | None, now: float, policy: Policy) -> bool:
+    if answer is None or answer.body is None:
+        return False
+    return now - answer.fetched_at < policy.stale_if_unreachable
+
+
+class Transition(NamedTuple):
+    """A row of :data:`TRANSITIONS`."""
+
+    effect: str
+    apply: Callable[[Entry, Any, float, Policy], Entry]
+    section: str
+
+
+TRANSITIONS: dict[type[Outcome], Transition] = {
+    Success: Transition(
+        "what was known is replaced; the octets are the last good copy from now on",
+        _learn_success,
+        "RFC 9309 2.3.1.1",
+    ),
+    NotModified: Transition(
+        "the copy is renewed; without one it is as if unreachable",
+        _learn_not_modified,
+        "RFC 9111 4.3.4",
+    ),
+    Unavailable: Transition(
+        "what was known is replaced; there is no copy any more (a refusal: for this crawler)",
+        _learn_unavailable,
+        "RFC 9309 2.3.1.3",
+    ),
+    Unreachable: Transition(
+        "the copy stays; the back-off doubles, and Retry-After lengthens it",
+        _learn_unreachable,
+        "RFC 9309 2.3.1.4",
+    ),
+}

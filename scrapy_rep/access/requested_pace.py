@@ -1,0 +1,61 @@
+"""How far apart two requests have to be: what a robots.txt asks of an agent, and what is kept.
+
+RFC 9309 section 2.2.4 leaves Crawl-delay and Request-rate open; sites write them, and crawlers obey
+them. All intervals are seconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_rep.robotstxt.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+
+
+class RequestedPace(NamedTuple):
+    """The interval that is asked of an agent.
+
+    ``is_cut`` says that ``REP_MAX_CRAWL_DELAY`` bounds it; it does not bound a pace that the
+    operator has set for one site.
+    """
+
+    agent: tuple[str, ...]
+    interval: float = 0.0
+    is_cut: bool = True
+
+    @classmethod
+    def read(cls, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace:
+        """Return what a robots.txt asks of ``agent``."""
+        return cls(agent, robots.pace(agent).interval)
+
+    def kept(self, most: float) -> float:
+        """Return the interval that is kept, where ``most`` is the longest one."""
+        return min(self.interval, most) if self.is_cut else self.interval
+
+
+class PacePolicy(NamedTuple):
+    """The operator's choices about the pace that sites ask for.
+
+    ``keeps_delays`` says whether any is kept. ``longest`` is the longest interval that is kept;
+    ``forbids_longer`` says that a site that asks for more is not requested.
+    """
+
+    keeps_delays: bool
+    longest: float
+    forbids_longer: bool
+
+    def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
+        """Return the pace that is asked of an agent; None if there is none, or none is kept."""
+        pace = RequestedPace.read(robots, agent) if self.keeps_delays else None
+        return pace if pace is not None and pace.interval else None
+
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
+        """Return the verdict by which a pace refuses an allowed request; None if it does not."""
+        if self.forbids_longer and pace.is_cut and pace.interval > self.longest:
+            reason = (
+                f"asks for {pace.interval:,g} s between requests, more than {self.longest:,g} s"
+            )
+            return Verdict(allowed=False, reason=reason)
+        return None

@@ -1,1 +1,0 @@
-"""The Robots Exclusion Protocol and nothing else: octets and numbers in, values out."""

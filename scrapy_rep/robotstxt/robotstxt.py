@@ -1,0 +1,306 @@
+"""A robots.txt tells whether a URI may be fetched, and by which line.
+
+RFC 9309 section 2.2.2. :class:`RobotsTxt` keeps only the octets until it is asked. Then it compiles
+the rules of the crawler that asks, and keeps those too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from scrapy_rep.robotstxt import lines
+from scrapy_rep.robotstxt import pace as reading
+from scrapy_rep.robotstxt.lines import Group
+from scrapy_rep.robotstxt.normal_form import ROBOTS_TXT, form_of
+from scrapy_rep.robotstxt.pace import Pace, RequestRate
+from scrapy_rep.robotstxt.patterns import Scores, TooCostlyError
+from scrapy_rep.robotstxt.printable import printable
+from scrapy_rep.robotstxt.product_token import tokens_of
+from scrapy_rep.robotstxt.profiles import Profile, named
+from scrapy_rep.robotstxt.rules import Match, Rules
+from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE, octets_of, text_of, truncate
+from scrapy_rep.robotstxt.verdict import (
+    BY_RULE,
+    ROBOTS_TXT_ITSELF,
+    TOO_COSTLY,
+    Rule,
+    Verdict,
+    unmatched,
+)
+
+__all__ = ["RobotsTxt", "Rule", "Verdict"]
+
+MOST_AGENTS: Final = 16
+"""Crawlers whose compiled rules are kept; beyond that, all are dropped and compiled anew."""
+MOST_OCTETS: Final = 16_000_000
+"""Octets of memory of compiled rules with which no other crawler's are kept."""
+MOST_VERDICTS: Final = 32
+"""Verdicts by a rule that are kept for a crawler: a later one takes 2 microseconds less."""
+OCTETS_OF_A_FILE: Final = 900
+"""Octets of memory of this object without its body and its rules."""
+OCTETS_OF_A_LINE: Final = 200
+"""Octets of memory for a pattern and its line, once a verdict needed it."""
+_LAST: Final = 2**31
+"""More than the rules of any file: the score of the first rule where the first match counts."""
+_NO_PACE: Final = Pace()
+
+Lines = tuple[dict[str, int], dict[str, int]]
+"""The first line of each disallow and each allow pattern."""
+
+
+class Compiled:
+    """The rules of some groups. All crawlers that these are for share them, as most share ``*``."""
+
+    __slots__ = ("lines", "numbers", "rules", "verdicts")
+
+    def __init__(self, group: Group, profile: Profile) -> None:
+        self.numbers = tuple(group.numbers)
+        self.rules = _rules_of(group, profile)
+        self.lines: Lines | None = None
+        """The lines of the patterns, published whole when a verdict needs them."""
+        self.verdicts: dict[tuple[object, ...], Verdict] = {}
+        """The last verdicts by a rule: by the token, and what :class:`Match` says of the rules."""
+
+    @property
+    def size(self) -> int:
+        """Octets of memory, about."""
+        held = self.rules.size
+        return held if self.lines is None else held + OCTETS_OF_A_LINE * sum(map(len, self.lines))
+
+
+class RobotsTxt:
+    """The rules of one robots.txt; made by :meth:`parse`.
+
+    Several threads may ask at once. A copy made by :mod:`pickle` or :mod:`copy` has only the octets
+    and the profile, and compiles the rules anew.
+    """
+
+    __slots__ = (
+        "_allows",
+        "_body",
+        "_compiled",
+        "_paces",
+        "_speaks_of_pace",
+        "_values",
+        "kept",
+        "profile",
+    )
+
+    def __init__(self, body: bytes, profile: Profile) -> None:
+        self._body = body
+        self.profile = profile
+        self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
+        self._compiled: dict[tuple[str, ...], tuple[str | None, Compiled]] = {}
+        """The token that a group names, and its rules, by the tokens that were asked for."""
+        self._paces: dict[tuple[str, ...], Pace] = {}
+        self._speaks_of_pace: bool | None = None
+        self._values: dict[str, tuple[str, ...]] = {}
+        self.kept: dict[object, Any] = {}
+        """What others have read from this file, so that it is freed with the file."""
+
+    def __reduce__(self) -> tuple[type[RobotsTxt], tuple[bytes, Profile]]:
+        return type(self), (self._body, self.profile)
+
+    def __repr__(self) -> str:
+        """Return the size, the profile and the beginning of the file: printable, in one line."""
+        said = f"{len(self._body):,} bytes, {self.profile.name}: {printable(self._body)}"
+        return f"<RobotsTxt {said}>"
+
+    @classmethod
+    def parse(
+        cls,
+        body: bytes | bytearray | memoryview | str,
+        *,
+        profile: str | Profile = "rfc9309",
+        max_size: int = DEFAULT_MAX_SIZE,
+    ) -> RobotsTxt:
+        """Return a robots.txt that is read when the first question is asked.
+
+        RFC 9309 sections 2.2 and 2.5. A ``str`` is encoded in UTF-8. Octets beyond ``max_size`` are
+        ignored. Raises TypeError for a body of another type, and ValueError for an unknown profile
+        or a negative size.
+        """
+        if not isinstance(body, bytes):
+            body = octets_of(body)
+        if max_size < 0:
+            raise ValueError(f"max_size is {max_size}, and may not be negative")
+        if len(body) > max_size:
+            body = truncate(body, max_size)
+        return cls(body, named(profile))
+
+    def under(self, profile: str | Profile) -> RobotsTxt:
+        """Return the same octets, read by another profile. Raises ValueError if it is unknown."""
+        return type(self)(self._body, named(profile))
+
+    def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
+        """Return True if a crawler may fetch a URL. RFC 9309 section 2.2.2.
+
+        ``agent`` is a product token, ``*``, a whole User-Agent header, or product tokens in order
+        of preference. No text raises an exception.
+        """
+        try:
+            allows = self._allows[agent]  # type: ignore[index]
+        except KeyError:
+            allows = self._matcher(agent)  # type: ignore[arg-type]
+        except TypeError:
+            if isinstance(agent, tuple):
+                raise
+            return self.allowed(url, tuple(agent))
+        return allows(url)
+
+    def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
+        """Return the answer of :meth:`allowed` with the rule, line, group and reason."""
+        group, compiled = self._compile(agent)
+        match = compiled.rules.match(url)
+        if self.profile.robots_txt_is_always_allowed and match.path == ROBOTS_TXT:
+            return Verdict(True, group=group, reason=ROBOTS_TXT_ITSELF)
+        if match.too_costly:
+            return Verdict(False, group=group, reason=TOO_COSTLY)
+        if match.allow is None:
+            return unmatched(group)
+        key = group, match.allow, (*match.patterns,), (*match.overruled,)
+        verdict = compiled.verdicts.get(key)
+        if verdict is None:
+            if len(compiled.verdicts) >= MOST_VERDICTS:
+                compiled.verdicts.clear()
+            verdict = compiled.verdicts[key] = self._by_rule(match, group, compiled, agent)
+        return verdict
+
+    def matching(self, url: str, agent: str | Sequence[str]) -> list[tuple[bool, str, int]] | None:
+        """Return all rules that match a URL, in the order of the file, for tools that show them.
+
+        Each is given as whether it allows, its pattern in octets, and its line. None means that
+        it is too costly to tell.
+        """
+        try:
+            found = self._compile(agent)[1].rules.every(url)
+        except TooCostlyError:
+            return None
+        rules = lines.rules_of(self.group(agent), self.profile)
+        return [rule for rule in rules if rule[1] in found[rule[0]]]
+
+    def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
+        """Return the Crawl-delay for a crawler, in seconds. RFC 9309 section 2.2.4."""
+        return self.pace(agent).crawl_delay
+
+    def request_rate(self, agent: str | Sequence[str]) -> RequestRate | None:
+        """Return the slowest Request-rate for a crawler."""
+        return self.pace(agent).request_rate
+
+    def pace(self, agent: str | Sequence[str]) -> Pace:
+        """Return the Crawl-delay and the Request-rate for a crawler."""
+        if self._speaks_of_pace is None:
+            self._speaks_of_pace = reading.speaks_of_pace(self.text())
+        if not self._speaks_of_pace:
+            return _NO_PACE
+        wanted = self.tokens_of(agent)
+        pace = self._paces.get(wanted)
+        if pace is None:
+            if len(self._paces) >= MOST_AGENTS:
+                self._paces.clear()
+            pace = self._paces[wanted] = reading.pace_of(self.text(), wanted, self.profile)
+        return pace
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The sitemaps of the file, each once, in order. RFC 9309 section 2.2.4."""
+        return self._values_of(lines.SITEMAP)
+
+    @property
+    def clean_params(self) -> tuple[str, ...]:
+        """The values of Clean-param lines, each once, in order: ``ref&sid /shop/``."""
+        return self._values_of(lines.CLEAN_PARAM)
+
+    @property
+    def host(self) -> str | None:
+        """The main host of the site's mirrors, from the first Host line of the file."""
+        return next(iter(self._values_of(lines.HOST)), None)
+
+    @property
+    def size(self) -> int:
+        """Octets of memory that this object takes, about; it grows with the crawlers that ask."""
+        return OCTETS_OF_A_FILE + len(self._body) + sum([one.size for one in self._groups()])
+
+    def text(self) -> str:
+        """Return the text that is read; see :func:`scrapy_rep.robotstxt.text.text_of`."""
+        return text_of(self._body, self.profile)
+
+    def tokens_of(self, agent: str | Sequence[str]) -> tuple[str, ...]:
+        """Return the product tokens of an agent argument, in lower case."""
+        return tokens_of(agent, self.profile)
+
+    def group(self, agent: str | Sequence[str], members: tuple[str, ...] = ()) -> Group:
+        """Return the lines that are for a crawler. ``members`` are further keys of a group."""
+        return lines.group_of(self.text(), self.tokens_of(agent), self.profile, members)
+
+    def _matcher(self, agent: str | tuple[str, ...]) -> Callable[[str], bool]:
+        """Return the matcher for an agent argument, and keep it for the next question."""
+        matcher = self._compile(agent)[1].rules.matcher()
+        if len(self._allows) >= 4 * MOST_AGENTS:
+            self._allows.clear()
+        self._allows[agent] = matcher
+        return matcher
+
+    def _compile(self, agent: str | Sequence[str]) -> tuple[str | None, Compiled]:
+        wanted = self.tokens_of(agent)
+        found = self._compiled.get(wanted)
+        if found is None:
+            known = self._groups()
+            if len(self._compiled) >= MOST_AGENTS or sum([one.size for one in known]) > MOST_OCTETS:
+                self._compiled.clear()
+                self._allows.clear()
+            group = lines.group_of(self.text(), wanted, self.profile)
+            numbers = tuple(group.numbers)
+            same = next((one for one in known if one.numbers == numbers), None)
+            found = self._compiled[wanted] = group.token, same or Compiled(group, self.profile)
+        return found
+
+    def _groups(self) -> set[Compiled]:
+        return {compiled for _, compiled in list(self._compiled.values())}
+
+    def _values_of(self, key: str) -> tuple[str, ...]:
+        if key not in self._values:
+            self._values[key] = lines.values_in(self.text(), key, self.profile)
+        return self._values[key]
+
+    def _by_rule(
+        self, match: Match, group: str | None, compiled: Compiled, agent: str | Sequence[str]
+    ) -> Verdict:
+        """Return the verdict by the first rule in the file of those that decide."""
+        found = compiled.lines
+        if found is None:
+            found = {}, {}
+            for allow, pattern, line in lines.rules_of(self.group(agent), self.profile):
+                found[allow].setdefault(pattern, line)
+            compiled.lines = found
+        allow = bool(match.allow)
+        rule = _first(found, allow, match.patterns)
+        lost = _first(found, not allow, match.overruled) if match.overruled else None
+        return Verdict(allow, rule, rule.line, group, BY_RULE, lost)
+
+
+def _first(found: Lines, allow: bool, patterns: Sequence[str]) -> Rule:
+    """Return the first rule in the file of those with some patterns."""
+    line, pattern = min([(found[allow][pattern], pattern) for pattern in patterns])
+    return _shown(allow, pattern, line)
+
+
+def _rules_of(group: Group, profile: Profile) -> Rules:
+    """Return the compiled rules of a group."""
+    form, free = form_of(profile), profile.robots_txt_is_always_allowed
+    if profile.most_octets_win:
+        disallow, allow = lines.values_of(group, profile)
+        return Rules(disallow, allow, form, robots_txt_is_free=free)
+    values: tuple[list[str], list[str]] = [], []
+    scores: tuple[Scores, Scores] = {}, {}
+    for rank, (is_allow, pattern, _) in enumerate(lines.rules_of(group, profile)):
+        if pattern:
+            values[is_allow].append(pattern)
+            scores[is_allow].setdefault(pattern, _LAST - rank)
+    return Rules(*values, form, robots_txt_is_free=free, scores=scores)
+
+
+def _shown(allow: bool, pattern: str, line: int) -> Rule:
+    """Return a rule; its pattern is decoded from UTF-8."""
+    return Rule(allow, pattern.encode("latin-1").decode("utf-8", "backslashreplace"), line)

@@ -1,0 +1,22 @@
+"""What a status code says of a robots.txt."""
+
+from scrapy_rep.access.outcome import Meaning, meaning_of
+from tests.rows import rows
+
+
+def _expected(status: int) -> Meaning:
+    if 200 <= status <= 299 and status != 206:
+        return Meaning.SUCCESS
+    if status in (301, 302, 303, 307, 308):
+        return Meaning.REDIRECT
+    if status == 304:
+        return Meaning.NOT_MODIFIED
+    if 400 <= status <= 499 and status != 429:
+        return Meaning.UNAVAILABLE
+    return Meaning.UNREACHABLE
+
+
+@rows("status", [*range(-1, 1001), 10**6])
+def test_every_status_has_one_meaning(status: int) -> None:
+    """RFC 9309 section 2.3.1: success, redirect, unavailable; all else is unreachable."""
+    assert meaning_of(status) is _expected(status)

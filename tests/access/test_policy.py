@@ -1,0 +1,391 @@
+"""What is known of an authority, what follows from it, and what a fetch adds."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from scrapy_rep.access.entry import Answer, Entry, Failure, merge
+from scrapy_rep.access.outcome import (
+    Cause,
+    Meaning,
+    NotModified,
+    Outcome,
+    Success,
+    Unavailable,
+    Unreachable,
+    meaning_of,
+)
+from scrapy_rep.access.policy import (
+    DECISIONS,
+    EXPIRED_NOW,
+    TRANSITIONS,
+    Decision,
+    Fetch,
+    Policy,
+    State,
+    confirmable,
+    decide,
+    expires_at,
+    in_force,
+    learn,
+    refresh_at,
+    retry_at,
+    standing,
+    state_of,
+)
+from tests.rows import rows
+
+DAY = 86_400.0
+NOW = 1_700_000_000.0
+POLICY = Policy()
+RULES = Success(b"User-agent: *\nDisallow: /x\n", etag=b'"1"')
+DOWN = Unreachable(Cause.STATUS, 503)
+
+
+def answer_of(entry: Entry | None) -> Answer:
+    """The answer in force of an entry that has one."""
+    answer, _ = in_force(entry, NOW, POLICY)
+    assert answer is not None
+    return answer
+
+
+def failure_of(entry: Entry | None) -> Failure:
+    """The failure of an entry that has one."""
+    assert entry is not None
+    assert entry.failure is not None
+    return entry.failure
+
+
+def due(entry: Entry | None) -> float:
+    """When the authority of a failing entry is asked again."""
+    return retry_at(failure_of(entry), POLICY)
+
+
+def test_the_tables_are_total() -> None:
+    """Every state has a decision, every outcome a transition: no failure falls through."""
+    assert set(DECISIONS) == set(State)
+    assert set(TRANSITIONS) == {Success, NotModified, Unavailable, Unreachable}
+
+
+def test_unknown_waits_for_a_fetch() -> None:
+    """1996 section 3: robots must retrieve the instructions before visiting other URLs."""
+    assert decide(None, NOW, POLICY)[:2] == (Decision.WAIT, Fetch.NOW)
+
+
+def test_success_is_followed_for_a_day_and_then_fetched_again() -> None:
+    """RFC 9309 sections 2.3.1.1 and 2.4: rules are followed, for no more than 24 hours."""
+    entry = learn(None, RULES, NOW, POLICY)
+    assert decide(entry, NOW, POLICY)[:2] == (Decision.FOLLOW, Fetch.NO)
+    assert decide(entry, NOW + 0.9 * DAY - 1, POLICY)[:2] == (Decision.FOLLOW, Fetch.NO)
+    assert decide(entry, NOW + 0.9 * DAY, POLICY)[:2] == (Decision.FOLLOW, Fetch.BACKGROUND)
+    assert decide(entry, NOW + DAY - 1, POLICY)[:2] == (Decision.FOLLOW, Fetch.BACKGROUND)
+    assert decide(entry, NOW + DAY, POLICY)[:2] == (Decision.WAIT, Fetch.NOW)
+
+
+def test_unavailable_allows_all_for_a_day() -> None:
+    """RFC 9309 section 2.3.1.3: a crawler may access any resources."""
+    entry = learn(None, Unavailable(404), NOW, POLICY)
+    assert decide(entry, NOW, POLICY)[:2] == (Decision.ALLOW_ALL, Fetch.NO)
+    assert decide(entry, NOW + 0.95 * DAY, POLICY)[:2] == (Decision.ALLOW_ALL, Fetch.BACKGROUND)
+    assert decide(entry, NOW + DAY, POLICY)[:2] == (Decision.WAIT, Fetch.NOW)
+
+
+@pytest.mark.parametrize("status", [401, 402, 403])
+def test_access_denied_may_be_taken_as_disallow(status: int) -> None:
+    """1996 section 3.1: 401 and 403 restrict the site completely, and so does 402."""
+    entry = learn(None, Unavailable(status), NOW, POLICY)
+    strict = replace(POLICY, access_denied="disallow")
+    assert decide(entry, NOW, POLICY).decision is Decision.ALLOW_ALL
+    assert decide(entry, NOW, strict)[:2] == (Decision.DISALLOW_ALL, Fetch.NO)
+    assert decide(entry, NOW + 0.95 * DAY, strict)[:2] == (Decision.DISALLOW_ALL, Fetch.BACKGROUND)
+    assert decide(entry, NOW + DAY, strict)[:2] == (Decision.WAIT, Fetch.NOW)
+
+
+def test_unreachable_disallows_all_until_the_next_attempt() -> None:
+    """RFC 9309 section 2.3.1.4: the crawler must assume complete disallow."""
+    entry = learn(None, DOWN, NOW, POLICY)
+    assert decide(entry, NOW, POLICY)[:2] == (Decision.DISALLOW_ALL, Fetch.NO)
+    assert decide(entry, NOW + 59, POLICY)[:2] == (Decision.DISALLOW_ALL, Fetch.NO)
+    assert decide(entry, NOW + 60, POLICY)[:2] == (Decision.WAIT, Fetch.NOW)
+
+
+def test_unreachable_after_unavailable_disallows_all() -> None:
+    """RFC 9309 section 2.3.1.4: that there was no robots.txt is no copy of one."""
+    entry = learn(learn(None, Unavailable(404), NOW, POLICY), DOWN, NOW + 2 * DAY, POLICY)
+    assert decide(entry, NOW + 2 * DAY, POLICY).decision is Decision.DISALLOW_ALL
+
+
+def test_the_last_good_copy_is_followed_for_thirty_days() -> None:
+    """RFC 9309 section 2.3.1.4: continue to use a cached copy, here for 30 days."""
+    entry = learn(learn(None, RULES, NOW, POLICY), DOWN, NOW + DAY, POLICY)
+    assert decide(entry, NOW + DAY, POLICY)[:2] == (Decision.FOLLOW, Fetch.NO)
+    assert decide(entry, NOW + DAY + 60, POLICY)[:2] == (Decision.FOLLOW, Fetch.BACKGROUND)
+    assert decide(entry, NOW + 30 * DAY - 1, POLICY).decision is Decision.FOLLOW
+    assert decide(entry, NOW + 30 * DAY, POLICY)[:2] == (Decision.WAIT, Fetch.NOW)
+    again = learn(entry, DOWN, NOW + 30 * DAY, POLICY)
+    assert decide(again, NOW + 30 * DAY, POLICY)[:2] == (Decision.DISALLOW_ALL, Fetch.NO)
+
+
+def test_stale_if_unreachable_zero_disallows_at_once() -> None:
+    """RFC 9309 section 2.3.1.4: complete disallow, without the use of a cached copy."""
+    policy = replace(POLICY, stale_if_unreachable=0.0)
+    entry = learn(learn(None, RULES, NOW, policy), DOWN, NOW + DAY, policy)
+    assert decide(entry, NOW + DAY, policy).decision is Decision.DISALLOW_ALL
+
+
+def test_unreachable_keeps_the_copy_and_the_beginning_of_the_failure() -> None:
+    """RFC 9309 section 2.3.1.4: 'a reasonably long period' is counted from the first failure."""
+    first = learn(learn(None, RULES, NOW, POLICY), DOWN, NOW + DAY, POLICY)
+    second = learn(first, DOWN, NOW + 2 * DAY, POLICY)
+    assert answer_of(second).body == RULES.body
+    assert (failure_of(first).since, failure_of(second).since) == (NOW + DAY, NOW + DAY)
+    assert failure_of(second).count == 2
+
+
+def test_the_back_off_doubles_up_to_the_longest() -> None:
+    """An unreachable authority is asked ever more seldom."""
+    entry, delays = None, []
+    now = NOW
+    for _ in range(40):
+        entry = learn(entry, DOWN, now, POLICY)
+        delays.append(due(entry) - now)
+        now = due(entry)
+    assert delays[:8] == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+    assert delays[-1] == 3600
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"), [(None, 60), (5, 60), (600, 600), (DAY, DAY), (10 * DAY, DAY), (0, 60)]
+)
+def test_retry_after_is_honoured_up_to_a_day(asked: float | None, waits: float) -> None:
+    """RFC 9110 section 10.2.3; never sooner than the back-off, never later than 24 h."""
+    entry = learn(None, Unreachable(Cause.STATUS, 429, retry_after=asked), NOW, POLICY)
+    assert due(entry) - NOW == waits
+
+
+@pytest.mark.parametrize(
+    ("said", "life"), [(None, DAY), (0.0, 60), (59.0, 60), (3600.0, 3600), (7 * DAY, DAY)]
+)
+def test_a_response_may_shorten_its_life_never_lengthen_it(said: float | None, life: float) -> None:
+    """RFC 9309 section 2.4: cache control may be used, but no more than 24 hours."""
+    for outcome in (replace(RULES, lifetime=said), Unavailable(404, lifetime=said)):
+        entry = learn(None, outcome, NOW, POLICY)
+        assert expires_at(answer_of(entry), POLICY) - NOW == life
+
+
+def test_not_modified_renews_the_same_copy() -> None:
+    """RFC 9111 section 4.3.4: a 304 freshens what is stored."""
+    entry = learn(learn(None, RULES, NOW, POLICY), DOWN, NOW + DAY, POLICY)
+    renewed = learn(entry, NotModified(), NOW + 2 * DAY, POLICY)
+    assert answer_of(renewed).body is answer_of(entry).body
+    assert renewed.failure is None
+    assert decide(renewed, NOW + 2 * DAY, POLICY)[:2] == (Decision.FOLLOW, Fetch.NO)
+    assert decide(renewed, NOW + 3 * DAY, POLICY).decision is Decision.WAIT
+
+
+@pytest.mark.parametrize("before", [None, Unavailable(404), DOWN])
+def test_not_modified_without_a_copy_is_unreachable(before: Outcome | None) -> None:
+    """RFC 9309 section 2.3.1.4: an answer to a question that was not asked decides nothing."""
+    entry = None if before is None else learn(None, before, NOW, POLICY)
+    after = learn(entry, NotModified(), NOW + DAY, POLICY)
+    assert decide(after, NOW + DAY, POLICY).decision is Decision.DISALLOW_ALL
+    assert failure_of(after).cause == "status 304"
+
+
+@pytest.mark.parametrize("outcome", [RULES, Unavailable(404), DOWN])
+def test_an_entry_from_the_future_decides_nothing(outcome: Outcome) -> None:
+    """RFC 9309 section 2.4: after a clock step no one knows how old it is."""
+    entry = learn(None, outcome, NOW, POLICY)
+    assert state_of(entry, NOW - 61, POLICY) is State.UNKNOWN
+    assert state_of(entry, NOW - 60, POLICY) is not State.UNKNOWN
+
+
+def test_a_copy_from_the_future_is_followed_once_a_fetch_has_failed() -> None:
+    """RFC 9309 section 2.3.1.4: a crawler whose clock is slow does not lose the last good copy."""
+    after = learn(learn(None, RULES, NOW, POLICY), DOWN, NOW - DAY, POLICY)
+    assert state_of(after, NOW - DAY, POLICY) is State.FAILING_WITH_COPY
+    assert failure_of(after).count == 1
+    assert decide(after, NOW + 28 * DAY, POLICY).decision is Decision.FOLLOW
+    assert decide(after, NOW + 29 * DAY, POLICY).decision is Decision.WAIT
+
+
+def test_a_failure_from_the_future_hides_no_answer() -> None:
+    """RFC 9309 section 2.3.1.4: a crawler whose clock is fast shuts no other crawler out."""
+    rules, missing = (learn(None, outcome, NOW, POLICY) for outcome in (RULES, Unavailable(404)))
+    for entry, state in ((rules, State.RULES_FRESH), (missing, State.UNAVAILABLE_FRESH)):
+        failing = learn(entry, DOWN, NOW + 120, POLICY)
+        assert state_of(failing, NOW, POLICY) is state
+        assert failure_of(learn(failing, DOWN, NOW + 1, POLICY)).count == 1
+
+
+def test_rules_that_were_cut_are_fetched_again_by_a_crawler_that_reads_more() -> None:
+    """RFC 9309 section 2.5: rules may stand behind the cut; a 304 would keep them there."""
+    entry = learn(None, replace(RULES, cut_at=512_000), NOW, POLICY)
+    larger = replace(POLICY, max_size=512_001)
+    assert state_of(entry, NOW, POLICY) is State.RULES_FRESH
+    assert confirmable(entry, POLICY) is entry.answer
+    assert state_of(entry, NOW, larger) is State.LIMITED
+    assert confirmable(entry, larger) is None
+    failing = learn(entry, DOWN, NOW, larger)
+    assert decide(failing, NOW, larger).decision is Decision.FOLLOW
+
+
+def test_too_many_redirects_for_one_crawler_are_followed_by_one_that_follows_more() -> None:
+    """RFC 9309 section 2.3.1.2: unavailable means, after the hops that this crawler follows."""
+    hops = tuple(f"https://e.org/{n}" for n in range(5))
+    entry = learn(None, Unavailable(302, redirects=hops), NOW, POLICY)
+    assert state_of(entry, NOW, POLICY) is State.UNAVAILABLE_FRESH
+    assert state_of(entry, NOW, replace(POLICY, max_redirects=6)) is State.LIMITED
+
+
+def test_the_limits_of_the_reader_apply_to_what_another_crawler_stored() -> None:
+    """RFC 9309 section 2.4: an answer that one crawler keeps for a week is a day old at most."""
+    entry = learn(None, RULES, NOW, replace(POLICY, max_ttl=7 * DAY))
+    assert decide(entry, NOW + DAY, POLICY).decision is Decision.WAIT
+    assert decide(entry, NOW + 7200, replace(POLICY, max_ttl=3600.0)).decision is Decision.WAIT
+    failing = learn(None, DOWN, NOW, replace(POLICY, unreachable_ttl=(3600.0, 3600.0)))
+    assert retry_at(failure_of(failing), POLICY) == NOW + 60
+
+
+def test_a_failure_of_the_crawler_is_tried_again_soon() -> None:
+    """No server is spared by a pause after a dead proxy; but one that stays dead is left alone."""
+    entry, waits = None, []
+    for _ in range(14):
+        entry = learn(entry, replace(DOWN, ours=True), NOW, POLICY)
+        waits.append(due(entry) - NOW)
+    assert waits[:4] == [1, 2, 4, 8]
+    assert waits[-1] == 3600
+    asked = learn(None, replace(DOWN, ours=True, retry_after=90.0), NOW, POLICY)
+    assert due(asked) - NOW == 90
+    quick = replace(POLICY, unreachable_ttl=(0.5, 0.5))
+    assert (
+        retry_at(failure_of(learn(None, replace(DOWN, ours=True), NOW, POLICY)), quick) == NOW + 0.5
+    )
+
+
+def test_failures_of_the_crawler_do_not_lengthen_the_back_off_of_a_server() -> None:
+    """Two minutes with a dead proxy do not turn the first failure of a server into an hour."""
+    entry = None
+    for _ in range(7):
+        entry = learn(entry, replace(DOWN, ours=True), NOW, POLICY)
+    entry = learn(entry, DOWN, NOW, POLICY)
+    assert due(entry) - NOW == 60
+    assert failure_of(entry).since == NOW
+    assert due(learn(entry, DOWN, NOW, POLICY)) - NOW == 120
+    assert due(learn(entry, replace(DOWN, ours=True), NOW, POLICY)) - NOW == 2
+
+
+@pytest.mark.parametrize("status", [401, 402, 403])
+def test_a_refusal_counts_until_it_expires_and_replaces_no_copy(status: int) -> None:
+    """RFC 9309 section 2.3.1.3: what one crawler is refused may be served to another one."""
+    rules = learn(None, RULES, NOW, POLICY)
+    refused = learn(rules, Unavailable(status), NOW + 10, POLICY)
+    assert refused.answer == rules.answer
+    strict = replace(POLICY, access_denied="disallow")
+    shared = merge(refused, learn(None, RULES, NOW + 20, POLICY), NOW + 20)
+    assert shared.refusal is None  # this crawler was answered
+    shared = Entry(shared.answer, refused.refusal)  # another one was
+    for entry in (refused, shared):
+        assert decide(entry, NOW + 30, strict)[:2] == (Decision.DISALLOW_ALL, Fetch.NO)
+        assert decide(entry, NOW + 30, POLICY)[:2] == (Decision.ALLOW_ALL, Fetch.NO)
+    assert state_of(refused, NOW + DAY + 10, strict) is State.DENIED_EXPIRED
+    assert decide(shared, NOW + DAY + 10, strict).decision is Decision.FOLLOW
+    down = learn(refused, DOWN, NOW + 40, POLICY)
+    assert decide(down, NOW + 40, POLICY).decision is Decision.DISALLOW_ALL
+
+
+def test_a_short_life_has_no_refresh_within_a_minute() -> None:
+    """No authority is asked more often than once a minute."""
+    for life in (60.0, 61.0, 66.0, 70.0, 600.0):
+        entry = learn(None, replace(RULES, lifetime=life), NOW, POLICY)
+        answer = answer_of(entry)
+        assert NOW + 60 <= refresh_at(answer, POLICY) <= expires_at(answer, POLICY)
+
+
+@rows("status", range(100, 600))
+def test_every_status_on_every_entry_decides_as_the_tables_say(status: int) -> None:
+    """RFC 9309 section 2.3.1: {no entry, fresh, stale good copy} x both REP_ACCESS_DENIED."""
+    for denied in ("allow", "disallow"):
+        policy = replace(POLICY, access_denied=denied)
+        fresh = learn(None, RULES, NOW, policy)
+        for entry, now in ((None, NOW), (fresh, NOW + 1), (fresh, NOW + 2 * DAY)):
+            after = learn(entry, _outcome(status), now, policy)
+            assert decide(after, now, policy).decision is _expected(status, entry, denied)
+
+
+def _outcome(status: int) -> Outcome:
+    """Return what a fetch that ends with ``status``, past its redirects, comes to."""
+    meaning = meaning_of(status)
+    if meaning is Meaning.SUCCESS:
+        return replace(RULES, status=status)
+    if meaning is Meaning.NOT_MODIFIED:
+        return NotModified()
+    if meaning in (Meaning.UNAVAILABLE, Meaning.REDIRECT):
+        return Unavailable(status, redirects=("https://e.org/",) * POLICY.max_redirects)
+    return Unreachable(Cause.STATUS, status)
+
+
+def _expected(status: int, entry: Entry | None, denied: str) -> Decision:
+    if 200 <= status <= 299 and status != 206:
+        return Decision.FOLLOW
+    if status in (401, 402, 403) and denied == "disallow":
+        return Decision.DISALLOW_ALL
+    if status in (301, 302, 303, 307, 308) or (400 <= status <= 499 and status != 429):
+        return Decision.ALLOW_ALL
+    return Decision.DISALLOW_ALL if entry is None else Decision.FOLLOW
+
+
+def _walk(rng: random.Random, steps: int) -> None:
+    """Live through ``steps`` seeded jumps of time and outcomes, and check each."""
+    now = rng.choice([40 * DAY, 1e9, 2**31 - 100.0, NOW])
+    entry: Entry | None = None
+    last_fetch: float | None = None
+    for _ in range(steps):
+        now += rng.choice([0.1, 1, 30, 59, 61, 600, 3600, DAY, -1, -59, -61, -DAY, 3650 * DAY])
+        action = decide(entry, now, POLICY)
+        if action.decision is Decision.FOLLOW:
+            answer, failure = in_force(entry, now, POLICY)
+            assert failure is not None or (answer and now - answer.fetched_at <= DAY)
+        if entry is not None and action.fetch is Fetch.NO:
+            assert standing(entry, now, POLICY).until > now
+        if action.fetch is Fetch.NO:
+            continue
+        assert last_fetch is None or abs(now - last_fetch) >= 60
+        last_fetch = now
+        outcome = rng.choice(
+            [
+                replace(RULES, lifetime=rng.choice([None, 0.0, 61.0, 1e12])),
+                Unavailable(rng.choice([401, 402, 404]), lifetime=rng.choice([None, 0.0])),
+                NotModified(rng.choice([None, 5.0])),
+                Unreachable(Cause.TIMEOUT, retry_after=rng.choice([None, 0.0, 1e12])),
+            ]
+        )
+        entry = learn(entry, outcome, now, POLICY)
+        assert decide(entry, now, POLICY).decision is not Decision.WAIT
+
+
+def test_rules_are_never_followed_too_long_nor_fetched_too_often() -> None:
+    """RFC 9309 section 2.4, on 5,000 seeded walks of time and outcomes."""
+    rng = random.Random(20220901)
+    for _ in range(5_000):
+        _walk(rng, 20)
+
+
+@pytest.mark.slow
+def test_the_same_on_a_hundred_thousand_walks() -> None:
+    """RFC 9309 section 2.4, with steps back, ten years ahead, and over 2038."""
+    rng = random.Random(9309)
+    for _ in range(100_000):
+        _walk(rng, 20)
+
+
+def test_what_an_operator_ended_is_due_at_once() -> None:
+    """RFC 9309 section 2.4: neither the minute of any answer nor a back-off stands in the way."""
+    answer = Answer(200, b"", fetched_at=NOW, lifetime=EXPIRED_NOW)
+    assert state_of(Entry(answer), NOW, POLICY) is State.RULES_EXPIRED
+    assert confirmable(Entry(answer), POLICY) is answer
+    failure = Failure(NOW - 9, NOW, 30, EXPIRED_NOW)
+    assert state_of(Entry(failure=failure), NOW, POLICY) is State.FAILING_DUE
+    both = Entry(Answer(200, b"", fetched_at=NOW - 9), failure=failure)
+    assert state_of(both, NOW, POLICY) is State.FAILING_WITH_COPY_DUE

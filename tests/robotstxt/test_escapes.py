@@ -1,0 +1,291 @@
+"""Rules and URIs that are not what they seem: lengths, escapes cut in half, dot segments."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from scrapy_rep.robotstxt.normal_form import as_written, form_of, readings, within_escapes
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from tests.hostile import oracle
+from tests.rows import rows
+
+RFC = form_of(PROFILES["rfc9309"])
+OTHERS = "".join(f"Disallow: /no-{number}/\nDisallow: /*no-{number}=\n" for number in range(60))
+
+
+def answers(rules: str, path: str, profile: str = "rfc9309") -> set[bool]:
+    """What all ways to ask say: before and after there is an index, a bare path, a verdict."""
+    found = set()
+    for more in ("", OTHERS):
+        robots = RobotsTxt.parse(f"User-agent: *\n{rules}\n{more}", profile=profile)
+        for _ in range(40):
+            found.add(robots.allowed(f"https://e.org{path}", "mybot"))
+        found.add(robots.allowed(path, "mybot"))
+        found.add(bool(robots.verdict(f"https://e.org{path}", "mybot")))
+    return found
+
+
+@rows(
+    "pattern, octets",
+    [
+        ("/p%24x", 6),
+        ("/p$x", 4),
+        ("/p%2Ax", 6),
+        ("/p*x*", 5),
+        ("/p%3ax", 6),
+        ("/p:x", 4),
+        ("/p%2fx", 6),
+        ("/?a=%2Fb", 8),
+        ("/?a=/b", 6),
+        ("/%61b", 3),
+        ("/%7Eb", 3),
+        ("/a b", 6),
+        ("/a%20b", 6),
+        ("/\xc3\xa9", 7),
+        ("/%C3%A9", 7),
+        ("/%", 4),
+        ("/%zz", 6),
+        ("/a%2", 6),
+        ("/*%", 5),
+        ("/%25", 4),
+        ("/a$", 3),
+    ],
+)
+def test_octets_are_counted_as_written(pattern: str, octets: int) -> None:
+    """RFC 9309 section 2.2.2: only what must be encoded, or is unreserved, changes its length."""
+    assert RFC.octets(pattern) == octets
+    assert oracle.octets(pattern.encode("latin-1")) == octets
+
+
+@pytest.mark.parametrize(
+    ("longer", "shorter", "path"),
+    [
+        ("/p%24x", "/p*x*", "/p$x"),
+        ("/p%24x", "/p*x*", "/p%24x"),
+        ("/p%2ax", "/p*x*", "/p*x"),
+        ("/a%3Ab", "/a:b", "/a:b"),
+        ("/a%40b", "/a@b", "/a%40b"),
+        ("/?u=%2F", "/?u=/", "/?u=/"),
+        ("/?u=%3f", "/?u=?", "/?u=?x"),
+        ("/a%5Bb", "/a*b*", "/a[b"),
+        ("/%C3%A9", "/*%A9", "/%C3%A9"),
+    ],
+)
+def test_the_rule_with_more_octets_as_written_wins(longer: str, shorter: str, path: str) -> None:
+    """RFC 9309 section 2.2.2: the most specific match is the one that has the most octets."""
+    assert answers(f"Disallow: {longer}\nAllow: {shorter}", path) == {False}
+    assert answers(f"Allow: {longer}\nDisallow: {shorter}", path) == {True}
+
+
+@pytest.mark.parametrize("pair", [("/~a", "/%7ea"), ("/a b", "/a%20b"), ("/é", "/%C3%a9")])
+def test_two_spellings_of_the_same_octets_are_a_tie(pair: tuple[str, str]) -> None:
+    """RFC 9309 section 2.2.2: of equivalent rules allow is used."""
+    for one, other in product(pair, repeat=2):
+        assert answers(f"Disallow: {one}\nAllow: {other}", pair[0]) == {True}
+
+
+WITHIN = [
+    ("/%", ["/%41", "/%C3%A9", "/%c3%a9x", "/%2F", "/%25", "/%", "/é", "/%7Ejoe"]),
+    ("/itm/*/%", ["/itm/7/%E2%98%83", "/itm/a/b/%41"]),
+    ("/*URL%*", ["/x?URL%3Dhttp", "/xURL%41", "/xURL%"]),
+    ("/a%$", ["/a%"]),
+    ("/a%2", ["/a%2F", "/a%20b", "/a%2"]),
+    ("/a%c", ["/a%C3%A9", "/a%cc"]),
+    ("/*2Fb", ["/?q=a%2Fb", "/?q=a%2fb", "/a%2Fb", "/2Fb"]),
+    ("/*41", ["/%41", "/a%41b", "/41"]),
+    ("/*1b", ["/%41b", "/?x=%31b"]),
+    ("/*3Ax$", ["/a%3Ax", "/a%3ax"]),
+    ("/*A9", ["/caf%C3%A9", "/caf%c3%a9/x", "/café"]),
+    ("/*C3*9x", ["/%C3%A9x"]),
+    ("/*2*F*b", ["/?%2Fb", "/a%2fb"]),
+    ("/*2Ab", ["/a%2Ab"]),
+    ("/*24", ["/a%24"]),
+    ("*F", ["/?a%2F"]),
+    ("/café*2Fb", ["/caf%C3%A9?q=a%2Fb"]),
+    ("/*%41*2Fb", ["/%41?q=a%2Fb"]),
+]
+"""Patterns, and paths whose escapes they match in part."""
+NOT_WITHIN = [
+    ("/%", ["/a", "/A%41", "/x/%41"]),
+    ("/%zz", ["/%41", "/%2F", "/%25"]),
+    ("/%/x", ["/%41/x", "/%2F/x"]),
+    ("/a%2x", ["/a%2Fx", "/a%2F"]),
+    ("/a%$", ["/a%41", "/a%2F"]),
+    ("/*2fb", ["/?q=a%2Fb", "/?q=a%2fb"]),
+    ("/*20b", ["/a b"]),
+    ("/2F", ["/%2F"]),
+    ("/*a9", ["/%C3%A9", "/%c3%a9"]),
+]
+
+
+@pytest.mark.parametrize(("pattern", "paths"), WITHIN)
+def test_text_within_an_escape_is_matched(pattern: str, paths: list[str]) -> None:
+    """RFC 9309 section 2.2.2: the form that escapes are decoded to loses no match of the text.
+
+    A ``%`` without its digits at the end of a piece is the start of any escape.
+    """
+    for path in paths:
+        assert answers(f"Disallow: {pattern}", path) == {False}, path
+        assert answers(f"Disallow: /\nAllow: {pattern}", path) == {True}, path
+        assert not oracle.allowed(
+            f"User-agent: *\nDisallow: {pattern}".encode(), "x", path.encode()
+        )
+
+
+@pytest.mark.parametrize(("pattern", "paths"), NOT_WITHIN)
+def test_half_an_escape_in_the_middle_is_a_percent_sign(pattern: str, paths: list[str]) -> None:
+    """RFC 9309 section 2.2.2: elsewhere ``%`` is ``%25``; hex digits of escapes are upper case."""
+    for path in paths:
+        assert answers(f"Disallow: {pattern}", path) == {True}, path
+        assert oracle.allowed(f"User-agent: *\nDisallow: {pattern}".encode(), "x", path.encode())
+
+
+def test_a_verdict_names_the_rule_that_matched_within_an_escape() -> None:
+    """RFC 9309 section 2.2.2: with its pattern as written, its line, and what it overruled."""
+    body = "User-agent: *\nAllow: /x\nDisallow: /*2Fb\nDisallow: /*%\n"
+    verdict = RobotsTxt.parse(body).verdict("https://e.org/x?q=a%2Fb", "mybot")
+    assert not verdict
+    assert str(verdict.rule) == "Disallow: /*2Fb" or str(verdict.rule) == "Disallow: /*%"
+    assert (verdict.line, str(verdict.overruled)) == (3, "Allow: /x")
+
+
+def test_only_rules_that_may_match_within_an_escape_are_read_so() -> None:
+    """All others match a URI as it is written only where they match its normal form."""
+    given = ["/a", "/a*b", "/%41", "/*.php$", "/*2F", "/a%", "/*%4*x", "/*%a$", "/*f00"]
+    found = {text: within_escapes(text) for text in given if within_escapes(text) is not None}
+    assert found == {"/*2F": "/*2F", "/a%": "/a%", "/*%4*x": "/*%4*x", "/*%a$": "/*%A$"}
+    assert as_written("/%7ea b?c=%2f%", RFC) == "/%7Ea%20b?c=%2F%25"
+
+
+DOTS = [
+    ("/a/../private", "/private"),
+    ("/a/b/../../private", "/private"),
+    ("/./private", "/private"),
+    ("/../private", "/private"),
+    ("/../../private", "/private"),
+    ("/a/%2e%2e/private", "/private"),
+    ("/a/%2E./private", "/private"),
+    ("/a/.%2e/private/x", "/private/x"),
+    ("/%2e/private", "/private"),
+    ("/private/.", "/private/"),
+    ("/private/x/..", "/private/"),
+    ("/private/x/..?q=1", "/private/?q=1"),
+    ("/a//../private", "/a/private"),
+    ("//../private", "/private"),
+    ("/a/..", "/"),
+    ("/..", "/"),
+    ("/.", "/"),
+    ("/private/../private/x?y=/../z", "/private/x?y=/../z"),
+]
+NO_DOTS = ["/", "/a", "/.well-known/x", "/a/...", "/a/..b/c", "/a/b..", "/?/../x", "/a/..;/b", "//"]
+
+
+@pytest.mark.parametrize(("path", "plain"), DOTS)
+def test_dot_segments_are_removed(path: str, plain: str) -> None:
+    """RFC 3986 sections 5.2.4 and 6.2.2.3."""
+    assert readings(path, RFC) == [path, plain]
+    assert oracle.without_dots(path.encode()) == plain.encode()
+
+
+@pytest.mark.parametrize("path", NO_DOTS)
+def test_what_is_no_dot_segment_stays(path: str) -> None:
+    """RFC 3986 section 3.3: only the complete segments ``.`` and ``..`` are."""
+    assert readings(path, RFC) == [path]
+
+
+@pytest.mark.parametrize(
+    ("path", "plain"), [pair for pair in DOTS if "private" in pair[1] and pair[0][1] != "/"]
+)
+def test_a_uri_with_dot_segments_must_be_allowed_without_them(path: str, plain: str) -> None:
+    """RFC 3986 section 6.2.2.3: both name the same resource."""
+    pattern = plain.partition("?")[0]
+    for profile in PROFILES:
+        expected = {profile == "google" and not path.startswith(pattern)}
+        assert answers(f"Disallow: {pattern}", path, profile) == expected, profile
+
+
+def test_a_uri_with_dot_segments_must_be_allowed_with_them_too() -> None:
+    """RFC 9309 section 2.2.2: what a rule says of the URI as it is written holds."""
+    for profile in PROFILES:
+        assert answers("Disallow: /a/../", "/a/../b", profile) == {False}
+        assert answers("Disallow: /a/../", "/a/b", profile) == {True}
+
+
+def test_what_is_forbidden_without_dots_is_not_allowed_by_a_rule_with_them() -> None:
+    """RFC 9309 section 2.2.2: each reading has its own most specific match."""
+    assert answers("Disallow: /b\nAllow: /a/../b", "/a/../b") == {False}
+    assert answers("Disallow: /a/\nAllow: /b", "/a/../b") == {False}
+    assert answers("Disallow: /a/\nAllow: /a/../b", "/a/../b") == {True}
+
+
+def test_a_verdict_on_dot_segments_names_the_rule_that_forbids() -> None:
+    """RFC 9309 section 2.2.2: the first reading that is forbidden decides."""
+    robots = RobotsTxt.parse("User-agent: *\nAllow: /a\nDisallow: /b\n")
+    verdict = robots.verdict("https://e.org/a/%2E%2e/b?c", "mybot")
+    assert (verdict.allowed, verdict.line, str(verdict.rule)) == (False, 3, "Disallow: /b")
+    verdict = robots.verdict("https://e.org/a/../a", "mybot")
+    assert (verdict.allowed, verdict.line) == (True, 2)
+
+
+def test_robots_txt_is_allowed_by_what_it_is_and_nothing_else() -> None:
+    """RFC 9309 section 2.2.2: /robots.txt is implicitly allowed, a way round it is not."""
+    assert answers("Disallow: /", "/robots.txt") == {True}
+    assert answers("Disallow: /", "/%72obots.txt") == {True}
+    assert answers("Disallow: /*72", "/%72obots.txt") == {True}
+    assert answers("Disallow: /", "/a/../robots.txt") == {False}
+    assert answers("Disallow: /a", "/b/../robots.txt") == {True}
+
+
+def test_dots_and_escapes_at_once() -> None:
+    """Each reading of the dots is read in normal form and as it is written."""
+    assert answers("Disallow: /*2Fb", "/a/../?q=a%2Fb") == {False}
+    assert answers("Disallow: /%", "/a/../%41") == {False}
+    assert answers("Disallow: /é", "/a/../%C3%A9#x") == {False}
+    assert answers("Disallow: /é", "/a/../é") == {False}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "is_allowed"),
+    [
+        ("/*2Fb", "/a%2fb", False),
+        ("/*2fb", "/a%2fb", True),
+        ("/*%2fb", "/a%2Fb", False),
+        ("/*%", "/a%7Cb", False),
+        ("/*%", "/a|b", True),
+        ("/*%7C", "/a|b", False),
+    ],
+)
+def test_a_rule_that_begins_or_ends_within_an_escape_has_two_known_limits(
+    pattern: str, path: str, is_allowed: bool
+) -> None:
+    """RFC 9309 section 2.2.2: lower-case hex, and an octet that need not be written as escape."""
+    assert answers(f"Disallow: {pattern}", path) == {is_allowed}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/pri\nvate",
+        "/pri\tvate/x",
+        "\\private",
+        "/a\\..\\private",
+        "/priv\rate\\x?\\",
+    ],
+)
+def test_a_uri_is_judged_as_clients_request_it(path: str) -> None:
+    r"""Clients that read URIs as browsers do drop tabs and line ends, and take ``\`` for ``/``."""
+    for profile in PROFILES:
+        expected = {profile == "google"}
+        assert answers("Disallow: /private", path, profile) == expected, profile
+    assert answers("Disallow: /a?b\\c", "/a?b\\c") == {False}
+
+
+def test_a_backslash_ends_the_host() -> None:
+    r"""``http://h\private`` is requested as ``http://h/private``."""
+    robots = RobotsTxt.parse("User-agent: *\nDisallow: /private\n")
+    for url in (r"http://e.org\private", r"http://e.org\private/x", "http://e.\norg/private"):
+        assert not robots.allowed(url, "mybot"), url
+        assert not robots.verdict(url, "mybot"), url

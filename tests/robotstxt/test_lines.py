@@ -1,0 +1,167 @@
+"""Octets become lines, and lines become records."""
+
+import pytest
+
+from scrapy_rep.robotstxt.lines import (
+    Line,
+    all_groups,
+    group_of,
+    lines_before,
+    lines_of,
+    names_of,
+    rules_of,
+    values_of,
+)
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.text import text_of, truncate
+
+RFC = PROFILES["rfc9309"]
+
+
+def rules(body: bytes, agent: str = "a", profile: str = "rfc9309") -> list[tuple[bool, str, int]]:
+    """The rules of a crawler: whether they allow, their patterns and their lines."""
+    chosen = PROFILES[profile]
+    group = group_of(text_of(body, chosen), (agent,), chosen)
+    found = [*rules_of(group, chosen)]
+    disallow, allow = values_of(group, chosen)
+    assert disallow == [pattern for is_allow, pattern, _ in found if not is_allow]
+    assert allow == [pattern for is_allow, pattern, _ in found if is_allow]
+    return found
+
+
+def test_a_rule_has_a_line_and_a_pattern() -> None:
+    """RFC 9309 section 2.2: lines count from 1, whatever ends them."""
+    body = b"User-agent: a\r\n\r# x\nDisallow: /b # y\n\n Allow :\t/z "
+    assert rules(body) == [(False, "/b", 4), (True, "/z", 6)]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        (b"disalow: /b", (False, "/b", 2)),
+        (b"dissallow:/b", (False, "/b", 2)),
+        (b"ALLOW /c", (True, "/c", 2)),
+        (b"\tDisallow \t /c\t", (False, "/c", 2)),
+        (b"Disallow /c # d", (False, "/c", 2)),
+        (b"Disallow: /c d", (False, "/c d", 2)),
+        (b"Disallow:", (False, "", 2)),
+        (b"Disallow: # /x", (False, "", 2)),
+        (b"Disallow: https://e.org/", (False, "https://e.org/", 2)),
+        (b"Disallow /c d", None),
+        (b"Disallow/c", None),
+        (b"Disallow", None),
+        (b"Disallow\xa0: /c", None),
+        (b"Disallows: /c", None),
+        (b"x Disallow: /c", None),
+        (b"# Disallow: /c", None),
+    ],
+)
+def test_a_line_is_read_in_each_usual_spelling(
+    line: bytes, found: tuple[bool, str, int] | None
+) -> None:
+    """RFC 9309 section 2.2.4: misspellings and missing colons are accepted, and nothing else."""
+    assert rules(b"useragent: a\n" + line) == ([found] if found else [])
+
+
+def test_other_lines_of_a_group_and_those_before_the_first_are_found_with_their_numbers() -> None:
+    """RFC 9309 section 2.2.4: several groups of one crawler, and lines that belong to none."""
+    body = b"Foo: 1\n\nfoo:2\nUser-agent: a\nFOO : 3\nBar: 4\nDisallow:\n\nUser-agent: b\nFoo: 5\n"
+    body += b"Allow: /\nUser-agent: A\n\nfoo: # 6\nbar 7\n"
+    group = group_of(text_of(body, RFC), ("a",), RFC)
+    assert [*lines_before(group, ("foo",), RFC)] == [Line(1, "foo", "1"), Line(3, "foo", "2")]
+    assert [*lines_of(group, ("foo", "bar"), RFC)] == [
+        Line(5, "foo", "3"),
+        Line(6, "bar", "4"),
+        Line(14, "foo", ""),
+        Line(15, "bar", "7"),
+    ]
+
+
+def test_a_line_of_another_key_may_end_a_list_of_user_agent_lines() -> None:
+    """RFC 9309 section 2.1: ``members`` says which keys belong to a group, besides the rules."""
+    text = text_of(b"User-agent: a\nFoo: 1\nUser-agent: b\nFoo: 2\nDisallow: /\n", RFC)
+    for members, expected in (((), ["1", "2"]), (("foo",), ["1"])):
+        group = group_of(text, ("a",), RFC, members)
+        assert [line.value for line in lines_of(group, ("foo",), RFC)] == expected
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_all_groups_of_a_file_are_shown(profile: str) -> None:
+    """RFC 9309 section 2.1: the line that begins each, and its names."""
+    body = (
+        b"Disallow: /x\nUser-agent: a\nUser-agent: b\nDisallow: /1\n\n\nUser-agent: *\nDisallow: /2"
+    )
+    chosen = PROFILES[profile]
+    found = [*all_groups(text_of(body, chosen), chosen)]
+    assert [(line, names) for line, names, _ in found] == [(2, ("a", "b")), (7, ("*",))]
+    assert [[*rules_of(group, chosen)] for _, _, group in found] == [
+        [(False, "/1", 4)],
+        [(False, "/2", 8)],
+    ]
+
+
+@pytest.mark.parametrize("limit", range(60))
+def test_truncation_keeps_whole_lines_only(limit: int) -> None:
+    """RFC 9309 section 2.5: the partial last line is dropped."""
+    body = b"User-agent: *\r\nDisallow: /a\rDisallow: /b\n\nDisallow: /c"
+    kept = truncate(body, limit)
+    assert len(kept) <= limit
+    assert body.startswith(kept)
+    lines = text_of(body, RFC).split("\n")
+    kept_lines = text_of(kept, RFC).split("\n")
+    assert all(line in lines for line in kept_lines)
+
+
+def test_truncation_leaves_a_body_within_the_limit_alone() -> None:
+    """RFC 9309 section 2.5: at the limit nothing is lost."""
+    body = b"Disallow: /private"
+    assert truncate(body, len(body)) is body
+    assert truncate(body, len(body) - 1) == b""
+
+
+@pytest.mark.parametrize("coding", ["utf-16-le", "utf-16-be"])
+def test_truncation_finds_the_lines_of_utf16(coding: str) -> None:
+    """RFC 9309 section 2.5; U+0A0A and U+0D41 hold the octets of line ends but are none."""
+    text = "\ufeffDisallow: /\u0a0a\u0d41\r\nDisallow: /\U0001f600\u0a0a\n\u0a00Disallow: /x"
+    body = text.encode(coding)
+    for limit in range(len(body)):
+        kept = truncate(body, limit)
+        assert len(kept) <= limit
+        assert body.startswith(kept)
+        whole = text.replace("\r", "\n").split("\n")
+        assert all(line in whole for line in kept.decode(coding).replace("\r", "\n").split("\n"))
+
+
+def test_truncation_survives_broken_utf16() -> None:
+    """RFC 9309 section 2.5: any octets are a body."""
+    for body in (b"\xff\xfe" + b"\xd8" * 99, b"\xfe\xff" + b"\xd8\x00" * 50, b"\xff\xfe\n"):
+        for limit in range(len(body)):
+            assert body.startswith(truncate(body, limit))
+
+
+@pytest.mark.parametrize(
+    ("value", "rfc9309", "google", "draft1996", "kollar"),
+    [
+        ("foobot", ("foobot",), ("foobot",), ("foobot",), ("foobot",)),
+        ("FooBot/1.0", ("foobot",), ("foobot",), ("foobot/1.0",), ("foobot/1.0",)),
+        ("MJ12bot", ("mj12bot",), ("mj",), ("mj12bot",), ("mj12bot",)),
+        ("foo bar", ("foo",), ("foo",), ("foo bar",), ("foo", "bar")),
+        ("*", ("*",), ("*",), ("*",), ("*",)),
+        ("* Rex", ("*",), ("*",), ("* rex",), ("*", "rex")),
+        ("*;", ("*",), ("",), ("*;",), ("*;",)),
+        ("*foo", ("",), ("",), ("*foo",), ("*foo",)),
+        ("", ("",), ("",), ("",), ("",)),
+    ],
+)
+def test_each_profile_cuts_names_in_its_own_way(
+    value: str,
+    rfc9309: tuple[str, ...],
+    google: tuple[str, ...],
+    draft1996: tuple[str, ...],
+    kollar: tuple[str, ...],
+) -> None:
+    """RFC 9309 section 2.2.1; 1996 section 3.2.1; Kollar: several names on a line."""
+    assert names_of(value, RFC) == rfc9309
+    assert names_of(value, PROFILES["google"]) == google
+    assert names_of(value, PROFILES["1996"]) == draft1996
+    assert names_of(value, PROFILES["kollar"]) == kollar

@@ -1,0 +1,469 @@
+"""Verdicts, and what else a robots.txt is asked."""
+
+import gc
+import math
+import pickle
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+
+from scrapy_rep.robotstxt.pace import LONGEST_DELAY, RequestRate
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Rule, Verdict
+from tests.hostile.test_budgets import calibration
+from tests.rows import rows
+from tests.timed import timed
+
+BODY = b"""\
+Sitemap: https://e.org/a.xml
+User-agent: MyBot
+User-agent: other
+Disallow: /private # not for you
+Allow: /private/open
+Crawl-delay: 5
+
+User-agent: *
+Disallow: /caf\xc3\xa9
+Disallow: /\xff*
+Host: e.org
+"""
+
+
+def test_a_verdict_names_the_rule_its_line_and_the_group() -> None:
+    """RFC 9309 section 2.2.2: the most specific match is what decides."""
+    verdict = RobotsTxt.parse(BODY).verdict("https://e.org/private/x", "mybot")
+    assert verdict == Verdict(False, Rule(False, "/private", 4), 4, "mybot", "rule")
+    assert str(verdict.rule) == "Disallow: /private"
+    assert verdict.rule is not None
+    assert verdict.rule.kind == "disallow"
+    assert verdict.overruled is None
+
+
+def test_a_verdict_names_the_rule_that_lost() -> None:
+    """RFC 9309 section 2.2.2: the allow rule has more octets."""
+    verdict = RobotsTxt.parse(BODY).verdict("https://e.org/private/open", "MyBot/2.0")
+    assert verdict.allowed
+    assert verdict.rule == Rule(True, "/private/open", 5)
+    assert verdict.overruled == Rule(False, "/private", 4)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_lines_are_counted_from_one(end: str) -> None:
+    """RFC 9309 section 2.2: CR, LF or CRLF end a line."""
+    text = end.join(["# x", "", "User-agent: *", "  ", "Disallow: /a", "disallow : /b*c ", "x"])
+    robots = RobotsTxt.parse(text.encode())
+    assert robots.verdict("https://e.org/a", "x").line == 5
+    assert robots.verdict("https://e.org/bc", "x").line == 6
+
+
+def test_the_first_of_equal_rules_is_named() -> None:
+    """RFC 9309 section 2.2.2: duplicate rules MAY be deduplicated."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\nDisallow: /a\n")
+    assert robots.verdict("https://e.org/a", "x").line == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "agent", "reason", "group"),
+    [
+        ("https://e.org/x", "mybot", "no rule matches", "mybot"),
+        ("https://e.org/x", "third", "no rule matches", "*"),
+        ("https://e.org/private", "other", "rule", "other"),
+        ("https://e.org/robots.txt", "mybot", "robots.txt itself", "mybot"),
+    ],
+)
+def test_a_verdict_has_a_reason(url: str, agent: str, reason: str, group: str) -> None:
+    """RFC 9309 section 2.2.1: the group that counts, and whether a rule of it does."""
+    verdict = RobotsTxt.parse(BODY).verdict(url, agent)
+    assert (verdict.reason, verdict.group) == (reason, group)
+
+
+def test_without_a_group_there_is_none_to_name() -> None:
+    """RFC 9309 section 2.2.1: no rules apply."""
+    verdict = RobotsTxt.parse(b"User-agent: a\nDisallow: /").verdict("https://e.org/", "b")
+    assert verdict == Verdict(True, None, None, None, "no group")
+
+
+def test_verdicts_of_the_access_method_need_no_rule() -> None:
+    """RFC 9309 section 2.3.1.4: unreachable is complete disallow."""
+    verdict = Verdict(allowed=False, reason="unreachable")
+    assert (verdict.rule, verdict.line, verdict.group, verdict.overruled) == (None,) * 4
+
+
+def test_patterns_are_shown_as_text() -> None:
+    """RFC 9309 section 2.3: the file is UTF-8; what is not is shown and not guessed at."""
+    robots = RobotsTxt.parse(BODY)
+    assert str(robots.verdict("https://e.org/café", "x").rule) == "Disallow: /café"
+    assert str(robots.verdict("https://e.org/%FF", "x").rule) == r"Disallow: /\xff*"
+
+
+def test_the_first_agent_that_has_a_group_wins() -> None:
+    """RFC 9309 section 2.2.1, for crawlers with several names in falling preference."""
+    robots = RobotsTxt.parse(BODY)
+    for agents in (["mybot-news", "mybot"], ("mybot-news", "mybot"), ["mybot", "other"]):
+        assert robots.verdict("https://e.org/private", agents).group == "mybot"
+        assert not robots.allowed("https://e.org/private", agents)
+    assert robots.verdict("https://e.org/private", ["x", "y"]).group == "*"
+    assert robots.allowed("https://e.org/private", [])
+
+
+def test_more_agents_than_are_kept_are_answered_too() -> None:
+    """RFC 9309 section 2.5: what is kept is bounded, what is answered is not."""
+    robots = RobotsTxt.parse(BODY)
+    for number in range(300):
+        assert robots.allowed("https://e.org/private", f"bot{number}")
+        assert not robots.allowed("https://e.org/private", "mybot")
+        assert not robots.verdict("https://e.org/private", "other").allowed
+        robots.crawl_delay(f"bot{number}")
+    assert robots.size < 200_000
+
+
+@pytest.mark.parametrize("number", [3, 100])
+def test_an_index_serves_all_spellings_of_a_name(number: int) -> None:
+    """RFC 9309 section 2.2.1: two spellings of a token share its rules, however old those are."""
+    lines = "".join(f"Disallow: /{at}\nDisallow: /*x{at}y\n" for at in range(number))
+    robots = RobotsTxt.parse(f"User-agent: mybot\n{lines}".encode())
+    for agent in ("mybot", "MyBot", "MYBOT/1.0", ["mybot"], ("no", "mybot")):
+        for _ in range(40):
+            assert not robots.allowed("https://e.org/2", agent)
+            assert not robots.allowed("https://e.org/ax2y", agent)
+            assert robots.allowed("https://e.org/a", agent)
+
+
+def test_the_size_grows_with_what_is_held() -> None:
+    """RFC 9309 section 3: memory management."""
+    small = RobotsTxt.parse(BODY)
+    before = small.size
+    small.allowed("https://e.org/", "a")
+    assert small.size > before > len(BODY)
+    large = RobotsTxt.parse(BODY + b"Disallow: /x\n" * 1000)
+    assert large.size > before + 12_000
+
+
+def test_other_records_belong_to_group_or_file() -> None:
+    """RFC 9309 section 2.2.4: other records."""
+    robots = RobotsTxt.parse(BODY)
+    assert robots.crawl_delay("mybot") == 5
+    assert robots.crawl_delay("other") == 5
+    assert robots.crawl_delay("third") is None
+    assert robots.sitemaps == ("https://e.org/a.xml",)
+    assert robots.host == "e.org"
+    assert RobotsTxt.parse(b"").sitemaps == ()
+    assert RobotsTxt.parse(b"").host is None
+
+
+def test_a_delay_is_of_the_user_agent_lines_right_above_it() -> None:
+    """RFC 9309 section 2.2.4: it ends no group for rules, but it is for one crawler alone.
+
+    One in three of the sites that write Crawl-delay has it for one crawler right above the group
+    of another.
+    """
+    robots = RobotsTxt.parse(b"User-agent: a\nCrawl-delay: 7\nUser-agent: b\nDisallow: /x\n")
+    assert robots.crawl_delay("a") == 7
+    assert robots.crawl_delay("b") is None
+    assert not robots.allowed("https://e.org/x", "a")
+
+
+ODD_DELAYS = [
+    *["nan", "NaN", "inf", "-inf", "infinity", "Infinity", "-1", "-0.5", "-1e400", "1,5", "1s", ""],
+    *["0x10", "1_000", "٣", "1 2", "one", "+5", "1e", "--1", ".", "1.2.3", "½", "1e+", "\x00"],
+    *[f"{number}{unit}" for number in range(60) for unit in ("s", "ms", " sec", "m", ",", "%")],
+    *[f"{sign}{number}" for sign in ("-", "+", "~", "<") for number in range(30)],
+]
+
+
+def test_there_are_five_hundred_odd_delays() -> None:
+    """RFC 9309 section 2.2.4: none of these is a number of seconds."""
+    assert len(ODD_DELAYS) >= 500
+
+
+@rows("value", ODD_DELAYS)
+def test_odd_delays_are_passed_by(value: str) -> None:
+    """RFC 9309 section 2.2.4: parsing of other records must do no harm."""
+    robots = RobotsTxt.parse(f"User-agent: *\nCrawl-delay: {value}\nDisallow: /x\n".encode())
+    assert robots.crawl_delay("a") is None
+    assert not robots.allowed("https://e.org/x", "a")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["10"], 10.0),
+        (["0"], 0.0),
+        (["0.5"], 0.5),
+        ([".5"], 0.5),
+        (["2."], 2.0),
+        (["1e1"], 10.0),
+        (["5", "1", "3"], 5.0),
+        (["5", "nan", "-9", "inf"], 5.0),
+        (["1", "31536001"], LONGEST_DELAY),
+        (["31536000"], LONGEST_DELAY),
+        (["999999999999999"], LONGEST_DELAY),
+        (["1e99"], LONGEST_DELAY),
+        (["1e400"], LONGEST_DELAY),
+        (["1e" + "9" * 400], LONGEST_DELAY),
+        (["9" * 400], LONGEST_DELAY),
+        (["9" * 400_000], LONGEST_DELAY),
+        (["0" * 400 + "7"], 7.0),
+        (["7." + "0" * 400], 7.0),
+        (["1e-400"], 0.0),
+    ],
+)
+def test_the_longest_delay_counts(values: list[str], expected: float) -> None:
+    """RFC 9309 section 2.2.4: where values disagree the politest counts."""
+    lines = "".join(f"User-agent: a\nCrawl-delay: {value}\nDisallow:\n" for value in values)
+    delay = RobotsTxt.parse(lines.encode()).crawl_delay("a")
+    assert delay == expected
+    assert delay is not None
+    assert math.isfinite(delay)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1/5", RequestRate(1, 5.0)),
+        ("3/60s", RequestRate(3, 60.0)),
+        ("1/10m", RequestRate(1, 600.0)),
+        ("1 / 1h", RequestRate(1, 3600.0)),
+        ("1/5 0600-0845", RequestRate(1, 5.0)),
+        ("1/0", None),
+        ("0/5", None),
+        ("-1/5", None),
+        ("1/", None),
+        ("1/5x", None),
+        ("nan/1", None),
+        ("1/5 9999-9999", RequestRate(1, 5.0)),
+        ("9" * 400 + "/1", None),
+        ("1/999d", RequestRate(1, LONGEST_DELAY)),
+        ("1/" + "9" * 400, RequestRate(1, LONGEST_DELAY)),
+        ("1000/999d", RequestRate(1000, 86_313_600.0)),
+        ("1/" + "0" * 400, None),
+    ],
+)
+def test_request_rates_are_requests_in_seconds(value: str, expected: RequestRate | None) -> None:
+    """RFC 9309 section 2.2.4: other records MAY be interpreted."""
+    robots = RobotsTxt.parse(f"User-agent: *\nRequest-rate: {value}\nDisallow:\n".encode())
+    assert robots.request_rate("a") == expected
+
+
+def test_the_slowest_rate_counts() -> None:
+    """RFC 9309 section 2.2.4: where values disagree the politest counts."""
+    robots = RobotsTxt.parse(
+        b"User-agent: *\nRequest-rate: 1/5\nRequest-rate: 1/1m\nRequest-rate: 10/1m\n"
+    )
+    assert robots.request_rate("a") == RequestRate(1, 60.0)
+
+
+def test_rules_and_verdicts_can_be_kept_and_sent() -> None:
+    """A verdict is a value."""
+    verdict = RobotsTxt.parse(BODY).verdict("https://e.org/private/x", "mybot")
+    assert pickle.loads(pickle.dumps(verdict)) == verdict
+    assert hash(verdict.rule) == hash(Rule(False, "/private", 4))
+
+
+def test_the_matcher_needs_no_scrapy() -> None:
+    """The protocol is of use by itself."""
+    code = (
+        "import sys; from scrapy_rep import RobotsTxt; "
+        "assert RobotsTxt.parse(b'User-agent: *\\nDisallow: /').allowed('/x', 'a') is False; "
+        "assert not {'scrapy', 'twisted', 'protego'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("agent", ["mybot", ["mybot", "other"], ("mybot",)])
+def test_many_questions_change_no_answer(agent: str | list[str]) -> None:
+    """RFC 9309 section 2.2.2: with many rules a quicker way is taken after some questions."""
+    body = "".join(f"Disallow: /{number}/\nDisallow: /*/x{number}$\n" for number in range(50))
+    robots = RobotsTxt.parse(f"User-agent: mybot\n{body}".encode())
+    paths = {"/7/": False, "/a/x7": False, "/51/": True, "/a/x7/b": True, "/7": True}
+    for _ in range(20):
+        found = {path: robots.allowed(f"https://e.org{path}", agent) for path in paths}
+        assert found == paths
+
+
+@pytest.mark.parametrize("wildcards", ["", "Disallow: /*x$\n"])
+@pytest.mark.parametrize("more", [0, 50])
+def test_a_fragment_is_no_part_of_what_is_matched(wildcards: str, more: int) -> None:
+    """RFC 9309 section 2.2.2: path and query are matched; a fragment is neither."""
+    others = "".join(f"Disallow: /{number}/\n" for number in range(more))
+    body = f"User-agent: *\nDisallow: /a\nAllow: /a$\nAllow: /ab$\n{wildcards}{others}"
+    robots = RobotsTxt.parse(body.encode())
+    for _ in range(20):
+        assert robots.allowed("https://e.org/a#b", "mybot")
+        assert robots.allowed("https://e.org/ab#", "mybot")
+        assert not robots.allowed("https://e.org/ac#b$", "mybot")
+        assert robots.allowed("https://e.org/b#/a", "mybot")
+        assert robots.allowed("https://e.org/c#x", "mybot")
+        assert robots.allowed("https://e.org/cx#c", "mybot") is not wildcards.endswith("\n")
+
+
+@pytest.mark.parametrize("profile", ["rfc9309", "google", "1996"])
+def test_the_first_question_may_be_a_long_one(profile: str) -> None:
+    """RFC 9309 section 2.2.2: many rules, and a URL of thousands of octets."""
+    body = "".join(f"Disallow: /{number}/\nDisallow: /*/x{number}$\n" for number in range(50))
+    for agent in ("mybot", ["mybot", "other"]):
+        robots = RobotsTxt.parse(f"User-agent: *\n{body}".encode(), profile=profile)
+        assert robots.allowed("https://e.org/a/" + "b" * 5_000, agent)
+        assert not robots.allowed("https://e.org/7/" + "b" * 5_000, agent)
+
+
+def test_of_equal_rules_the_first_in_the_file_is_named() -> None:
+    """RFC 9309 section 2.2.2: they decide alike; which is named depends on nothing but the file."""
+    ties = "Disallow: /*ab\nDisallow: /*cd\nDisallow: /*ef\n"
+    others = "".join(f"Disallow: /*x{number:04}\n" for number in range(80))
+    robots = RobotsTxt.parse(f"User-agent: *\n{ties}{others}".encode())
+    for _ in range(50):
+        verdict = robots.verdict("https://e.org/efcdab", "mybot")
+        assert (verdict.line, verdict.rule and verdict.rule.pattern) == (2, "/*ab")
+
+
+@pytest.mark.parametrize("asked", ["allowed", "verdict"])
+def test_many_allow_rules_are_put_in_order_too(asked: str) -> None:
+    """RFC 9309 section 3: a page is not compared with each of thousands of rules, hit or not."""
+    allows = "".join(f"Allow: /*{number:05}=\n" for number in range(3_000))
+    robots = RobotsTxt.parse(f"User-agent: *\nDisallow: /\n{allows}".encode())
+    for _ in range(40):
+        answer = getattr(robots, asked)("https://e.org/a?b=c", "mybot")
+        assert not getattr(answer, "allowed", answer)
+    assert robots.allowed("https://e.org/a?00007=c", "mybot")
+
+
+def test_agents_may_be_anything() -> None:
+    """Nothing that names no crawler leaves the default group; what cannot be read is refused."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\n\nUser-agent: mybot\nAllow: /\n")
+    assert robots.allowed("https://e.org/", b"mybot")  # type: ignore[arg-type]
+    assert not robots.allowed("https://e.org/", [None])  # type: ignore[list-item]
+    for wrong in (None, 3, ([],), [[]]):
+        with pytest.raises(TypeError):
+            robots.allowed("https://e.org/", wrong)  # type: ignore[arg-type]
+
+
+def test_a_negative_limit_is_refused() -> None:
+    """RFC 9309 section 2.5: a limit that cuts octets off the end would be an accident."""
+    with pytest.raises(ValueError, match="max_size is -1"):
+        RobotsTxt.parse(b"User-agent: *\nDisallow: /\n", max_size=-1)
+
+
+def test_a_dropped_file_is_freed_at_once() -> None:
+    """RFC 9309 section 3: nothing waits for a search for cycles, however the file was asked."""
+    body = b"User-agent: *\nDisallow: /a\nDisallow: /*b\nAllow: /c\nCrawl-delay: 3\nSitemap: x\n"
+    body += b"".join(b"Disallow: /%d\n" % number for number in range(60))
+
+    def use(profile: str) -> None:
+        robots = RobotsTxt.parse(body, profile=profile)
+        for path in ("/x", "/a", "/c/b", "/%41?b", "/7") * 10:
+            robots.allowed(f"https://e.org{path}", "mybot")
+            robots.verdict(f"https://e.org{path}", ["other", "mybot"])
+        robots.crawl_delay("mybot")
+        robots.matching("https://e.org/a", "mybot")
+        assert robots.sitemaps
+
+    for profile in PROFILES:
+        use(profile)
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(500):
+            use([*PROFILES][number % len(PROFILES)]) if number % 50 == 0 else use("rfc9309")
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_all_rules_that_match_are_shown() -> None:
+    """RFC 9309 section 2.2.2: also those that are overruled, and each line of a repeated one."""
+    robots = RobotsTxt.parse(
+        b"User-agent: a\nDisallow: /x\nAllow: /*y\nDisallow: /x\nDisallow: /z\n"
+        b"\nUser-agent: a\nDisallow: /*%2Fy\n"
+    )
+    assert robots.matching("https://e.org/x%2fy", "a") == [
+        (False, "/x", 2),
+        (True, "/*y", 3),
+        (False, "/x", 4),
+        (False, "/*%2Fy", 8),
+    ]
+    assert robots.matching("https://e.org/x", "other") == []
+
+
+@timed
+def test_thousands_of_wildcards_are_explained_in_a_second() -> None:
+    """RFC 9309 section 3: 24,000 rules and a URL of 8 KB."""
+    lines = "".join(f"Disallow: /*2F1*{number}\n" for number in range(24_000))
+    robots = RobotsTxt.parse(f"User-agent: *\n{lines}".encode())
+    begin = time.process_time()
+    robots.matching("https://e.org/" + "a%2F1" * 1_600, "mybot")
+    robots.verdict("https://e.org/" + "a%2F1" * 1_600, "mybot")
+    assert time.process_time() - begin < 1.0 * max(calibration(), 1)
+
+
+@pytest.mark.parametrize(
+    ("url", "agent", "said"),
+    [
+        ("/private/x", "mybot", "disallowed: Disallow: /private, line 4, group mybot"),
+        ("/private/open", "other", "allowed: Allow: /private/open, line 5, group other"),
+        ("/x", "mybot", "allowed: no rule matches, group mybot"),
+        ("/%FF", "x", r"disallowed: Disallow: /\xff*, line 10, group *"),
+        ("/robots.txt", "x", "allowed: robots.txt itself, group *"),
+    ],
+)
+def test_a_verdict_is_one_readable_line(url: str, agent: str, said: str) -> None:
+    """Its answer, and the rule, line and group, or the reason."""
+    verdict = RobotsTxt.parse(BODY).verdict(f"https://e.org{url}", agent)
+    assert (str(verdict), repr(verdict)) == (said, f"<Verdict {said}>")
+
+
+def test_a_verdict_shows_a_last_good_copy_and_an_override() -> None:
+    """What decided comes first; the other answer follows."""
+    rule = Rule(False, "/x", 2)
+    stale = Verdict(False, rule, 2, "*", "rule (last good copy)")
+    assert str(stale) == "disallowed: Disallow: /x, line 2, group * (last good copy)"
+    allowed = Verdict(True, override="allow, entry 1", without=stale)
+    assert str(allowed) == (
+        "allowed: allow, entry 1; without it: forbidden, Disallow: /x, line 2, group * "
+        "(last good copy)"
+    )
+    assert str(Verdict(False, reason="unreachable")) == "disallowed: unreachable"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "0 bytes, rfc9309: "),
+        (b"User-agent: *\r\nDisallow: /\n", r"27 bytes, rfc9309: User-agent: *\r\nDisallow: /\n"),
+        (
+            "\N{BYTE ORDER MARK}Disallow: /café".encode(),
+            r"19 bytes, rfc9309: \ufeffDisallow: /café",
+        ),
+        (b"\x1b[31m\xff\x00", r"7 bytes, rfc9309: \x1b[31m\xff\x00"),
+        (b"#" * 400_000, f"400,000 bytes, rfc9309: {'#' * 200}..."),
+        ("é".encode() * 600, f"1,200 bytes, rfc9309: {'é' * 200}..."),
+    ],
+    ids=["empty", "rules", "mark", "control characters", "long", "long characters"],
+)
+def test_a_file_is_one_readable_line(body: bytes, said: str) -> None:
+    """Its size, its profile and its beginning, whatever octets it has."""
+    robots = RobotsTxt.parse(body)
+    assert str(robots) == repr(robots) == f"<RobotsTxt {said}>"
+    other = RobotsTxt.parse(body, profile="1996")
+    assert repr(other) == f"<RobotsTxt {said.replace('rfc9309', '1996')}>"
+
+
+def test_no_octets_break_the_line_of_a_file_or_a_verdict() -> None:
+    """Random octets, and each line end and control character as a pattern."""
+    chance = random.Random(9309)
+    bodies = [chance.randbytes(chance.randrange(2_000)) for _ in range(300)]
+    awkward = ["\x85", "\u2028", "\x0b", "\x1b[2J", "\u202e", "\x7f", "\0"]
+    bodies += [f"User-agent: *\nDisallow: /{c}x\n".encode() for c in awkward]
+    for body in bodies:
+        robots = RobotsTxt.parse(body)
+        verdict = robots.verdict("https://e.org/" + "".join(awkward[:1]) + "x", "mybot")
+        for said in (repr(robots), str(robots), repr(verdict), str(verdict)):
+            assert said.isprintable()
+            assert len(said) < 1_000
+    for c in awkward:
+        verdict = Verdict(False, Rule(False, f"/{c}", 1), 1, f"a{c}", f"b{c}")
+        assert str(verdict).isprintable()
+        assert repr(verdict.rule).isprintable()
