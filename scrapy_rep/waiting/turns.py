@@ -353,6 +353,7 @@ class Turns:
         is_waited_for = self._waiters.has_waiting(host.name)
         if host.arrived or (is_waited_for and host.coming is None):
             if not host.is_due(now):
+                self._hold_up(host)
                 self._plan(host)
             elif not host.arrived:
                 self._waiters.is_free(host.name)

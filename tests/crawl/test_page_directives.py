@@ -108,17 +108,26 @@ async def test_a_crawl_of_pages_that_say_nothing_says_nothing(site: Site) -> Non
     assert result.lines("pages read") == []
 
 
+@ensureDeferred
+async def test_off_reads_no_page(site: Site) -> None:
+    """The spider middleware only holds back ``start()`` then."""
+    shop = site.authority(RULES, VILLAGE)
+    result = await visit(shop, obey(REP_PAGE_DIRECTIVES="off", REP_PREFERENCES="off"))
+    assert page_stats(result) == {}
+    assert result.forbidden == []
+    assert result.lines("pages read") == []
+
+
 @pytest.mark.parametrize(
     "settings",
     [
-        {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"},
         {"REP_PAGE_DIRECTIVES": "obey", "ROBOTSTXT_OBEY": False},
         {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": None}},
     ],
-    ids=["off", "robots.txt is not obeyed", "disabled"],
+    ids=["robots.txt is not obeyed", "disabled"],
 )
 @ensureDeferred
-async def test_off_means_that_there_is_no_middleware(site: Site, settings: Any) -> None:
+async def test_what_is_switched_off_is_no_middleware(site: Site, settings: Any) -> None:
     """So that it costs nothing; and there is no warning of a middleware that is disabled."""
     shop = site.authority(RULES, VILLAGE)
     result = await visit(shop, obey(**settings))

@@ -307,6 +307,9 @@ async def test_start_requests_keep_their_order_through_a_stop(
     second = await crawl(settings=settings, plans=[])
     assert [ending.url for ending in sorted(second.endings, key=lambda e: e.number)] == plans
     order = [int(hit.path.strip("/")) for hit in shop.page_hits]
+    if "Fifo" in queue:  # what was withheld comes after what the queue still had
+        first_one = order.index(0)
+        order = order[first_one:] + order[:first_one]
     assert order == sorted(order, reverse="Lifo" in queue)
 
 
