@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import NotConfigured
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.recording.archive import NEEDS_WARCIO
+from scrapy_rep.records import NEEDS_MSGSPEC, NEEDS_WARCIO
 from scrapy_rep.scheduler import PatientPriorityQueue, withholding
-from scrapy_rep.settings import RepSettings, obeys
+from scrapy_rep.settings import RepSettings, loaded, obeys
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 from scrapy_rep.stores import check_store
-from scrapy_rep.without_effect import loaded
+from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -65,10 +66,20 @@ class Addon:
         """Replace Scrapy's ``RobotsTxtMiddleware`` by :class:`RepDownloaderMiddleware`.
 
         Enable :class:`RepSpiderMiddleware`, too, unless the project configures it.
+
+        Raises ``ValueError`` if a middleware of the project is not configured: for
+        ``NotConfigured`` Scrapy would go on without this add-on.
         """
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         if not obeys(settings):
             return
+        try:
+            self._enable_middlewares(settings)
+        except NotConfigured as error:  # a module may raise it when Scrapy imports it
+            said = str(error) or "a middleware is not configured"
+            raise ValueError(f"robots.txt cannot be obeyed: {said}") from error
+
+    def _enable_middlewares(self, settings: BaseSettings) -> None:
         configured = {loaded(key): order for key, order in settings.getdict(_SETTING).items()}
         order = self._order_in(configured)
         configured.pop(RobotsTxtMiddleware, None)
@@ -136,6 +147,9 @@ def _check(settings: BaseSettings) -> None:
             check_store(store)
         except ValueError as error:
             raise ValueError(f"REP_STORE: {error}") from None
+        except NotConfigured as error:
+            why = f": {error}" if str(error) else ""
+            raise ValueError(f"REP_STORE: {shown(store)} is not configured{why}") from None
 
 
 def _check_records(settings: RepSettings) -> None:
@@ -144,6 +158,8 @@ def _check_records(settings: RepSettings) -> None:
         if path is not None and not Path(path).parent.is_dir():
             folder = str(Path(path).parent)
             raise ValueError(f"{name} = {path!r}: there is no folder {folder!r}")
+    if settings.decision_log is not None and find_spec("msgspec") is None:
+        raise ValueError(f"REP_DECISION_LOG = {settings.decision_log!r} {NEEDS_MSGSPEC}")
     if settings.warc is not None and find_spec("warcio") is None:
         raise ValueError(f"REP_WARC = {settings.warc!r} {NEEDS_WARCIO}")
 

@@ -22,8 +22,8 @@ from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.page_url import host_of
 from scrapy_rep.overrides.application import AppliedOverrides
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.recording.archive import Archive
-from scrapy_rep.recording.recorder import DecisionRecorder, Run
+from scrapy_rep.records import NEEDS_MSGSPEC
+from scrapy_rep.records.archive import Archive
 from scrapy_rep.robotparser import RobotsParsed
 from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.overrides.override import Overrides
+    from scrapy_rep.records.recorder import DecisionRecorder
 
 
 class Parts:
@@ -117,7 +118,7 @@ class Parts:
         limits = FetchLimits(self._semaphore, self.places)
         inside, scrapy = self.inside, self.scrapy
         args = crawler, inside, scrapy, settings, self.stats, limits, time.time
-        return RobotsFetcher(*args, self.identity.name_to_give, self.archive)
+        return RobotsFetcher(*args, lambda: self.identity.name_to_give, self.archive)
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self.store, settings.policy, self.stats, time.time)
@@ -147,6 +148,11 @@ class Parts:
     ) -> DecisionRecorder | None:
         if settings.decision_log is None:
             return None
+        try:
+            from scrapy_rep.records.recorder import DecisionRecorder, Run
+        except ImportError:
+            name = f"REP_DECISION_LOG = {settings.decision_log!r}"
+            raise ValueError(f"{name} {NEEDS_MSGSPEC}") from None
         archive = None if self.archive is None else self.archive.name
         about = Run(run, tuple(overrides or ()), archive)
         return DecisionRecorder(settings, self.stats, self.cache.held, time.time, about)

@@ -8,14 +8,16 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.misc import load_object
 
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
 from scrapy_rep.access.spelling import nearest
 from scrapy_rep.preferences.vocabulary import CATEGORIES
-from scrapy_rep.robotstxt.profiles import PROFILES, Profile
+from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309, Profile
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
@@ -68,8 +70,6 @@ class RepSettings:
     log_urls: str = "full"
     decision_log_required: bool = False
     warc: str | None = None
-    by_profile: tuple[str, ...] = ("max_ttl", "access_denied", "max_redirects")
-    """The fields whose values are defaults of the profile, because their settings are not set."""
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> RepSettings:
@@ -84,23 +84,13 @@ class RepSettings:
             except (ValueError, TypeError) as error:
                 said = (shown(value) or "''") if name == "REP_STORE" else _in_a_line(value)
                 raise ValueError(f"{name} = {said}: {error}") from None
-        found = cls(**chosen)
-        not_set = tuple(name for name in found.by_profile if name not in chosen)
-        return replace(found, by_profile=not_set).under(found.profile)
-
-    def under(self, profile: str) -> RepSettings:
-        """Return the settings of a crawl by another profile that has the same settings set.
-
-        Raises ``ValueError``, in one line, if a setting is not allowed in that profile.
-        """
-        found = PROFILES[profile]
-        if "max_ttl" not in self.by_profile and self.max_ttl > found.default_life:
+        profile = PROFILES[chosen.get("profile", RFC9309.name)]
+        if chosen.get("max_ttl", 0) > profile.default_life:
             raise ValueError(
-                f"REP_MAX_TTL = {self.max_ttl:g}: must be at most {found.default_life:g} "
-                f"seconds in the profile {profile}"
+                f"REP_MAX_TTL = {chosen['max_ttl']:g}: must be at most {profile.default_life:g} "
+                f"seconds in the profile {profile.name}"
             )
-        defaults = _access_defaults(found)
-        return replace(self, profile=profile, **{name: defaults[name] for name in self.by_profile})
+        return cls(**{**_access_defaults(profile), **chosen})
 
     @property
     def policy(self) -> Policy:
@@ -133,19 +123,11 @@ def _access_defaults(profile: Profile) -> dict[str, Any]:
     }
 
 
-def checked(attribute: str, value: Any) -> Any:
-    """Return the value of a field of :class:`RepSettings`; raise ``ValueError`` for a bad one."""
-    try:
-        return next(check for _, name, check in _CHECKS if name == attribute)(value)
-    except TypeError as error:
-        raise ValueError(str(error)) from None
-
-
 def obeys(settings: BaseSettings) -> bool:
     """Return whether ``ROBOTSTXT_OBEY`` is on. Raises ``ValueError`` if it is not a boolean."""
     try:
         return settings.getbool("ROBOTSTXT_OBEY")
-    except ValueError:
+    except (ValueError, TypeError):
         value = settings.get("ROBOTSTXT_OBEY")
         raise ValueError(f"ROBOTSTXT_OBEY = {_in_a_line(value)}: must be True or False") from None
 
@@ -166,6 +148,27 @@ def _in_a_line(value: object) -> str:
     except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def enabled_middlewares(settings: BaseSettings, kind: str) -> set[type]:
+    """Return the classes of the enabled middlewares, with all their base classes.
+
+    ``kind`` is ``SPIDER`` or ``DOWNLOADER``.
+    """
+    name = f"{kind}_MIDDLEWARES"
+    orders: dict[Any, Any] = {}
+    for each in (f"{name}_BASE", name):
+        orders.update({loaded(key): order for key, order in settings.getdict(each).items()})
+    classes = [cls for cls, order in orders.items() if order is not None]
+    return {base for cls in classes if isinstance(cls, type) for base in cls.__mro__}
+
+
+def loaded(name: Any) -> Any:
+    """Return the class at an import path, or the path itself if it cannot be imported."""
+    try:
+        return load_object(name)
+    except Exception:  # noqa: BLE001  # a module may raise anything
+        return name  # Scrapy reports it when it builds the middlewares, unless it is disabled
 
 
 @contextmanager

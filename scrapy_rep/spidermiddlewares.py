@@ -40,6 +40,11 @@ _PAUSE = 0.05
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
 """Stands for a page that could not be read by a fault of this package, which permits nothing."""
 
+_NOT_BUILT = (
+    "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks RepDownloaderMiddleware, or Scrapy "
+    "has disabled it"
+)
+
 
 class RepSpiderMiddleware(BaseSpiderMiddleware):
     """Counts what pages ask of crawlers and, under ``REP_PAGE_DIRECTIVES = "obey"``, obeys it.
@@ -56,10 +61,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         settings = RepSettings.from_settings(crawler.settings)
         if not is_obeying(crawler):
-            raise ValueError(
-                "robots.txt cannot be obeyed: DOWNLOADER_MIDDLEWARES lacks "
-                "RepDownloaderMiddleware, or Scrapy has disabled it"
-            )
+            raise ValueError(_NOT_BUILT)
         self._reads = settings.page_directives != "off"
         self._obeys = settings.page_directives == "obey"
         self._drops = self._obeys and settings.noindex == "drop"
@@ -84,13 +86,24 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         with failing_at_start(crawler):
             return cls(crawler)
 
-    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Return what ``start()`` yields; raise ``ValueError`` if nothing would check it.
+
+        Only now can Scrapy be asked whether a subclass of the downloader middleware disabled itself
+        after it was built.
+        """
+        if self.crawler.get_downloader_middleware(RepDownloaderMiddleware) is None:
+            with failing_at_start(self.crawler):
+                raise ValueError(_NOT_BUILT)
+        return self._held_back(super().process_start(start))
+
+    async def _held_back(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Yield what ``start()`` yields, but wait while the scheduler withholds a great many.
 
         A spider that yields a request whenever the engine has room would go on for ever: the engine
         has room while nothing is ready.
         """
-        async for each in super().process_start(start):
+        async for each in start:
             while self._withholds_many():
                 await sleep(_PAUSE)
             yield each

@@ -6,10 +6,11 @@ A new setting that depends on another one gets a row in :data:`_TABLE`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.utils.misc import load_object
+
+from scrapy_rep.settings import enabled_middlewares
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -81,7 +82,7 @@ _TABLE: tuple[tuple[str, Callable[[_Others], bool], str], ...] = (
     ),
     (
         "REP_PREFERENCES",
-        lambda on: on.rep.preferences == "drop" and not on.reads_pages,
+        lambda on: on.rep.preferences == "drop" and bool(on.rep.purposes) and not on.reads_pages,
         f"drops no items {_NO_PAGES}",
     ),
     (
@@ -136,28 +137,12 @@ def without_effect(settings: BaseSettings, checked: RepSettings) -> Iterator[tup
 
     ``checked`` are the settings of this package among all ``settings`` of the crawl.
     """
-    names = {f"{cls.__module__}.{cls.__qualname__}" for cls in _enabled(settings, "SPIDER")}
-    has_builtin = RobotsTxtMiddleware in _enabled(settings, "DOWNLOADER")
+    names = {
+        f"{cls.__module__}.{cls.__qualname__}" for cls in enabled_middlewares(settings, "SPIDER")
+    }
+    has_builtin = RobotsTxtMiddleware in enabled_middlewares(settings, "DOWNLOADER")
     others = _Others(checked, _SPIDER_MIDDLEWARE in names, has_builtin)
     for name, is_idle, why in _TABLE:
         # What is not set at all, or by Scrapy's defaults alone, is nobody's mistake.
         if settings.get(name) is not None and settings.getpriority(name) and is_idle(others):
             yield name, why
-
-
-def _enabled(settings: BaseSettings, kind: str) -> set[type]:
-    """Return the classes of the enabled middlewares of a kind, with all their base classes."""
-    name = f"{kind}_MIDDLEWARES"
-    orders: dict[Any, Any] = {}
-    for each in (f"{name}_BASE", name):
-        orders.update({loaded(key): order for key, order in settings.getdict(each).items()})
-    enabled = [cls for cls, order in orders.items() if order is not None]
-    return {base for cls in enabled if isinstance(cls, type) for base in cls.__mro__}
-
-
-def loaded(name: Any) -> Any:
-    """Return the class at an import path, or the path itself if there is none."""
-    try:
-        return load_object(name)
-    except (ImportError, NameError, ValueError, TypeError):
-        return name  # Scrapy reports it when it builds the middlewares

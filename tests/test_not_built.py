@@ -22,8 +22,9 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import Settings
 
-from scrapy_rep import RepDownloaderMiddleware
+from scrapy_rep import Addon, RepDownloaderMiddleware
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import Store
@@ -108,6 +109,16 @@ class HiddenInside(RepDownloaderMiddleware):
         raise NotConfigured("not today")
 
 
+class HiddenAfter(RepDownloaderMiddleware):
+    """The same, when all of ours is done."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RepDownloaderMiddleware:
+        """Not for this crawl."""
+        super().from_crawler(crawler)
+        raise NotConfigured("not today")
+
+
 HERE = __name__
 PAGES_OFF = {"REP_PAGE_DIRECTIVES": "off", "REP_PREFERENCES": "off"}
 NOT_BUILT = "DOWNLOADER_MIDDLEWARES lacks RepDownloaderMiddleware, or Scrapy has disabled it"
@@ -129,6 +140,7 @@ def middlewares(cls: str, order: int | None = 100) -> dict[str, Any]:
         (by_hand(**middlewares("HiddenInside")), "robots.txt cannot be obeyed: not today"),
         (by_hand(**middlewares("Hidden"), **BY_HAND), NOT_BUILT),
         (by_hand(**middlewares("Hidden"), **BY_HAND, **PAGES_OFF), NOT_BUILT),
+        (by_hand(**middlewares("HiddenAfter"), **BY_HAND), NOT_BUILT),
         (
             obey(DOWNLOADER_MIDDLEWARES={"scrapy_rep.RepDownloaderMiddleware": None}),
             NOT_BUILT,
@@ -150,6 +162,40 @@ async def test_a_middleware_that_is_not_built_ends_the_crawl(
         await crawler.crawl(plans=[shop.url("/x")])
     assert "\n" not in str(error.value)
     assert shop.hits == []
+
+
+@pytest.fixture
+def unimportable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The path of a class whose module raises `NotConfigured`, as it lacks a library."""
+    (tmp_path / "lacking.py").write_text(
+        "from scrapy.exceptions import NotConfigured\nraise NotConfigured('lacks a library')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    return "lacking.Class"
+
+
+@pytest.mark.parametrize("order", [None, 543])
+def test_a_module_that_is_not_configured_does_not_disable_the_addon(
+    unimportable: str, order: int | None
+) -> None:
+    """Scrapy goes on without an add-on that raises `NotConfigured`, with one warning."""
+    settings = Settings({"DOWNLOADER_MIDDLEWARES": {unimportable: order}})
+    Addon().update_settings(settings)
+    assert settings["DOWNLOADER_MIDDLEWARES"][RepDownloaderMiddleware] == 100
+    settings = Settings({"SPIDER_MIDDLEWARES": {unimportable: order}})
+    with pytest.raises(ValueError, match=r"robots\.txt cannot be obeyed: lacks a library$"):
+        Addon().update_settings(settings)
+
+
+def test_a_store_whose_module_is_not_configured_is_one_line(
+    site: Site, deployed: Path, unimportable: str
+) -> None:
+    """It is all that is printed, as for any bad setting."""
+    settings = f'{SETTINGS}REP_STORE = "{unimportable}"\n'
+    (deployed / "shop" / "settings.py").write_text(settings)
+    done = run(deployed, "crawl", "shop", "-a", f"url={site.authority().url()}")
+    said = f"REP_STORE: {unimportable} is not configured: lacks a library\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 @pytest.mark.parametrize("settings", [obey(), by_hand(**BY_HAND)])
@@ -221,8 +267,8 @@ def test_scrapy_crawl_without_scrapy_cfg_obeys(site: Site, deployed: Path) -> No
     done = run(deployed, "crawl", "shop", "-a", f"url={shop.url()}", "-s", "REP_STORE=sqlite:")
     assert (done.returncode, shop.page_hits) == (0, [])
     assert "'robotstxt/forbidden': 1" in done.stderr
-    said = json.loads(run(deployed, "robots", "cache", "count", "-s", "REP_STORE=sqlite:").stdout)
-    assert said == {"authorities": 1}
+    listed = run(deployed, "robots", "store", "list", "-s", "REP_STORE=sqlite:")
+    assert listed.stderr == "scrapy robots store list: 1 site\n"
     assert run(deployed, "robots", "check", shop.url(), "-s", "REP_STORE=sqlite:").returncode == 1
     assert len(shop.robots_hits) == 1
 
@@ -231,7 +277,7 @@ def test_scrapy_crawl_without_scrapy_cfg_obeys(site: Site, deployed: Path) -> No
     ("words", "said"),
     [
         (["check", "http://127.0.0.1/"], f"the crawl cannot start: ValueError: {UNCONFIGURED}"),
-        (["cache", "list"], UNCONFIGURED),
+        (["store", "list"], UNCONFIGURED),
     ],
 )
 def test_the_command_says_what_is_not_configured(

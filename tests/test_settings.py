@@ -161,36 +161,24 @@ def read(**settings: Any) -> RepSettings:
 
 
 def test_each_field_has_one_setting() -> None:
-    """None can be set in two ways, or in none. One says which settings are not set."""
-    names = {field.name for field in fields(RepSettings)} - {"by_profile"}
+    """None can be set in two ways, or in none."""
+    names = {field.name for field in fields(RepSettings)}
     assert sorted(FIELDS.values()) == sorted(names)
 
 
-@rows("profile", PROFILES)
-@rows("first", PROFILES)
-@rows(
-    "chosen",
-    [
-        {},
-        {"REP_MAX_TTL": 3_600, "REP_TIMEOUT": 3},
-        {"REP_ACCESS_DENIED": "allow"},
-        {"REP_ACCESS_DENIED": "disallow", "REP_MAX_REDIRECTS": 7},
-        {"REP_MAX_REDIRECTS": 5, "REP_MAX_TTL": 86_400},
-    ],
-)
-def test_settings_under_another_profile_are_those_of_a_crawl_by_it(
-    chosen: dict[str, Any], first: str, profile: str
-) -> None:
-    """What is set stays, even if it equals a default. The rest is as the profile has it."""
-    found = read(REP_PROFILE=first, **chosen)
-    assert found.under(profile) == read(REP_PROFILE=profile, **chosen)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_what_is_set_goes_before_the_default_of_a_profile(profile: str) -> None:
+    """The profile says only what is not set."""
+    found = read(REP_PROFILE=profile, REP_MAX_REDIRECTS=7, REP_ACCESS_DENIED="allow")
+    assert (found.max_redirects, found.access_denied) == (7, "allow")
+    assert found.max_ttl == PROFILES[profile].default_life
 
 
-def test_settings_that_another_profile_does_not_allow_are_an_error() -> None:
-    """A crawl by it would not start."""
-    found = read(REP_PROFILE="1996", REP_MAX_TTL=604_800)
+def test_a_longer_life_than_the_profile_knows_is_an_error() -> None:
+    """A crawl by it does not start."""
+    assert read(REP_PROFILE="1996", REP_MAX_TTL=604_800).max_ttl == 604_800
     with pytest.raises(ValueError, match=r"^REP_MAX_TTL = 604800: must be at most 86400 seconds"):
-        found.under("google")
+        read(REP_PROFILE="google", REP_MAX_TTL=604_800)
 
 
 @pytest.mark.parametrize("table", [DEFAULTS, FROM_TEXT, BAD], ids=["defaults", "text", "bad"])

@@ -61,6 +61,10 @@ WARNED = [
         f"REP_PREFERENCES drops no items {NO_PAGES}",
     ),
     (
+        {"REP_PREFERENCES": "drop", "SPIDER_MIDDLEWARES": {}},
+        "REP_PREFERENCES refuses nothing as long as REP_PURPOSES is empty",
+    ),
+    (
         {"REP_PREFERENCES": "skip", "REP_PURPOSE_TOKENS": {"tdm": "miner"}},
         "REP_PREFERENCES refuses nothing as long as REP_PURPOSES is empty",
         "REP_PURPOSE_TOKENS refuses nothing: none of its purposes is in REP_PURPOSES",

@@ -146,7 +146,7 @@ class Refresher:
             delay = _next_of(delays, outcome)
             if delay is None or not self._again(outcome, learnt) or not waiting():
                 if not (isinstance(outcome, Unreachable) and outcome.ours):
-                    self._store.write_through(authority, learnt)
+                    self._store.write_through(authority, _undated(learnt, entry))
                 self._report(authority, outcome, learnt)
                 return learnt
             await sleep(delay)
@@ -236,6 +236,21 @@ class Refresher:
             retry_in = retry_at(failure, self._policy) - self._clock()
             stale = self._decision(learnt) is Decision.FOLLOW
             self._stats.fetch_failed(authority, outcome, retry_in, stale)
+
+
+def _undated(learnt: Entry, before: Entry | None) -> Entry:
+    """Return what is to be stored of what was ``learnt``.
+
+    A copy that the policy has dated anew, because it lay in the future by this worker's clock, is
+    left out. The clock may be the one that is wrong, and the store has the true date.
+    """
+    if learnt.failure is None and learnt.refusal is None:
+        return learnt
+    before = before or Entry()
+    answer = learnt.answer if learnt.answer == before.answer else None
+    if learnt.failure is not None and learnt.refusal != before.refusal:
+        return Entry(answer, None, learnt.failure)
+    return replace(learnt, answer=answer)
 
 
 def _next_of(delays: Iterator[float], outcome: Outcome) -> float | None:

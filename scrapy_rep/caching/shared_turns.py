@@ -28,9 +28,9 @@ class StoreTurns:
         """Return whether the store itself logs when such failures begin and end."""
         return isinstance(error, LoggedError)
 
-    async def take(self, host: str, seconds: float, interval: float) -> Turn:
-        """Return a turn, or how long to wait."""
-        answer = self._take(host, seconds, interval)
+    async def take(self, host: str, seconds: float, interval: float, token: str) -> Turn:
+        """Return a turn with ``token``, or how long to wait."""
+        answer = self._take(host, seconds, interval, token)
         turn = await self._in_time(answer) if isinstance(answer, Future) else answer
         if not isinstance(turn, Turn):
             raise StoreError(f"it returned {type(turn).__name__} where a Turn was expected")

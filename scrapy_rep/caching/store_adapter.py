@@ -21,9 +21,10 @@ from scrapy.utils.project import data_path
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
+from scrapy_rep.access.entry import Entry
+from scrapy_rep.awaiting import DeadlineError, from_thread, with_timeout
 from scrapy_rep.caching.context import NOT_SHARED
 from scrapy_rep.caching.evicted import Evicted
-from scrapy_rep.caching.merging import Merging, checked, in_time
 from scrapy_rep.caching.shared_turns import StoreTurns
 from scrapy_rep.stores import Store, StoreError, open_store
 from scrapy_rep.stores.error import LoggedError
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.entry import Entry
     from scrapy_rep.stats import RepStats
 
 T = TypeVar("T")
+
+PATIENCE = 3.0
+"""Seconds after which a store that has not answered has failed. Our own give up sooner."""
 
 _KEPT_COMPRESSED = 4
 """One part in this many of ``REP_MEMORY_LIMIT`` is for evicted entries, compressed."""
@@ -161,14 +164,11 @@ class StoreAdapter:
         self._stats = stats
         self._crawler = crawler
         self._memory_limit = memory_limit
-        self._evicted = Evicted(memory_limit, disk_limit, clock=clock, failed=self._failed)
+        self._evicted = Evicted(memory_limit, disk_limit, failed=self._failed)
         self._immediate = False  # whether the last look-up was answered at once
         self._leases: dict[Authority, str] = {}
         self._failing: set[str] = set()
         """The look-ups that the log says fail: ``get``, ``lease``."""
-        self._merging = None
-        if store is not None and not store.merges:
-            self._merging = Merging(store, clock=clock, failed=self._failed)
 
     @property
     def has_store(self) -> bool:
@@ -222,9 +222,7 @@ class StoreAdapter:
 
     def write_through(self, authority: Authority, entry: Entry) -> None:
         """Have the store merge ``entry`` into what it keeps."""
-        if self._merging is not None:
-            self._merging.put(authority, entry)
-        elif self._store is not None:
+        if self._store is not None:
             self._tell(self._store.put, authority, entry, self._crawler())
 
     async def lease(self, authority: Authority, seconds: float) -> str | None:
@@ -256,8 +254,6 @@ class StoreAdapter:
         for authority, token in list(self._leases.items()):
             self.release(authority, token)
         self._evicted.close()
-        if self._merging is not None:
-            self._merging.close()
         if self._store is not None:
             self._tell(self._store.close)
             if evicted := self._store.evicted:
@@ -265,20 +261,17 @@ class StoreAdapter:
 
     def _get(self, store: Store, authority: Authority) -> Entry | Future[Entry | None] | None:
         """Ask the store, and note whether it answered at once: some stores do so only at times."""
-        arguments = (authority,) if self._merging is not None else (authority, self._crawler())
-        found = store.get(*arguments)
+        found = store.get(authority, self._crawler())
         self._immediate = not isinstance(found, Future)
         return found
 
     def _checked(self, found: Entry | None) -> Entry | None:
-        """Return what the store found; what a custom store found is checked first."""
-        if self._merging is None:
+        """Return what the store found, which may be anything if it is a custom one."""
+        if found is None or isinstance(found, Entry):
             return found
-        try:
-            return checked(found)
-        except StoreError as error:
-            self._failed(error)
-            return None
+        kind = type(found).__name__
+        self._failed(StoreError(f"it returned {kind} where an Entry was expected"))
+        return None
 
     async def _ask(
         self, name: str, otherwise: T, ask: Callable[..., T | Future[T]], *args: Any
@@ -315,3 +308,18 @@ class StoreAdapter:
             self._failing.remove(name)
             if not self._failing:
                 self._stats.store_answers()
+
+
+async def in_time(answer: Future[T]) -> T:
+    """Return what a store answers, or raise what it raises.
+
+    Raises :class:`StoreError` if that takes longer than :data:`PATIENCE`, so that a store that
+    hangs costs no request. If nothing waits for the answer any more, it is cancelled: a store gives
+    back what it would grant.
+    """
+    try:
+        return await with_timeout(PATIENCE, from_thread(answer))
+    except DeadlineError:
+        raise StoreError(f"it did not answer within {PATIENCE:g} s") from None
+    finally:
+        answer.cancel()  # which changes nothing once there is an answer

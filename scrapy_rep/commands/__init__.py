@@ -41,7 +41,7 @@ class RobotsCommand(ScrapyCommand):
 
     def short_desc(self) -> str:
         """Return what the list of commands says."""
-        return "Check, explain, lint and compare robots.txt files, filter URLs, replay records"
+        return "Check, explain, lint and compare robots.txt files, filter URLs, verify records"
 
     def add_options(self, parser: ArgumentParser) -> None:
         """Add Scrapy's options; those of the subcommands are parsed from what is left over."""
@@ -53,11 +53,11 @@ class RobotsCommand(ScrapyCommand):
         """Parse the subcommand and its options; end with status 2 if they are not right."""
         super().process_options(args, opts)
         try:
-            import_module("scrapy_rep.commands.running").prepare(self, args, opts)
+            import_module("scrapy_rep.commands.cli").prepare(args, opts)
         except KeyboardInterrupt:  # while modules are imported, which takes a second
             sys.stderr.write("scrapy robots: interrupted\n")
             sys.exit(130)
 
     def run(self, args: list[str], opts: Namespace) -> None:
         """Run the subcommand; set the exit status."""
-        self.exitcode = import_module("scrapy_rep.commands.running").run(self, opts)
+        self.exitcode = import_module("scrapy_rep.commands.cli").run(self.project, opts)

@@ -1,234 +1,309 @@
-"""robots.txt files from an archive: the responses of a WARC file (ISO 28500)."""
+"""What archives hold: the responses of WARC files (ISO 28500), read with warcio.
+
+A record decides only if it is whole. An archive that ends within a record or a gzip member, or in
+which a record is longer or shorter than it says, raises :class:`DamagedError` at that place.
+"""
 
 from __future__ import annotations
 
+import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 from urllib.parse import urljoin
+from weakref import finalize
 
 from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.access.outcome import Meaning, meaning_in_archive, meaning_of
-from scrapy_rep.access.policy import Policy
-from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
-from scrapy_rep.commands.sources import authority_named, instead_of_rules
+from scrapy_rep.access.outcome import Meaning, meaning_of
+from scrapy_rep.commands.output import EndingError, usage_error, why
 from scrapy_rep.fetching.content_codings import plain_octets
-from scrapy_rep.recording.archive import NEEDS_WARCIO
+from scrapy_rep.records import NEEDS_WARCIO
 from scrapy_rep.robotstxt.text import truncate
 
-UNRESOLVED = 0
-"""The status of a revisit record whose response the archive lacks: what it said is not known."""
-_UNREADABLE = -1
-"""The status of a success whose body cannot be decoded; a crawl takes it for unreachable."""
-_TIME = re.compile(r"@(\d{4}-\d\d-\d\d(?:T[\d:.]+Z?)?)$")
+MOST_OCTETS: Final = 64 << 20
+"""Octets of a body that are decoded; crawlers cut bodies long before that."""
+_DATE: Final = re.compile(r"\d{4}(-\d\d(-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?)?)?)?")
+_STEP: Final = 1 << 16
 
 
-class Archived(NamedTuple):
-    """A response to a request for a robots.txt: when it came, and what it said."""
+class DamagedError(Exception):
+    """An archive cannot be read beyond a place; the message says why, in one line."""
 
-    authority: Authority
+
+class _Gzip(gzip.GzipFile):
+    """Checks the end and the sum of each member, which warcio does not."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return some octets; raise :class:`DamagedError`, which warcio does not catch."""
+        try:
+            return super().read(size)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DamagedError(f"{self.name} is damaged: {error}") from None
+
+
+class Record(NamedTuple):
+    """A response, or what repeats one.
+
+    ``uri`` is in normal form, and so is ``location``, where a redirect leads to. ``date`` is text
+    that sorts by time. ``body`` is decoded and cut as a crawl would read it. ``damage`` says why
+    the record decides nothing, "" if it is sound.
+    """
+
+    id: str
+    is_revisit: bool
+    uri: str
     date: str
     status: int
     location: str
-    body: bytes
+    refers_to: str
     digest: str
-    """Of the payload, as the archive says, or ""."""
+    body: bytes
+    damage: str
 
 
-class Locator(NamedTuple):
-    """Which response is meant: an archive, an authority, and the latest date that counts, or ""."""
-
-    file: str
-    authority: Authority
-    until: str
-
-
-def parse_locator(text: str) -> Locator:
-    """Return what ``FILE#URL`` or ``FILE#URL@TIME`` names; raise ``EndingError``."""
-    time = _TIME.search(text)
-    file, _, url = (text[: time.start()] if time else text).partition("#")
-    if not file or not url:
-        raise usage_error(f"{text} is not FILE#URL or FILE#URL@TIME")
-    return Locator(file, authority_named(url), time.group(1) if time else "")
+def normal_uri(uri: str) -> str:
+    """Return a URI without its fragment, with scheme, host and port in normal form."""
+    uri = uri.partition("#")[0]
+    try:
+        authority = authority_of(uri)
+    except ValueError:
+        return uri
+    if authority is None:
+        return uri
+    rest = uri.partition("://")[2]
+    ends = [end for end in map(rest.find, "/?") if end >= 0]
+    path = rest[min(ends) :] if ends else ""
+    return f"{authority}{path if path.startswith('/') else '/' + path}"
 
 
-def responses(file: str, max_size: int) -> Iterator[Archived]:
-    """Yield the responses for robots.txt files in the order of an archive; raise ``EndingError``.
+def read_records(
+    file: str, wanted: Callable[[str], bool], most: int = MOST_OCTETS
+) -> Iterator[Record]:
+    """Yield the responses of an archive whose URIs are wanted, in their order.
 
-    Of a body one octet more than ``max_size`` is read, which shows that there is more. A body that
-    was cut when it was archived loses its last, partial line.
+    At most ``most`` octets of a body are read. Raises ``EndingError`` for a file that cannot be
+    read or is not a WARC file, and :class:`DamagedError` where it is damaged.
     """
     try:
         from warcio.archiveiterator import ArchiveIterator
     except ImportError:
         raise usage_error(f"reading archives {NEEDS_WARCIO}") from None
     try:
-        with Path(file).open("rb") as stream:
-            for record in ArchiveIterator(stream):
-                found = _response(record, max_size)
+        with Path(file).open("rb") as octets:
+            records = ArchiveIterator(_plain(octets, file), check_digests=True)
+            records.INC_RECORD = ""  # what warcio writes to stderr beside counting the error
+            last = None
+            for record in records:
+                _check(records, file)
+                last = record
+                found = _record(record, wanted, most)
                 if found is not None:
                     yield found
-    except OSError as error:
-        raise usage_error(f"cannot read {file}: {why(error)}") from None
-    except EndingError:
+            _check(records, file)
+            if last is None or _is_cut(last) or (records.record, records.next_line) != (None, None):
+                raise DamagedError(f"{file} is damaged: it ends within a record")
+    except (EndingError, DamagedError):
         raise
-    except Exception as error:  # noqa: BLE001  # of a file that is not an archive
-        raise usage_error(f"{file} is not a WARC file: {type(error).__name__}") from None
+    except (OSError, ValueError) as error:
+        raise usage_error(f"cannot read {file}: {why(error)}") from None
+    except Exception as error:  # noqa: BLE001  # whatever a broken file makes of the reader
+        said = f"{file} is damaged: a record cannot be read ({type(error).__name__})"
+        raise DamagedError(said) from None
 
 
-def _response(record: Any, max_size: int) -> Archived | None:
+def _check(records: Any, file: str) -> None:
+    """Raise :class:`DamagedError` if a record was longer or shorter than it says."""
+    if records.err_count:
+        raise DamagedError(f"{file} is damaged: a Content-Length is wrong")
+
+
+def _is_cut(record: Any) -> bool:
+    """Return True if the file ended within a record that was read to its end."""
+    limit: int = getattr(record.raw_stream, "limit", 0)
+    length = record.rec_headers.get_header("Content-Length") or ""
+    return limit > 0 or not length.strip().isdigit()
+
+
+def _plain(octets: Any, file: str) -> BinaryIO:
+    """Return the stream beneath gzip, if that is a WARC file; raise ``EndingError``."""
+    stream: Any = octets
+    try:
+        if octets.peek(2)[:2] == b"\x1f\x8b":
+            stream = _Gzip(fileobj=octets)
+        start = stream.peek(8)[:8]
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        start = b""
+    if start == b"filedesc":
+        raise usage_error(f"{file} is an ARC file; only WARC files are read")
+    if not start.startswith(b"WARC/"):
+        raise usage_error(f"{file} is not a WARC file")
+    return stream  # type: ignore[no-any-return]
+
+
+def _record(record: Any, wanted: Callable[[str], bool], most: int) -> Record | None:
+    """Return a record that is wanted; raise :class:`DamagedError` if the file ends within it."""
     is_revisit = record.rec_type == "revisit"
     if not is_revisit and (record.rec_type != "response" or record.http_headers is None):
         return None
-    url = (record.rec_headers.get_header("WARC-Target-URI") or "").strip("<>")
-    try:
-        authority = authority_of(url)
-    except ValueError:
+    fields = record.rec_headers
+    uri = normal_uri((fields.get_header("WARC-Target-URI") or "").strip("<>"))
+    if not wanted(uri):
         return None
-    if authority is None or not authority.has_its_rules_at(url):
-        return None
-    digest = record.rec_headers.get_header("WARC-Payload-Digest") or ""
-    if is_revisit:
-        date = record.rec_headers.get_header("WARC-Date") or ""
-        return Archived(authority, date, UNRESOLVED, "", b"", digest)
-    code = record.http_headers.get_statuscode() or ""
-    status = int(code) if code.isdigit() else _UNREADABLE
+    http = record.http_headers
+    code = (http.get_statuscode() if http is not None else "") or ""
+    location = (http.get_header("Location") if http is not None else "") or ""
+    body, damage = b"", ""
     try:
-        body = _body(record, max_size)
-    except ValueError:
-        body = b""
-        status = _UNREADABLE if meaning_of(status) is Meaning.SUCCESS else status
-    date = record.rec_headers.get_header("WARC-Date") or ""
-    return Archived(authority, date, status, _location(record, url), body, digest)
+        if not is_revisit:
+            body = _body(record, most)
+    except ValueError as error:
+        damage = f"its body cannot be decoded: {error}"
+    while record.raw_stream.read(_STEP):  # the digests are those of the whole record
+        pass
+    if _is_cut(record):
+        raise DamagedError(f"the archive ends within the record of {uri}")
+    if record.digest_checker is not None and record.digest_checker.passed is False:
+        damage = "its digest is wrong"
+    date = (fields.get_header("WARC-Date") or "").strip().rstrip("Z")
+    return Record(
+        (fields.get_header("WARC-Record-ID") or "").strip("<>"),
+        is_revisit,
+        uri,
+        date if _DATE.fullmatch(date) else "",
+        int(code) if code.isascii() and code.isdigit() and len(code) == 3 else 0,
+        _target(uri, location),
+        (fields.get_header("WARC-Refers-To") or "").strip("<>"),
+        fields.get_header("WARC-Payload-Digest") or "",
+        body,
+        damage,
+    )
 
 
-def _body(record: Any, max_size: int) -> bytes:
-    """Return the body of a response as a crawl reads it; raise ``ValueError`` for a broken one."""
+def _body(record: Any, most: int) -> bytes:
+    """Return the body of a response as a crawl reads it; raise ``ValueError`` for a broken one.
+
+    A body that was cut loses its last line, which may lack its end.
+    """
     # warcio would pass on what it cannot decode, as if it were the text.
-    codings = [text.encode() for text in _removed(record.http_headers, "Content-Encoding")]
-    octets = record.content_stream().read(max_size + 1)
-    is_cut = len(octets) > max_size or bool(record.rec_headers.get_header("WARC-Truncated"))
-    body, is_cut = plain_octets(octets, codings, max_size + 1, is_cut)
+    codings = []
+    while (coding := record.http_headers.get_header("Content-Encoding")) is not None:
+        codings.append(coding.encode())
+        record.http_headers.remove_header("Content-Encoding")
+    octets = record.content_stream().read(most + 1)
+    is_cut = len(octets) > most or bool(record.rec_headers.get_header("WARC-Truncated"))
+    body, is_cut = plain_octets(octets, codings, most + 1, is_cut)
     return truncate(body + b"~", len(body)) if is_cut else body
 
 
-def _removed(headers: Any, name: str) -> list[str]:
-    """Remove the fields of a name; return their values."""
-    found = []
-    while (value := headers.get_header(name)) is not None:
-        found.append(value)
-        headers.remove_header(name)
-    return found
-
-
-def _location(record: Any, url: str) -> str:
+def _target(uri: str, location: str) -> str:
     """Return where a redirect leads to, "" if it does not say, or not in a URL."""
-    location = record.http_headers.get_header("Location")
     try:
-        return urljoin(url, str(location)) if location else ""
+        return normal_uri(urljoin(uri, location)) if location else ""
     except ValueError:
         return ""
 
 
-def _repeats(found: Archived, before: Archived | _KeptResponse | None) -> bool:
+class Bodies:
+    """Keeps bodies, compressed, in a temporary file that nobody else sees."""
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115  # closed with this object
+        finalize(self, self._file.close)
+
+    def put(self, body: bytes) -> tuple[int, int]:
+        """Keep a body; return its place."""
+        packed = zlib.compress(body, 1)
+        start = self._file.seek(0, 2)
+        self._file.write(packed)
+        return start, len(packed)
+
+    def get(self, place: tuple[int, int]) -> bytes:
+        """Return the body at a place."""
+        self._file.seek(place[0])
+        return zlib.decompress(self._file.read(place[1]))
+
+
+class Undecided(NamedTuple):
+    """Why an archive does not say what a site allows; ``is_missing`` if nothing of it is there."""
+
+    why: str
+    is_missing: bool = False
+
+
+class NewestResponses:
+    """The newest response to a request for each robots.txt in an archive.
+
+    ``max_size`` is how many octets of a body count, ``max_redirects`` how many hops are followed.
+    Raises ``EndingError`` if the archive cannot be read to its end.
+    """
+
+    def __init__(self, file: str, max_size: int, max_redirects: int) -> None:
+        self._file = file
+        self._max_size = max_size
+        self._max_redirects = max_redirects
+        self._bodies = Bodies()
+        self._newest: dict[str, tuple[Record, tuple[int, int]]] = {}
+        try:
+            self._read(_is_robots_txt)
+            asked: set[str] = set()
+            for _ in range(max_redirects):
+                # A target with another path may stand anywhere in the file.
+                targets = {one.location for one, _ in self._newest.values() if _leads_on(one)}
+                targets -= asked | {uri for uri in targets if _is_robots_txt(uri)}
+                if not targets:
+                    break
+                asked |= targets
+                self._read(targets.__contains__)
+        except DamagedError as error:
+            raise usage_error(str(error)) from None
+
+    def _read(self, wanted: Callable[[str], bool]) -> None:
+        for found in read_records(self._file, wanted, self._max_size):
+            before = self._newest.get(found.uri)
+            if before is not None and found.date < before[0].date:
+                continue
+            if before is not None and found.is_revisit and _repeats(found, before[0]):
+                self._newest[found.uri] = before[0]._replace(date=found.date), before[1]
+            else:
+                place = self._bodies.put(found.body)
+                self._newest[found.uri] = found._replace(body=b""), place
+
+    def find(self, authority: Authority) -> tuple[int, bytes] | Undecided:
+        """Return the status and the body of an authority, after redirects within the archive."""
+        uri = authority.robots_uri
+        for hop in range(self._max_redirects + 1):
+            kept = self._newest.get(uri)
+            if kept is None:
+                said = "its redirect leads out of the archive" if hop else "no file"
+                return Undecided(said, is_missing=True)
+            found, place = kept
+            if found.damage:
+                return Undecided(f"the record in the archive decides nothing: {found.damage}")
+            if found.is_revisit:
+                return Undecided("the archive lacks the response that its record repeats")
+            if meaning_of(found.status) is not Meaning.REDIRECT:
+                return found.status, self._bodies.get(place)
+            if not found.location.startswith(("http://", "https://")):
+                return found.status, b""  # a crawl follows no such redirect
+            uri = found.location
+        return 404, b""  # RFC 9309 section 2.3.1.2: unavailable after that many hops
+
+
+def _is_robots_txt(uri: str) -> bool:
+    """Return True if a URI in normal form is that of the rules of an authority."""
+    return uri.startswith("http") and uri.endswith("/robots.txt") and uri.count("/") == 3
+
+
+def _leads_on(found: Record) -> bool:
+    return bool(found.location) and meaning_of(found.status) is Meaning.REDIRECT
+
+
+def _repeats(found: Record, before: Record) -> bool:
     """Return True for a revisit of the response before it (ISO 28500 section 6.7).
 
     That of a status 304 may have no digest: it repeats the newest response.
     """
-    return found.status == UNRESOLVED and before is not None and found.digest in ("", before.digest)
-
-
-def body_at(locator: Locator, policy: Policy) -> bytes:
-    """Return what a crawl follows after the newest response that counts.
-
-    Raises ``EndingError`` without one, and for a response that leaves the rules undefined.
-    """
-    file, authority, until = locator
-    newest: Archived | None = None
-    for found in responses(file, policy.max_size):
-        # A date without a time includes its whole day.
-        in_time = not until or found.date[: len(until)] <= until
-        if found.authority != authority or not in_time:
-            continue
-        if newest is None or found.date >= newest.date:
-            again = newest if _repeats(found, newest) else None
-            newest = again._replace(date=found.date) if again is not None else found
-    if newest is None:
-        raise EndingError(Status.UNKNOWN, f"{file} has no robots.txt of {authority}")
-    meaning = meaning_in_archive(newest.status)
-    if meaning is Meaning.SUCCESS:
-        return newest.body
-    if meaning is Meaning.UNAVAILABLE:
-        return instead_of_rules(newest.status, policy)
-    if newest.status == UNRESOLVED:
-        said = f"the newest record of {authority} in {file} repeats one that it lacks"
-        raise EndingError(Status.UNKNOWN, said)
-    if newest.status == _UNREADABLE:
-        raise EndingError(Status.UNKNOWN, f"the answer of {authority} in {file} is not readable")
-    said = f"{authority} answered with status {newest.status} in {file}"
-    raise EndingError(Status.UNKNOWN, said)
-
-
-class _KeptResponse(NamedTuple):
-    """A response whose body lies, compressed, in a temporary file."""
-
-    date: str
-    status: int
-    location: str
-    start: int
-    length: int
-    digest: str
-
-
-class NewestResponses:
-    """The newest response of each authority in an archive.
-
-    ``max_size`` is how many octets of a body count, ``max_redirects`` how many hops are followed.
-    """
-
-    def __init__(self, file: str, max_size: int, max_redirects: int) -> None:
-        self._max_redirects = max_redirects
-        self._bodies = TemporaryFile()  # noqa: SIM115  # it is deleted when this object is
-        self._kept: dict[Authority, _KeptResponse] = {}
-        for found in responses(file, max_size):
-            before = self._kept.get(found.authority)
-            if before is not None and found.date < before.date:
-                continue
-            if before is not None and _repeats(found, before):
-                self._kept[found.authority] = before._replace(date=found.date)
-            else:
-                self._keep(found)
-
-    def _keep(self, found: Archived) -> None:
-        packed = zlib.compress(found.body, 1)
-        start = self._bodies.seek(0, 2)
-        self._bodies.write(packed)
-        self._kept[found.authority] = _KeptResponse(
-            found.date, found.status, found.location, start, len(packed), found.digest
-        )
-
-    def find(self, authority: Authority) -> tuple[int, bytes] | None:
-        """Return the status and the body of an authority, after redirects within the archive.
-
-        None if the archive lacks it, or the target of a redirect.
-        """
-        for _ in range(self._max_redirects + 1):
-            kept = self._kept.get(authority)
-            if kept is None:
-                return None
-            if meaning_of(kept.status) is not Meaning.REDIRECT:
-                self._bodies.seek(kept.start)
-                return kept.status, zlib.decompress(self._bodies.read(kept.length))
-            try:
-                target = authority_of(kept.location)
-            except ValueError:
-                target = None
-            if target is None:  # a crawl follows no such redirect
-                return kept.status, b""
-            if kept.location != target.robots_uri:
-                return None
-            authority = target
-        return 404, b""  # RFC 9309 section 2.3.1.2: unavailable after that many hops
+    return found.digest in ("", before.digest)

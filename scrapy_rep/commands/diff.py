@@ -2,83 +2,108 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_rep.commands.archives import body_at, parse_locator
-from scrapy_rep.commands.configuration import effective_settings
-from scrapy_rep.commands.endings import Status, usage_error
-from scrapy_rep.commands.lookups import fetched, followed
-from scrapy_rep.commands.sources import authority_named, is_url, read
-from scrapy_rep.commands.stored import stored_body
-from scrapy_rep.commands.terminal import note, painted, say
-from scrapy_rep.linting.difference import MOST_PATHS, Difference, difference
+from scrapy_rep.access.policy import Decision
+from scrapy_rep.commands.crawl import look_up
+from scrapy_rep.commands.output import Status, counted, note, painted, say, say_json, usage_error
+from scrapy_rep.commands.project import effective_settings
+from scrapy_rep.commands.sources import STDIN, authority_named, is_url, read
+from scrapy_rep.commands.verdicts import told, unreachable, word_of
+from scrapy_rep.linting.effects import MOST_PATHS, Difference, difference
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.text import truncate
+from scrapy_rep.robotstxt.verdict import Verdict, as_plain
 
 if TYPE_CHECKING:
-    from scrapy_rep.access.policy import Policy
-    from scrapy_rep.commands import RobotsCommand
-    from scrapy_rep.robotstxt.verdict import Verdict
+    from scrapy.settings import BaseSettings
 
-_STORE, _WARC = "store:", "warc:"
 _MOST_AGENTS = 8
 """Names of crawlers that are shown in one line."""
 
 
-def needs_crawl(options: Namespace) -> bool:
-    """Return True if a version has to be fetched."""
-    if options.old == options.new == "-":
-        raise usage_error("only one of OLD and NEW can be standard input")
-    for source in (options.old, options.new):
-        if source.startswith(_STORE):
-            authority_named(source.removeprefix(_STORE))
-        elif source.startswith(_WARC):
-            parse_locator(source.removeprefix(_WARC))
-        elif is_url(source):
-            authority_named(source)
-    return is_url(options.old) or is_url(options.new)
+class _Version(NamedTuple):
+    """One side: its octets, and what it is if it is not a file."""
+
+    body: bytes
+    instead: str = ""
 
 
-def run(command: RobotsCommand, options: Namespace) -> Status:
+def run(settings: BaseSettings, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
-    settings = effective_settings(command.project, options)
-    old, new = _bodies(command, options, settings.policy)
-    found = difference(old, new, options.agent or (), settings.profile)
+    if options.old == options.new == STDIN:
+        raise usage_error("only one of OLD and NEW can be standard input")
+    chosen = effective_settings(settings, options)
+    old, new = _versions(settings, options)
+    found = difference(
+        truncate(old.body, chosen.max_size),
+        truncate(new.body, chosen.max_size),
+        options.agent or (),
+        chosen.profile,
+    )
     if options.format == "json":
-        say(json.dumps({"differences": [one.as_dict() for one in found]}, indent=2))
+        say_json("diff", [_as_dict(one, old, new) for one in found])
     else:
-        _as_text(found)
+        _as_text(found, old, new)
     if not found:
         return Status.CLEAN
     agents = sum(len(one.agents) for one in found)
-    note("diff", f"the rules differ for {agents} crawler{'s' * (agents > 1)}")
+    note("diff", f"the rules differ for {counted(agents, 'crawler')}")
     return Status.FOUND
 
 
-def _bodies(command: RobotsCommand, options: Namespace, policy: Policy) -> tuple[bytes, bytes]:
-    """Return both versions, as far as a crawler reads them."""
+def _versions(settings: BaseSettings, options: Namespace) -> list[_Version]:
+    """Return both sides; raise ``EndingError`` if one cannot be read or fetched."""
     sources = (options.old, options.new)
-    known = fetched(command, options, sources)
-    old, new = [
-        followed(known[source]) if source in known else _read(command, options, source, policy)
-        for source in sources
-    ]
-    return truncate(old, policy.max_size), truncate(new, policy.max_size)
+    urls = [source for source in sources if is_url(source)]
+    for url in urls:
+        authority_named(url)
+    looked_up = dict(zip(urls, look_up(settings, options, urls) if urls else (), strict=True))
+    found = []
+    for source in sources:
+        one = looked_up.get(source)
+        if one is None:
+            found.append(_Version(read(source, url_may_be_meant=True)))
+            continue
+        known = one.known
+        if known is None or known.unreachable:
+            raise unreachable(source, one)
+        if known.body is not None:
+            found.append(_Version(known.body))
+        else:
+            status = 0 if known.answer is None else known.answer.status
+            is_open = known.decision is Decision.ALLOW_ALL
+            body = b"" if is_open else b"User-agent: *\nDisallow: /\n"
+            found.append(_Version(body, f"no robots.txt: status {status}"))
+    return found
 
 
-def _read(command: RobotsCommand, options: Namespace, source: str, policy: Policy) -> bytes:
-    if source.startswith(_STORE):
-        authority = authority_named(source.removeprefix(_STORE))
-        return stored_body(command.project, options, authority, policy)
-    if source.startswith(_WARC):
-        return body_at(parse_locator(source.removeprefix(_WARC)), policy)
-    return read(source, url_may_be_meant=True)
+def _seen(verdict: Verdict, version: _Version) -> Verdict:
+    """Return a verdict without the rule of a file that does not exist."""
+    if not version.instead:
+        return verdict
+    return Verdict(allowed=verdict.allowed, reason=version.instead)
 
 
-def _as_text(found: Sequence[Difference]) -> None:
+def _as_dict(one: Difference, old: _Version, new: _Version) -> dict[str, object]:
+    return {
+        "agents": [*one.agents],
+        "paths": [
+            {
+                "path": change.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+                "old": as_plain(_seen(change.old, old)),
+                "new": as_plain(_seen(change.new, new)),
+            }
+            for change in one.paths
+        ],
+        "old_pace": one.old_pace,
+        "new_pace": one.new_pace,
+    }
+
+
+def _as_text(found: Sequence[Difference], old: _Version, new: _Version) -> None:
     for number, one in enumerate(found):
         if number:
             say()
@@ -87,18 +112,12 @@ def _as_text(found: Sequence[Difference]) -> None:
         say(painted(escaped(names + (f" and {more} more" if more > 0 else "")), "bold"))
         for change in one.paths:
             say(f"  {escaped(change.path)}")
-            say(f"    - {_told(change.old)}")
-            say(f"    + {_told(change.new)}")
+            for mark, verdict in (("-", _seen(change.old, old)), ("+", _seen(change.new, new))):
+                word = painted(word_of(verdict), "green" if verdict.allowed else "red")
+                say(f"    {mark} {word}: {escaped(told(verdict))}")
         if len(one.paths) == MOST_PATHS:
             say(f"  and more: {MOST_PATHS} paths are shown")
-        for name, old, new in zip(one.old_pace._fields, one.old_pace, one.new_pace, strict=True):
-            if old != new:
-                say(f"  {name.replace('_', ' ')}: {old or 'none'} -> {new or 'none'}")
-
-
-def _told(verdict: Verdict) -> str:
-    word = painted("allowed", "green") if verdict.allowed else painted("disallowed", "red")
-    if verdict.rule is None:
-        return f"{word} ({escaped(verdict.reason)})"
-    group = escaped(verdict.group or "")
-    return f"{word} by {escaped(str(verdict.rule))} (line {verdict.line}, group {group})"
+        for name in sorted({*one.old_pace, *one.new_pace}):
+            before, after = one.old_pace.get(name), one.new_pace.get(name)
+            if before != after:
+                say(f"  {name}: {before or 'none'} -> {after or 'none'}")

@@ -1,183 +1,187 @@
-"""``scrapy robots explain``: why may my crawler fetch a URL, or why not?"""
+"""``scrapy robots explain``: why may my crawler fetch a URL, or why not?
+
+The rules that matched are found by asking: the deciding line is made empty, so that the next one
+decides, until none does. So whatever the matcher does, this shows it.
+"""
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_rep.commands.configuration import effective_settings
-from scrapy_rep.commands.crawling import run_in_crawl
-from scrapy_rep.commands.endings import Status
-from scrapy_rep.commands.explanation import Candidate, Explanation, Matched, explanation
-from scrapy_rep.commands.lookups import unreachable
+from scrapy_rep.commands.crawl import look_up
 from scrapy_rep.commands.offline import Offline
+from scrapy_rep.commands.output import Status, note, painted, say, say_json
+from scrapy_rep.commands.project import effective_settings
 from scrapy_rep.commands.sources import authority_named, read
-from scrapy_rep.commands.terminal import note, painted, say
+from scrapy_rep.commands.verdicts import told, unreachable, word_of
 from scrapy_rep.gate.judge import OVERRIDE, PACE, RULES, USE
 from scrapy_rep.gate.page_url import requested_url
+from scrapy_rep.linting.lines import RobotsFile
 from scrapy_rep.robotstxt.printable import escaped
-from scrapy_rep.robotstxt.verdict import as_plain, is_undefined
+from scrapy_rep.robotstxt.profiles import PROFILES
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.robotstxt.text import truncate
+from scrapy_rep.robotstxt.verdict import Verdict, as_plain, is_undefined
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands import RobotsCommand
-    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy.settings import BaseSettings
+
     from scrapy_rep.gate.explain import LookUp
 
 _DECIDERS = {OVERRIDE: "the rules of an override", PACE: "the pace", USE: "the use of the page"}
-_AROUND = 3
-"""Lines that are shown before and after the deciding one, and after a user-agent line."""
+_MOST_MATCHES = 12
+"""Rules that are shown of those that match; the others would lose to all of them."""
 
 
-def needs_crawl(options: Namespace) -> bool:
-    """Return True if the rules have to be fetched."""
+class Explanation(NamedTuple):
+    """What the rules of a file say about a URL, and how they come to it."""
+
+    verdict: Verdict
+    matched: list[Verdict]
+    """What decides, then what would decide without it, and so on."""
+    groups: list[int]
+    """The user-agent lines of the groups that count."""
+    others: list[tuple[str, Verdict]]
+    """The profiles that would decide otherwise."""
+    lines: list[str]
+
+
+def run(settings: BaseSettings, options: Namespace) -> Status:
+    """Print why the verdict is what it is: what decided, the lines that count, other profiles."""
     authority_named(options.url)
-    return options.robots_txt is None
-
-
-def run(command: RobotsCommand, options: Namespace) -> Status:
-    """Print why the verdict is what it is: what decided, then all about the rules."""
-    settings = effective_settings(command.project, options)
-    one, body, origin = _found(command, options)
+    chosen = effective_settings(settings, options)
+    one, body, origin = _found(settings, options)
     found = None
     if body is not None:
-        url = requested_url(options.url)
-        found = explanation(body, url, one.agent, settings.profile, origin, settings.max_size)
+        body = truncate(body, chosen.max_size)
+        found = explained(body, requested_url(options.url), one.agent, chosen.profile)
     if options.format == "json":
-        say(json.dumps(_as_dict(options.url, one, found), indent=2))
+        say_json("explain", [_as_dict(options.url, one, found, chosen.profile, origin)])
     else:
-        _say_verdict(options.url, one, found)
-        if found is not None:
-            _as_text(found)
+        _as_text(options.url, one, found, chosen.profile, origin)
     if one.verdict.allowed:
         return Status.CLEAN
     note("explain", "the URL is disallowed")
     return Status.FOUND
 
 
-def _found(command: RobotsCommand, options: Namespace) -> tuple[LookUp, bytes | None, str]:
+def _found(settings: BaseSettings, options: Namespace) -> tuple[LookUp, bytes | None, str]:
     """Return what is known of the URL, the octets that are followed, and where they came from."""
     if options.robots_txt is not None:
-        body = read(options.robots_txt)
-        offline = Offline(command.project, options)
+        offline, body = Offline(settings, options), read(options.robots_txt)
         return offline.look_up(options.url, body, offline.parse(body)), body, options.robots_txt
-
-    async def work(middleware: RepDownloaderMiddleware) -> LookUp:
-        return await middleware.look_up(options.url, options.agent)
-
-    one = run_in_crawl(command, options, work)
+    [one] = look_up(settings, options, [options.url], options.agent)
     known = one.known
     if is_undefined(one.verdict):
-        raise unreachable(options.url, known)
+        raise unreachable(options.url, one)
     if known is None or known.body is None or known.answer is None:
         return one, None, ""
     return one, known.body, known.answer.uri or str(one.authority)
 
 
-def _as_dict(url: str, one: LookUp, found: Explanation | None) -> dict[str, Any]:
+def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Explanation:
+    """Return why ``agent`` may fetch ``url`` by the rules of a robots.txt, or why not."""
+    verdict = _verdict(body, url, agent, profile)
+    matched = [verdict] if verdict.rule is not None else []
+    file = RobotsFile(body)
+    text = [line.encode("latin-1") for line in file.lines]
+    while matched and len(matched) < _MOST_MATCHES and matched[-1].line:
+        at = matched[-1].line - 1
+        text[at] = text[at].partition(b":")[0] + b":"
+        again = _verdict(b"\n".join(text), url, agent, profile)
+        if again.rule is None or again.line is None or again.line - 1 == at:
+            break
+        matched.append(again)
+    groups = [
+        line.number
+        for group in file.groups
+        if verdict.group in group.names
+        for line in group.agents
+    ]
+    others = [
+        (name, other)
+        for name in PROFILES
+        if (other := _verdict(body, url, agent, name)).allowed is not verdict.allowed
+    ]
+    shown = [line.encode("latin-1").decode("utf-8", "backslashreplace") for line in file.lines]
+    return Explanation(verdict, matched, groups, others, shown)
+
+
+def _verdict(body: bytes, url: str, agent: Sequence[str], profile: str) -> Verdict:
+    robots = RobotsTxt.parse(body, profile=profile, max_size=len(body))  # it is cut already
+    return robots.verdict(url, agent)
+
+
+def _as_dict(
+    url: str, one: LookUp, found: Explanation | None, profile: str, origin: str
+) -> dict[str, Any]:
     answer = one.known.answer if one.known is not None else None
-    said: dict[str, Any] = {"url": url, **as_plain(one.verdict), "decided_by": one.by}
-    if one.by == OVERRIDE:
-        said["override"] = one.verdict.override
-    if found is None:
-        return {**said, "status": answer.status if answer is not None else None}
-    return {**said, **found.as_dict()}
+    return {
+        "url": url,
+        **as_plain(one.verdict),
+        "decided_by": one.by,
+        "override": one.verdict.override,
+        "agent": [*one.agent],
+        "profile": profile,
+        "origin": origin or None,
+        "status": None if answer is None else answer.status,
+        "by_rules": None if found is None else as_plain(found.verdict),
+        "matched": [] if found is None else [as_plain(each) for each in found.matched],
+        "groups": [] if found is None else found.groups,
+        "other_profiles": {} if found is None else {n: as_plain(v) for n, v in found.others},
+    }
 
 
-def _say_verdict(url: str, one: LookUp, found: Explanation | None) -> None:
-    """Print the verdict and what decided; the rules come after that, or there are none."""
-    say(f"{_word(one.verdict.allowed)}: {escaped(url)}")
+def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, origin: str) -> None:
+    say(f"{_word(one.verdict)}: {escaped(url)}")
     if one.by != RULES:
-        say(f"  by {_decider(one)}")
-        if found is not None:
-            _heading("By the rules alone")
-            say(f"{_word(found.verdict.allowed)}: {escaped(url)}")
-    if found is not None:
+        decider = "" if one.verdict.override is not None else f"{_DECIDERS[one.by]}: "
+        say(f"  {escaped(decider + told(one.verdict))}")
+    if found is None:
+        answer = one.known.answer if one.known is not None else None
+        said = "is unreachable" if answer is None else f"answered with status {answer.status}"
+        say(f"  {one.authority} has no rules: its robots.txt {said}")
         return
-    answer = one.known.answer if one.known is not None else None
-    if answer is None:
-        say(f"  {one.authority} has no rules: its robots.txt is unreachable")
+    if one.by != RULES:
+        say(f"  by the rules alone: {_word(found.verdict)}, {escaped(told(found.verdict))}")
     else:
-        say(f"  {one.authority} has no rules: its robots.txt answered with status {answer.status}")
+        agent = escaped(", ".join(one.agent))
+        say(f"  for {agent} in the profile {profile}: {escaped(told(found.verdict))}")
+    _excerpt(found, origin)
+    if found.others:
+        say()
+        say(painted("Other profiles", "bold"))
+        several: dict[str, list[str]] = {}
+        for name, other in found.others:
+            several.setdefault(f"{_word(other)}: {escaped(told(other))}", []).append(name)
+        for said, names in several.items():
+            say(f"  {', '.join(names)}: {said}")
 
 
-def _decider(one: LookUp) -> str:
-    """Return what decided, if it was not the rules of the site, and what it says."""
-    verdict = one.verdict
-    if verdict.override is not None:
-        return f"override: {escaped(verdict.override)}"
-    line = f" (line {verdict.line})" if verdict.line is not None else ""
-    return f"{_DECIDERS[one.by]}: {escaped(f'{verdict.rule or verdict.reason}{line}')}"
+def _word(verdict: Verdict) -> str:
+    return painted(word_of(verdict), "green" if verdict.allowed else "red")
 
 
-def _word(allowed: bool) -> str:
-    return painted("allowed", "green") if allowed else painted("disallowed", "red")
-
-
-def _as_text(found: Explanation) -> None:
-    verdict = found.verdict
-    why = verdict.reason
-    if verdict.rule is not None:
-        why = f"{verdict.rule} (line {verdict.line})"
-    say(f"  for {escaped(', '.join(found.agent))} in the profile {found.profile}: {escaped(why)}")
-    _heading(f"The file ({escaped(found.origin)})")
-    _file(found)
-    _heading("Rules that match")
-    _matched(found.matched)
-    _heading("Groups")
-    for group in found.groups:
-        say(_group(group))
-    if not found.groups:
-        say("  none")
-    _heading("Normal forms")
-    say(f"  URL   {escaped(found.path)}")
-    for rule in found.matched:
-        say(f"  rule  {escaped(rule.normal)}")
-    _heading("Other profiles")
-    for name, other in found.others:
-        by = f"{other.rule}, line {other.line}" if other.rule is not None else other.reason
-        say(f"  {name}: {_word(other.allowed)} ({escaped(by)})")
-    if not found.others:
-        say("  all say the same")
-
-
-def _heading(text: str) -> None:
+def _excerpt(found: Explanation, origin: str) -> None:
+    """Print the lines that count, with those beside them; ``>`` marks the deciding one."""
+    deciding, *losing = [verdict.line for verdict in found.matched] or [None]
+    counting = {*found.groups, *losing, deciding} - {None}
+    if not counting:
+        return
     say()
-    say(painted(text, "bold"))
-
-
-def _file(found: Explanation) -> None:
-    """Print the lines around those that count, with their numbers; ``>`` marks the deciding one."""
-    deciding = found.verdict.line
-    counting = {rule.line for rule in found.matched} | {g.line for g in found.groups if g.chosen}
-    wanted = {
-        number
-        for line in (*counting, *((deciding,) if deciding else ()))
-        for number in range(line - _AROUND, line + _AROUND + 1)
-    } or {*range(1, 2 * _AROUND + 1)}
+    say(painted(escaped(origin), "bold"))
     last = 0
     for number, line in enumerate(found.lines, 1):
-        if number not in wanted:
+        if not counting & {number - 1, number, number + 1}:
             continue
         if number > last + 1:
-            say("      ...")
+            say("        ...")
         last = number
         mark = ">" if number == deciding else " "
-        text = f"  {mark} {number:>4}  {escaped(line)}"
-        say(painted(text, "bold") if mark == ">" else text)
+        end = "  (decides)" if number == deciding else "  (loses)" if number in losing else ""
+        text = f"  {mark} {number:>4}  {escaped(line)}{end}".rstrip()
+        say(painted(text, "bold" if mark == ">" else ""))
     if last < len(found.lines):
-        say("      ...")
-
-
-def _matched(rules: Sequence[Matched]) -> None:
-    for rule in rules:
-        what = painted("decides", "bold") if rule.decides else f"loses: {rule.why}"
-        say(f"  line {rule.line}: {escaped(str(rule.rule))}  ({rule.octets} octets)  {what}")
-    if not rules:
-        say("  none")
-
-
-def _group(group: Candidate) -> str:
-    names = escaped(", ".join(group.names))
-    return f"  line {group.line}: {names}: {group.why}"
+        say("        ...")

@@ -7,32 +7,62 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from scrapy_rep.commands.endings import Status, usage_error
-from scrapy_rep.commands.lookups import fetched
+from scrapy_rep.commands.crawl import look_up
+from scrapy_rep.commands.output import (
+    EndingError,
+    Status,
+    counted,
+    note,
+    painted,
+    say,
+    say_json,
+    usage_error,
+)
 from scrapy_rep.commands.sources import authority_named, is_url, read
-from scrapy_rep.commands.terminal import note, painted, say
-from scrapy_rep.linting import reports
-from scrapy_rep.linting.codes import CODES
-from scrapy_rep.linting.findings import at_least
-from scrapy_rep.linting.lint import lint
-from scrapy_rep.recording.versions import own_version
+from scrapy_rep.commands.verdicts import unreachable
+from scrapy_rep.linting import formats
+from scrapy_rep.linting.checks import lint
+from scrapy_rep.linting.codes import CODES, at_least
+from scrapy_rep.records.versions import own_version
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands import RobotsCommand
-    from scrapy_rep.linting.reports import Located
+    from scrapy.settings import BaseSettings
+
+    from scrapy_rep.linting.codes import Severity
+    from scrapy_rep.linting.formats import Located
 
 _COLOURS = {"error": "red", "warning": "yellow", "information": "dim"}
 
 
-def needs_crawl(options: Namespace) -> bool:
-    """Return True if a source is a URL."""
-    _codes(options.select)
-    _codes(options.ignore)
-    urls = [source for source in options.sources if is_url(source)]
-    for url in urls:
-        authority_named(url)
-    return bool(urls)
+def run(settings: BaseSettings, options: Namespace) -> Status:
+    """Print the findings of all sources; a source that cannot be read loses no others."""
+    selected = _codes(options.select) or {*CODES}
+    selected -= _codes(options.ignore)
+    shows_all = options.all or options.select or options.fail_on == "information"
+    least: Severity = "information" if shows_all else "warning"
+    worst = Status.CLEAN
+    found: list[Located] = []
+    for source, read_as in _bodies(settings, options):
+        if isinstance(read_as, EndingError):
+            note("lint", read_as.reason)
+            worst = max(worst, read_as.status)
+        else:
+            found += [
+                (source, one)
+                for one in lint(read_as)
+                if one.code in selected and at_least(one, least)
+            ]
+    _say(found, options.format)
+    if worst is not Status.CLEAN:
+        return worst
+    if options.fail_on == "never" or not any(at_least(one, options.fail_on) for _, one in found):
+        return Status.CLEAN
+    counts = Counter(one.severity for _, one in found)
+    said = [counted(counts[name], name) for name in ("error", "warning") if counts[name]]
+    note("lint", ", ".join(said) or counted(counts["information"], "finding for information",
+                                            "findings for information"))  # fmt: skip
+    return Status.FOUND
 
 
 def _codes(given: Sequence[str] | None) -> set[str]:
@@ -43,47 +73,48 @@ def _codes(given: Sequence[str] | None) -> set[str]:
     return codes
 
 
-def run(command: RobotsCommand, options: Namespace) -> Status:
-    """Print the findings of all sources."""
-    selected, ignored = _codes(options.select) or {*CODES}, _codes(options.ignore)
-    found: list[Located] = [
-        (source, one)
-        for source, body in _bodies(command, options)
-        for one in lint(body)
-        if one.code in selected - ignored
-    ]
-    if options.format == "json":
-        say(reports.as_json(found))
-    elif options.format == "sarif":
-        say(reports.as_sarif(found, own_version() or "unknown"))
-    elif options.format == "github":
-        if found:
-            say(reports.as_github(found))
-    else:
-        _as_text(found)
-    if options.fail_on == "never" or not any(at_least(one, options.fail_on) for _, one in found):
-        return Status.CLEAN
-    counts = Counter(one.severity for _, one in found)
-    note("lint", ", ".join(f"{counts[name]} {name}{'s' * (counts[name] > 1)}"
-                           for name in ("error", "warning") if counts[name])
-         or f"{counts['information']} findings for information")  # fmt: skip
-    return Status.FOUND
+def _bodies(
+    settings: BaseSettings, options: Namespace
+) -> Iterator[tuple[str, bytes | EndingError]]:
+    """Yield each source with its octets, or with the reason why it has none.
 
-
-def _bodies(command: RobotsCommand, options: Namespace) -> Iterator[tuple[str, bytes]]:
-    """Yield each source with its octets; raise ``EndingError`` if one cannot be read."""
-    found = fetched(command, options, options.sources)
+    A site without a robots.txt has nothing to find, which is said on stderr.
+    """
+    urls = [source for source in options.sources if is_url(source)]
+    for url in urls:
+        authority_named(url)
+    looked_up = dict(zip(urls, look_up(settings, options, urls) if urls else (), strict=True))
     for source in options.sources:
-        known = found.get(source)
-        body = read(source, url_may_be_meant=True) if known is None else known.body or b""
-        yield source, body
+        one = looked_up.get(source)
+        if one is None:
+            try:
+                yield source, read(source, url_may_be_meant=True)
+            except EndingError as error:
+                yield source, error
+        elif one.known is None or one.known.unreachable:
+            yield source, unreachable(source, one)
+        elif one.known.body is None:
+            status = 0 if one.known.answer is None else one.known.answer.status
+            note("lint", f"{source} has no robots.txt: it answered with status {status}")
+        else:
+            yield source, one.known.body
 
 
-def _as_text(found: Sequence[Located]) -> None:
-    for file, one in found:
-        where = escaped(file)
-        if one.line is not None:
-            where += f":{one.line}:{one.column}"
-        say(f"{where}: {painted(one.severity, _COLOURS[one.severity])} {escaped(one.message)}"
-            f" [{one.code}]")  # fmt: skip
-        say(f"    {escaped(one.fix)} ({one.source})")
+def _say(found: Sequence[Located], form: str) -> None:
+    if form == "json":
+        say_json("lint", [formats.plain(file, one) for file, one in found])
+    elif form == "sarif":
+        say(formats.as_sarif(found, own_version() or "unknown"))
+    elif form == "github":
+        for file, one in found:
+            say(formats.as_command(file, one))
+    else:
+        for file, one in found:
+            where = escaped(file)
+            if one.line is not None:
+                where += f":{one.line}:{one.column}"
+            severity = painted(one.severity, _COLOURS[one.severity])
+            say(f"{where}: {severity} {escaped(one.message)} [{one.code}]")
+            say(f"    {escaped(one.fix)} ({one.source})")
+        if not found:
+            say("no findings")

@@ -23,8 +23,8 @@ from scrapy_rep.access.outcome import (
 )
 from scrapy_rep.access.policy import learn, standing
 from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.commands.configuration import effective_settings, identity_of
-from scrapy_rep.commands.endings import usage_error
+from scrapy_rep.commands.output import usage_error
+from scrapy_rep.commands.project import effective_settings, identity_of
 from scrapy_rep.gate.explain import LookUp, asked_for
 from scrapy_rep.gate.judge import Judge, PaceBySettings
 from scrapy_rep.gate.page_url import requested_url

@@ -2,107 +2,138 @@
 
 from __future__ import annotations
 
-import logging
 import os
+import shutil
 import sys
 from argparse import Namespace
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.endings import EndingError, Status, usage_error, why
-from scrapy_rep.commands.sources import STDIN
-from scrapy_rep.commands.terminal import say
-from scrapy_rep.reporting.summary import NotALogError, Summary
-from scrapy_rep.reporting.text import plural
+from scrapy_rep.commands.output import (
+    Status,
+    counted,
+    note,
+    painted,
+    say,
+    say_json,
+    table,
+    usage_error,
+    why,
+)
+from scrapy_rep.commands.sources import STDIN, opened, refuse_to_overwrite
+from scrapy_rep.records import NEEDS_MSGSPEC
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands import RobotsCommand
+    from scrapy.settings import BaseSettings
+
+    from scrapy_rep.records.tally import Tally
 
 STDOUT = "-"
+_NEEDS_JINJA = "a page needs jinja2: pip install 'scrapy_rep[report]'"
+_MOST_ROWS = 5
+"""Rows of a table that a summary shows."""
+_WIDEST = 40
+"""Characters of a cell that a summary shows."""
 
 
-def needs_crawl(options: Namespace) -> bool:
-    """Return False: everything is in the logs."""
+def run(settings: BaseSettings, options: Namespace) -> Status:
+    """Print a summary, or write the page."""
     if options.logs.count(STDIN) > 1:
         raise usage_error("standard input can be read once only")
-    for name in options.logs:
-        if STDIN != name != options.output and _is_same(name, options.output):
-            raise usage_error(f"{options.output} is a log that the report would overwrite")
-        if name == options.output != STDOUT:
-            raise usage_error(f"{options.output} is a log that the report would overwrite")
-    return False
-
-
-def _is_same(name: str, other: str) -> bool:
+    if options.output is not None and options.format != "text":
+        raise usage_error("--format is for the summary, -o for the page: give one of them")
+    refuse_to_overwrite(options.output, *options.logs)
     try:
-        return other != STDOUT and Path(name).samefile(other)
-    except (OSError, ValueError):
-        return False
-
-
-def run(command: RobotsCommand, options: Namespace) -> Status:
-    """Write the page; print a line about what was read."""
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    try:
-        from scrapy_rep.reporting.page import page
-    except ImportError as error:
-        needed = f"reports need jinja2 and matplotlib ({error})"
-        raise usage_error(f"{needed}: pip install 'scrapy_rep[report]'") from None
-    _check_folder(options.output)
-    summary = Summary()
-    for name in options.logs:
-        _read(summary, name)
-    summary.end()
-    _write(options.output, page(summary).encode("utf-8"))
-    if options.output != STDOUT:
-        read = (
-            f"{plural(summary.total.decisions, 'decision')} of {plural(len(summary.runs), 'run')}"
-        )
-        unread = f"; {plural(summary.unread, 'line')} could not be read" if summary.unread else ""
-        say(f"{escaped(options.output)}: {read}{unread}")
+        from scrapy_rep.records.lines import NotALogError
+        from scrapy_rep.records.tally import Tally
+    except ImportError:
+        raise usage_error(f"reading decision logs {NEEDS_MSGSPEC}") from None
+    with closing(Tally()) as tally:
+        for name in options.logs:
+            with opened(name) as stream:
+                try:
+                    tally.add(name, stream)
+                except NotALogError as error:
+                    raise usage_error(f"{name}: {error}") from None
+        tally.end()
+        if options.output is None:
+            _summarise(tally, options.format)
+        else:
+            _write_page(tally, options.output)
     return Status.CLEAN
 
 
-def _read(summary: Summary, name: str) -> None:
-    """Add a log; raise ``EndingError`` if it cannot be read, or is not a decision log."""
-    try:
-        if name == STDIN:
-            summary.read("standard input", sys.stdin.buffer)
-        else:
-            with Path(name).open("rb") as stream:
-                summary.read(name, stream)
-    except NotALogError as error:
-        raise usage_error(f"{name}: {error}") from None
-    except (OSError, ValueError) as error:
-        raise _failed("read", name, error) from None
+def _summarise(tally: Tally, form: str) -> None:
+    from scrapy_rep.records.sections import sections
 
-
-def _check_folder(name: str) -> None:
-    """Raise ``EndingError`` if there is no folder for the report, before a long log is read."""
-    if name == STDOUT:
+    totals = tally.totals
+    if form == "json":
+        tables = [
+            {"name": one.name, "columns": one.columns, "rows": one.rows} for one in sections(tally)
+        ]
+        say_json("report", [{"totals": totals, "sections": tables}])
         return
+    say(_totals(totals))
+    for section in sections(tally):
+        say()
+        say(painted(section.title, "bold"))
+        rows = [section.columns, *section.rows[:_MOST_ROWS]]
+        table(_fitting([[_cell(value) for value in row] for row in rows]))
+        left = len(section.rows) - _MOST_ROWS
+        if left > 0 or section.more:
+            say("...")
+    if not totals["is_complete"]:
+        note("report", 'not every decision is in these logs: REP_DECISIONS was not "all"')
+
+
+def _totals(totals: dict[str, Any]) -> str:
+    said = f"{counted(totals['decisions'], 'decision')}, {totals['refused']:,} of them refusals"
+    said += f", on {counted(totals['sites'], 'site')}"
+    if totals["first"]:
+        said += f", {_cell(totals['first'])} to {_cell(totals['last'])} UTC"
+    unread = totals["unread"]
+    return said + (f"; {counted(unread, 'line')} could not be read" if unread else "")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = "" if value is None else str(value)
+    if text[10:11] == "T" and text.endswith("Z"):
+        text = text[:19].replace("T", " ")
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
+
+
+def _fitting(rows: list[list[str]]) -> list[list[str]]:
+    """Return the first columns of rows, as many as a terminal has room for."""
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
+    widths = [max(len(escaped(cell)) for cell in column) for column in zip(*rows, strict=True)]
+    count = len(widths)
+    while count > 1 and sum(widths[:count]) + 2 * (count - 1) > room:
+        count -= 1
+    return [row[:count] for row in rows]
+
+
+def _write_page(tally: Tally, output: str) -> None:
     try:
-        target = Path(name).resolve()
-        if target.is_dir():
-            raise usage_error(f"cannot write {name}: Is a directory")
-        if not target.parent.is_dir():
-            raise usage_error(f"cannot write {name}: there is no folder {target.parent}")
-    except RuntimeError:  # what Python before 3.13 raises
-        raise usage_error(f"cannot write {name}: a loop of symbolic links") from None
-    except (OSError, ValueError) as error:
-        raise _failed("write", name, error) from None
+        from scrapy_rep.records.page import page
+    except ImportError:
+        raise usage_error(_NEEDS_JINJA) from None
+    _write(output, page(tally).encode("utf-8"))
+    if output != STDOUT:
+        say(f"{escaped(output)}: {_totals(tally.totals)}")
 
 
 def _write(name: str, octets: bytes) -> None:
-    """Write a report as a whole, or not at all; only its owner can read it, as the log."""
+    """Write a page as a whole, or not at all; only its owner can read it, as the log."""
     if name == STDOUT:
         sys.stdout.buffer.write(octets)
         return
-    target = Path(name).resolve()
     try:
+        target = Path(name).resolve()
         if target.exists() and not target.is_file():  # a device or a pipe
             target.write_bytes(octets)
             return
@@ -116,9 +147,5 @@ def _write(name: str, octets: bytes) -> None:
                 with suppress(OSError):
                     Path(file.name).unlink()
                 raise
-    except OSError as error:
-        raise _failed("write", name, error) from None
-
-
-def _failed(what: str, name: str, error: OSError | ValueError) -> EndingError:
-    return usage_error(f"cannot {what} {name}: {why(error)}")
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, before Python 3.13
+        raise usage_error(f"cannot write {name}: {why(error)}") from None

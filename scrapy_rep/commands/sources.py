@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import stat
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.access.policy import Policy
-from scrapy_rep.commands.endings import usage_error, why
+from scrapy_rep.commands.output import usage_error, why
 from scrapy_rep.gate.page_url import requested_url
 
 STDIN = "-"
-NOTHING_ALLOWED = b"User-agent: *\nDisallow: /\n"
-"""What stands for an answer that a crawl takes to disallow everything."""
 _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of a file that are read; only the first 500 KiB can hold rules."""
 
@@ -36,9 +39,52 @@ def read(source: str, *, url_may_be_meant: bool = False) -> bytes:
         raise usage_error(f"cannot read {source}: {why(error)}") from None
 
 
-def instead_of_rules(status: int, policy: Policy) -> bytes:
-    """Return what a crawl follows after an answer without rules (RFC 9309 section 2.3.1.3)."""
-    return NOTHING_ALLOWED if policy.denies(status) else b""
+@contextmanager
+def opened(source: str) -> Iterator[BinaryIO]:
+    """Open a file or standard input, and read what gzip has compressed; raise ``EndingError``."""
+    with ExitStack() as stack:
+        try:
+            stream: Any
+            if source == STDIN:
+                # Neither sys.stdin nor closed: a thread that waits for it would keep Python from
+                # ending.
+                stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
+            else:
+                stream = stack.enter_context(Path(source).open("rb"))
+            if stream.peek(2)[:2] == b"\x1f\x8b":
+                stream = stack.enter_context(gzip.GzipFile(fileobj=stream))
+        except (OSError, ValueError) as error:
+            raise usage_error(f"cannot read {source}: {why(error)}") from None
+        yield stream
+
+
+def refuse_to_overwrite(output: str | None, *inputs: object) -> None:
+    """Raise ``EndingError`` if what a subcommand writes would replace what it reads.
+
+    Standard output counts too: a shell may have opened an input to append to it.
+    """
+    for name in inputs:
+        if not isinstance(name, str) or name == STDIN:
+            continue
+        if output not in (None, STDIN) and _is_same(name, str(output)):
+            raise usage_error(f"{output} is read, and would be overwritten")
+        if _is_stdout(name):
+            raise usage_error(f"{name} is read, and is standard output as well")
+
+
+def _is_same(name: str, other: str) -> bool:
+    try:
+        return name == other or Path(name).samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_stdout(name: str) -> bool:
+    try:
+        found = Path(name).stat()
+        return stat.S_ISREG(found.st_mode) and os.path.samestat(found, os.fstat(1))
+    except (OSError, ValueError):
+        return False
 
 
 def authority_named(url: str) -> Authority:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_rep.gate.judge import Judgement
     from scrapy_rep.overrides.application import AppliedOverrides
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.recording.recorder import DecisionRecorder
+    from scrapy_rep.records.recorder import DecisionRecorder
     from scrapy_rep.stats import RepStats
 
 
@@ -42,7 +44,7 @@ class Account:
         self._overrides = overrides
         self._recorder = recorder
 
-    async def answered(
+    def answered(
         self, asked: Asked, cached: CachedRules, verdict: Verdict, override: Override | None
     ) -> None:
         """Record that a response of another page than was asked for is allowed.
@@ -52,8 +54,8 @@ class Account:
         if cached.stale:
             self._stats.inc(names.STALE)
         if self._recorder is not None:
-            self._recorder.passed(asked, cached, verdict, requested=page_of(asked.request))
-            await self.recorded(asked.request)
+            with self._recorded(asked.request):
+                self._recorder.passed(asked, cached, verdict, requested=page_of(asked.request))
         if self._overrides is not None:
             self._overrides.count_allowed(asked, cached, verdict, override, None)
 
@@ -77,12 +79,11 @@ class Account:
             self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
         self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
 
-    async def passed(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
+    def passed(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
         """Record and count a request that goes on, and note what is said about its use."""
         if self._recorder is not None:
-            self._recorder.passed(asked, cached, judgement.verdict)
-            if self._recorder.is_required:
-                await self.recorded(asked.request)
+            with self._recorded(asked.request):
+                self._recorder.passed(asked, cached, judgement.verdict)
         if judgement.noted is not None:
             note(asked.request, judgement.noted)
         if self._overrides is not None and judgement.verdict is not None:
@@ -93,35 +94,32 @@ class Account:
             self._stats.inc(names.STALE)
         self._stats.inc(names.ALLOWED)
 
-    async def passed_without_rules(self, asked: Asked) -> None:
+    def passed_without_rules(self, asked: Asked) -> None:
         """Record and count a request for the rules themselves, which waits for none.
 
         It is allowed by definition (RFC 9309 section 2.2.2).
         """
         if self._recorder is not None:
-            self._recorder.passed_without_rules(asked)
-            await self.recorded(asked.request)
+            with self._recorded(asked.request):
+                self._recorder.passed_without_rules(asked)
         self._stats.inc(names.ALLOWED)
 
-    async def bypassed(self, request: Request) -> None:
+    def bypassed(self, request: Request) -> None:
         """Record and count a request that does not obey robots.txt."""
         if self._recorder is not None:
-            self._recorder.bypassed(request, self._identity.usable(request))
-            await self.recorded(request)
+            with self._recorded(request):
+                self._recorder.bypassed(request, self._identity.usable(request))
         self._stats.inc(names.BYPASSED)
         self._stats.inc(names.OVERRIDES_USED)
 
-    async def recorded(self, request: Request) -> None:
-        """Return when all decisions are written, if that is required.
-
-        Raises ``RobotsUnreachable`` if they cannot be: then no request passes.
-        """
-        if self._recorder is not None and self._recorder.is_required:
-            try:
-                await self._recorder.confirm()
-            except Exception as error:
-                why = f"its decision cannot be recorded: {error}"
-                raise self.unreachable(request, Cause.ERROR, why) from error
+    @contextmanager
+    def _recorded(self, request: Request) -> Iterator[None]:
+        """Refuse a request whose decision cannot be recorded, if that is required."""
+        try:
+            yield
+        except Exception as error:
+            why = f"its decision cannot be recorded: {error}"
+            raise self.unreachable(request, Cause.ERROR, why) from error
 
     def unreachable(
         self,

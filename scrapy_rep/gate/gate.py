@@ -162,20 +162,18 @@ class Gate:
     async def check(self, request: Request) -> Request | None:
         """Let ``request`` pass; return it if it has to come again, because it lacks something.
 
-        This awaits nothing if fresh rules are in memory and no record has to be waited for, nor if
-        the request came from the scheduler. Raises ``RobotsForbidden`` or ``RobotsUnreachable`` if
-        the request may not pass.
+        This awaits nothing if fresh rules are in memory, nor if the request came from the
+        scheduler. Raises ``RobotsForbidden`` or ``RobotsUnreachable`` if the request may not pass.
         """
         meta = request.meta
         if _WAITED in meta:
             request.dont_filter = bool(meta.pop(_WAITED))
         is_scheduled = self._withheld.take_over(request)
         if meta.get("dont_obey_robotstxt"):
-            await self._account.bypassed(request)
+            self._account.bypassed(request)
             return None
         url, authority = self._page(request)
         if authority is None:  # neither http nor https: no robots.txt governs it
-            await self._account.recorded(request)
             return None
         try:
             asked = Asked(request, url, authority, self._identity.of(request))
@@ -190,7 +188,7 @@ class Gate:
         cached = self._cache.resident(authority, self._clock())
         if cached is None:
             if authority.has_its_rules_at(url):
-                await self._account.passed_without_rules(asked)
+                self._account.passed_without_rules(asked)
                 return None
             found = self._cache.consult(authority, request)
             if isinstance(found, Miss):
@@ -213,7 +211,7 @@ class Gate:
                 self._looked_up.add(request)
                 return self._withheld.give_back(request)
             self._turns.passes(request)
-        await self._account.passed(asked, cached, judgement)
+        self._account.passed(asked, cached, judgement)
         return None
 
     def _return_for_rules(self, asked: Asked, miss: Miss) -> Request:
@@ -300,7 +298,7 @@ class Gate:
             self._account.refused(asked, found, Judgement(refusal, override=override), refusal)
             raise refusal
         note(request, self._judge.use_of(asked, found))
-        await self._account.answered(asked, found, verdict, override)
+        self._account.answered(asked, found, verdict, override)
         return None
 
     def _page(self, request: Request) -> tuple[str, Authority | None]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from scrapy.downloadermiddlewares.defaultheaders import DefaultHeadersMiddleware
+from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import Headers
 from scrapy.settings import default_settings
 from scrapy.utils.python import without_none_values
@@ -17,7 +19,7 @@ from scrapy.utils.python import without_none_values
 from scrapy_rep.robotstxt.lines import DEFAULT
 from scrapy_rep.robotstxt.product_token import product_token, token_of
 from scrapy_rep.robotstxt.profiles import named
-from scrapy_rep.settings import product_tokens
+from scrapy_rep.settings import enabled_middlewares, product_tokens
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -34,14 +36,16 @@ def name_added_by_scrapy(crawler: Crawler) -> bytes:
     """Return the User-Agent that Scrapy's middlewares add to a request that has none.
 
     That is the one of ``DEFAULT_REQUEST_HEADERS``, else that of the spider, else ``USER_AGENT``. It
-    is empty if all of these are.
+    is empty if all of these are, or if the middlewares that add them are disabled.
     """
-    defaults = without_none_values(crawler.settings.getdict("DEFAULT_REQUEST_HEADERS"))
-    added = Headers(defaults).get("User-Agent")
-    if added is None:
-        chosen = getattr(crawler.spider, "user_agent", crawler.settings["USER_AGENT"])
-        added = Headers({"User-Agent": chosen or ""}).get("User-Agent")
-    return added or b""
+    settings = crawler.settings
+    adding = enabled_middlewares(settings, "DOWNLOADER")
+    added = Headers()
+    if UserAgentMiddleware in adding:
+        added["User-Agent"] = getattr(crawler.spider, "user_agent", settings["USER_AGENT"]) or ""
+    if DefaultHeadersMiddleware in adding:
+        added.update(without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS")))
+    return (added.get("User-Agent") or b"").strip()
 
 
 def name_of_fetches(crawler: Crawler, tokens: Sequence[str]) -> bytes:
@@ -109,8 +113,9 @@ class Identity:
         """The User-Agent with which robots.txt files are requested."""
         return name_of_fetches(self._crawler, self._usable_default)
 
+    @cached_property
     def name_to_give(self) -> bytes | None:
-        """Return the User-Agent to give a robots.txt request; ``None`` where Scrapy adds one."""
+        """The User-Agent to give a robots.txt request; ``None`` where Scrapy adds one."""
         return None if name_added_by_scrapy(self._crawler) else self.of_fetches
 
     @property

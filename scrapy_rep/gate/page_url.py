@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from w3lib.url import safe_url_string
 
@@ -108,7 +108,7 @@ def _named_page(request: Request, named: object) -> str:
         usable = False
     if not usable:
         raise ValueError(f"meta[{PAGE!r}] is not an http or https URL with a host")
-    if "/robots.txt" in page and urlsplit(page).path == "/robots.txt":
+    if unquote(urlsplit(page).path) == "/robots.txt":
         raise ValueError(
             f"meta[{PAGE!r}] is the address of a robots.txt; it has to be the URL of the page that "
             "the request is for"

@@ -1,88 +1,33 @@
-"""What a robots.txt means for one crawler, in a form in which two of them can be compared.
+"""What changes from one robots.txt to another: for which crawlers, and for which paths.
 
-Two files differ in effect where some path changes its verdict, or the pace does. Which paths to
-look at follows from the rules of both: :func:`witnesses`.
+Whether a path changes is asked of :class:`RobotsTxt`. Which paths to ask for follows from the rules
+that are not in both files: :func:`witnesses`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
+from dataclasses import replace
+from itertools import islice
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
-from scrapy_rep.robotstxt import lines as syntax
-from scrapy_rep.robotstxt.lines import DEFAULT
-from scrapy_rep.robotstxt.profiles import RFC9309, Profile, named
+from scrapy_rep.linting.lines import Line, RobotsFile
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE, text_of, truncate
 from scrapy_rep.robotstxt.verdict import Verdict
 
+MOST_PATHS: Final = 100
+"""Paths that are shown for a crawler."""
 _FILLER: Final = "~"
 """Stands for what a ``*`` matches: rules seldom hold it, so that it seldom matches another one."""
 _MOST_PAIRS: Final = 20_000
 """Pairs of patterns of which a path that may match both is made."""
 _ORIGIN: Final = "https://robots.invalid"
+_ALL: Final = "*"
+_KEPT: Final = "/?%:@!$&'()*+,;=[]~"
+"""What stays as it is in a path of a witness; other octets are percent-encoded, as in a request."""
 
-Rules = tuple[tuple[bool, str], ...]
-"""The rules of a crawler in the order of the file: True for allow, and the pattern."""
-
-
-class PaceAsText(NamedTuple):
-    """How fast a crawler may go; each as text, or None where the file does not say."""
-
-    crawl_delay: str | None
-    request_rate: str | None
-
-
-class Effect:
-    """A robots.txt as one crawler reads it. ``agent`` is as in :meth:`RobotsTxt.allowed`.
-
-    All octets count: whoever asks has cut ``body`` at the limit of the crawler.
-    """
-
-    def __init__(
-        self, body: bytes, agent: str | Sequence[str], profile: str | Profile = "rfc9309"
-    ) -> None:
-        self.agent = agent
-        self.robots = RobotsTxt.parse(body, profile=profile, max_size=len(body))
-        self._profile = named(profile)
-
-    @property
-    def rules(self) -> Rules:
-        """The rules that apply."""
-        found = syntax.rules_of(self.robots.group(self.agent), self._profile)
-        return tuple((allow, pattern) for allow, pattern, _ in found)
-
-    @property
-    def pace(self) -> PaceAsText:
-        """What the group asks for besides its rules."""
-        robots, agent = self.robots, self.agent
-        delay, rate = robots.crawl_delay(agent), robots.request_rate(agent)
-        return PaceAsText(
-            None if delay is None else f"{delay:g} s",
-            None if rate is None else f"{rate.requests}/{rate.seconds:g} s",
-        )
-
-    @property
-    def fingerprint(self) -> str:
-        """A text that is the same for two files with the same rules and the same pace.
-
-        Other comments, other groups and the case of keys make no difference. The order of the
-        rules and repeated rules make one only in a profile in which the first match counts.
-        """
-        lines = [f"{'allow' if allow else 'disallow'} {path}" for allow, path in self.rules]
-        if self._profile.most_octets_win:
-            lines = sorted({*lines})
-        text = "\n".join([*lines, repr(tuple(self.pace))])
-        return "sha256:" + sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-    def verdict(self, path: str) -> Verdict:
-        """Return the verdict on a path."""
-        return self.robots.verdict(_ORIGIN + path, self.agent)
-
-    def allowed(self, path: str) -> bool:
-        """Return True if the crawler may fetch a path."""
-        return self.robots.allowed(_ORIGIN + path, self.agent)
+Pace = dict[str, str]
 
 
 class Change(NamedTuple):
@@ -93,47 +38,162 @@ class Change(NamedTuple):
     new: Verdict
 
 
-def changes(old: Effect, new: Effect) -> Iterator[Change]:
+class Difference(NamedTuple):
+    """What changes for some crawlers: each file says the same to all of them.
+
+    Of the paths that change, one stands for all on which the same two rules decide.
+    """
+
+    agents: tuple[str, ...]
+    paths: tuple[Change, ...]
+    old_pace: Pace
+    new_pace: Pace
+
+
+class _Reading(NamedTuple):
+    """What a file says to some crawlers: its rules, and where its lines stand in the file."""
+
+    robots: RobotsTxt
+    agent: str
+    patterns: tuple[str, ...]
+    numbers: Sequence[int] | None
+    """The lines of the file that this was made of; None for the whole file."""
+
+    def allowed(self, path: str) -> bool:
+        return self.robots.allowed(_ORIGIN + path, self.agent)
+
+    def verdict(self, path: str) -> Verdict:
+        found = self.robots.verdict(_ORIGIN + path, self.agent)
+        if self.numbers is None or found.rule is None or found.line is None:
+            return found
+        line = self.numbers[found.line - 2]
+        return replace(found, line=line, rule=replace(found.rule, line=line))
+
+    @property
+    def pace(self) -> Pace:
+        delay = self.robots.crawl_delay(self.agent)
+        rate = self.robots.request_rate(self.agent)
+        said = {} if delay is None else {"crawl delay": f"{delay:g} s"}
+        return (
+            said
+            if rate is None
+            else {**said, "request rate": f"{rate.requests}/{rate.seconds:g} s"}
+        )
+
+
+class _Version:
+    """One of the two files. ``profile`` names the document by which it is read.
+
+    By RFC 9309 only the groups of a crawler are handed to the matcher, so that a file that names
+    thousands is not read thousands of times. Other documents find groups in other ways, so that
+    all of the file counts.
+    """
+
+    def __init__(self, body: bytes, profile: str) -> None:
+        self._profile = profile
+        self._file = RobotsFile(body)
+        self._whole = RobotsTxt.parse(body, profile=profile, max_size=len(body))
+        self.groups: dict[str, list[int]] = {}
+        for number, group in enumerate(self._file.groups):
+            for name in dict.fromkeys(filter(None, group.names)):
+                self.groups.setdefault(name, []).append(number)
+
+    def key(self, agent: str) -> tuple[object, ...]:
+        """Return what is the same for two crawlers to which the file says the same."""
+        if self._profile != "rfc9309":
+            return (agent,)
+        return agent in self.groups, *self.groups.get(agent, self.groups.get(_ALL, ()))
+
+    def reading(self, agent: str) -> _Reading:
+        """Return what the file says to a crawler."""
+        if self._profile != "rfc9309":
+            named = [name for name in self.groups if name in (_ALL, agent) or name in agent]
+            numbers = sorted({number for name in named for number in self.groups[name]})
+            return _Reading(self._whole, agent, self._patterns(numbers), None)
+        name = agent if agent in self.groups else _ALL
+        numbers = self.groups.get(name, [])
+        members = [line for number in numbers for line in self._file.groups[number].members]
+        text = [f"User-agent: {name}", *(self._file.lines[line.number - 1] for line in members)]
+        body = "\n".join(text).encode("latin-1") if members else b""
+        robots = RobotsTxt.parse(body, profile=self._profile, max_size=len(body))
+        return _Reading(robots, agent, self._patterns(numbers), [one.number for one in members])
+
+    def _patterns(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        return tuple(_told(line) for number in numbers for line in self._file.groups[number].rules)
+
+
+def _told(line: Line) -> str:
+    """Return the kind and the path of a rule in one text."""
+    return f"{line.key} {line.value}"
+
+
+def difference(
+    old: bytes, new: bytes, agents: Sequence[str] = (), profile: str = "rfc9309"
+) -> list[Difference]:
+    """Return what changes, for the crawlers asked for or else for all that a file names.
+
+    ``*`` stands for all other crawlers. Crawlers for which the same changes come together. All
+    octets of both files count.
+    """
+    before, after = _Version(old, profile), _Version(new, profile)
+    asked = [agent.lower() for agent in agents] or [_ALL, *before.groups, *after.groups]
+    several: dict[tuple[object, ...], list[str]] = {}
+    for agent in dict.fromkeys(asked):
+        several.setdefault((before.key(agent), after.key(agent)), []).append(agent)
+    found: dict[tuple[object, ...], Difference] = {}
+    for names in several.values():
+        one, other = before.reading(names[0]), after.reading(names[0])
+        paths = tuple(islice(_changes(one, other, profile), MOST_PATHS))
+        if paths or one.pace != other.pace:
+            # Verdicts name the group, which may be that of the crawler itself.
+            known = (one.patterns, other.patterns, str(one.pace), str(other.pace), len(paths))
+            earlier = found.get(known, Difference((), paths, one.pace, other.pace))
+            found[known] = earlier._replace(agents=(*earlier.agents, *names))
+    return [*found.values()]
+
+
+def _changes(old: _Reading, new: _Reading, profile: str) -> Iterator[Change]:
     """Yield the paths whose verdict changes, shortest first, one for each rule that does it."""
-    if {*old.rules} == {*new.rules} and old.fingerprint == new.fingerprint:
-        return
-    told: set[tuple[object, object]] = set()
-    for path in witnesses([*old.rules, *new.rules]):
+    several = {*old.patterns} | {*new.patterns}
+    changed = {*old.patterns} ^ {*new.patterns}
+    if profile not in ("rfc9309", "google"):  # where the first rule counts, so does the order
+        changed = several
+    told: set[tuple[object, ...]] = set()
+    for path in witnesses(changed, several):
         if old.allowed(path) != new.allowed(path):
             before, after = old.verdict(path), new.verdict(path)
-            key = (_pattern(before), _pattern(after))
+            key = (_deciding(before), _deciding(after))
             if key not in told:
                 told.add(key)
                 yield Change(path, before, after)
 
 
-def _pattern(verdict: Verdict) -> tuple[bool, str]:
-    rule = verdict.rule
-    return (verdict.allowed, rule.pattern if rule is not None else "")
+def _deciding(verdict: Verdict) -> str:
+    return f"{verdict.allowed} {verdict.rule and verdict.rule.pattern}"
 
 
-def witnesses(rules: Iterable[tuple[bool, str]]) -> list[str]:
-    """Return paths that show what some rules say together, shortest first.
+def witnesses(changed: Iterable[str], several: Iterable[str]) -> list[str]:
+    """Return paths at which a change of some rules shows, shortest first.
 
-    For rules without wildcards they show everything: what a path may be depends on the longest rule
-    that it begins with, and that rule is itself among the paths. For rules with wildcards they are
-    the shortest path that each matches, a longer one, and paths that pairs of rules match.
-    Documents without wildcards read ``*`` and ``$`` as characters: paths that hold them come last.
+    A rule without wildcards decides on its own path if it decides anywhere. For rules with
+    wildcards these are the shortest path that each matches, a longer one, and paths that it and
+    another rule match. A rule is its kind, a space and its path, as octets in Latin-1.
     """
-    patterns = [*dict.fromkeys(pattern for _, pattern in rules if pattern)]
-    found = {"/": None}
+    found: dict[str, None] = {}
+    patterns = sorted({rule.partition(" ")[2] for rule in changed} - {""})
+    others = sorted({rule.partition(" ")[2] for rule in several} - {""})
     for pattern in patterns:
-        for path in _paths_of(pattern):
-            found[path] = None
-    wild = [pattern for pattern in patterns if "*" in pattern]
+        found.update(dict.fromkeys(_paths_of(pattern)))
     pairs = 0
-    for one in wild:
-        for other in patterns:
+    wild = {pattern: None for pattern in others if "*" in pattern or pattern.endswith("$")}
+    for pattern in patterns:
+        for other in others if pattern in wild else wild:
             pairs += 1
             if pairs > _MOST_PAIRS:
                 break
-            if one != other:
-                found.update(dict.fromkeys(_paths_of_both(one, other)))
+            if pattern != other:
+                found.update(dict.fromkeys(_paths_of_both(pattern, other)))
+                found.update(dict.fromkeys(_paths_of_both(other, pattern)))
     return sorted(found, key=lambda path: ("$" in path or "*" in path, len(path), path))
 
 
@@ -142,13 +202,18 @@ def _paths_of(pattern: str) -> Iterator[str]:
     end = pattern.endswith("$")
     text = pattern[:-1] if end else pattern
     for filler in dict.fromkeys(("", _FILLER)) if "*" in text else ("",):
-        path = _rooted(text.replace("*", filler))
-        yield path
+        path = text.replace("*", filler)
+        yield _rooted(path)
         # Also what a pattern with a final $ does not match.
-        yield path + _FILLER
+        yield _rooted(path + _FILLER)
+        if "%" in path[-2:]:  # half an escape also matches the start of any that goes on so
+            for rest in ("F", "5", "a", "2F", "25", "41"):
+                yield _rooted(path + rest)
+        if "?" in path:  # which some documents compare with %3F
+            yield _rooted(path.replace("?", "%3F"))
     if end or "*" in text:  # documents without wildcards read them as characters of a path
         yield _rooted(pattern)
-        yield _rooted(pattern) + _FILLER
+        yield _rooted(pattern + _FILLER)
 
 
 def _paths_of_both(wild: str, other: str) -> Iterator[str]:
@@ -172,16 +237,6 @@ def _paths_of_both(wild: str, other: str) -> Iterator[str]:
 
 
 def _rooted(text: str) -> str:
-    """Return a path, of text in octets, as the characters that a URL holds."""
+    """Return a path as a request has it, of text in octets."""
     path = text if text.startswith("/") else "/" + text
-    return path.encode("latin-1").decode("utf-8", "surrogateescape").replace("#", "%23")
-
-
-def agents_of(*bodies: bytes) -> list[str]:
-    """Return the crawlers that some files name, in lower case and in order; ``*`` comes first."""
-    names: dict[str, None] = {DEFAULT: None}
-    for body in bodies:
-        text = text_of(truncate(body, DEFAULT_MAX_SIZE), RFC9309)
-        found = syntax.all_groups(text, RFC9309)
-        names.update(dict.fromkeys(name for _, some, _ in found for name in some if name))
-    return [*names]
+    return quote(path.encode("latin-1"), safe=_KEPT)

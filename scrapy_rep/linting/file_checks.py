@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from scrapy_rep.linting.findings import Finding, finding
+from scrapy_rep.linting.lines import Finding, finding
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE
 
 _LONGEST_LINE: Final = 8 * 2083 - 1

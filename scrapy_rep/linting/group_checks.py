@@ -1,24 +1,39 @@
-"""Findings about groups: who they are for, and where they begin and end.
+"""Findings about groups: who they are for, where they begin and end, and rules without effect.
 
-RFC 9309 section 2.2.1.
+RFC 9309 sections 2.2.1 and 2.2.2.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
-from scrapy_rep.linting.findings import Finding, quoted
-from scrapy_rep.linting.lines import BLANK, RULES, VISIT_TIME, Line, RobotsFile
+from scrapy_rep.linting.lines import (
+    BLANK,
+    RULES,
+    VISIT_TIME,
+    Finding,
+    GroupLines,
+    Line,
+    RobotsFile,
+    quoted,
+)
 from scrapy_rep.preferences.robots_lines import SIGNAL_KEY, USAGE_KEY
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import DEFAULT, names_of
 from scrapy_rep.robotstxt.product_token import product_token
 from scrapy_rep.robotstxt.profiles import RFC9309
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 _TOKEN: Final = re.compile(r"[A-Za-z_-]+|\*")
 _WITH_DIGITS: Final = re.compile(r"[A-Za-z0-9_-]+")
+_MOST_PAIRS: Final = 90_000
+"""Pairs of rules that are compared: as many as one group of 300 has."""
+_ORIGIN: Final = "https://robots.invalid"
+_REMOVE: Final = "remove the line"
 _OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE, VISIT_TIME}
 
 
@@ -132,3 +147,92 @@ def check_repetition(file: RobotsFile) -> Iterator[Finding]:
             message = f'the group of "{quoted(named[0])}" has no rule: that crawler may fetch all'
             fix = "write Disallow: to say so, or the rules that are meant"
             yield file.finding_at("group-without-rules", group.agents[0], message, fix)
+
+
+def check_redundancy(file: RobotsFile) -> Iterator[Finding]:
+    """Yield the rules that change no verdict: without each of them every path keeps its own.
+
+    Rules with wildcards are not looked at, nor are groups that share rules with others: there it
+    is not certain what a rule adds.
+    """
+    sharing: dict[str, int] = defaultdict(int)
+    for group in file.groups:
+        for name in {*group.names}:
+            sharing[name] += 1
+    pairs = 0
+    for group in file.groups:
+        found = [*_empty(file, group)]
+        rules = [line for line in group.rules if line.value]
+        pairs += len(rules) ** 2
+        is_plain = not any("*" in line.value or line.value.endswith("$") for line in rules)
+        if is_plain and pairs <= _MOST_PAIRS and all(sharing[name] == 1 for name in group.names):
+            found += _without_effect(file, rules)
+        yield from _keeping_one(found, group)
+
+
+def _empty(file: RobotsFile, group: GroupLines) -> Iterator[Finding]:
+    """Yield empty rules: they match nothing. ``Disallow:`` alone says that all is allowed."""
+    rules = group.rules
+    for line in rules:
+        if not line.value and (line.key == syntax.ALLOW or len(rules) > 1):
+            message = "a rule without a path matches nothing"
+            yield file.finding_at("rule-without-effect", line, message, _REMOVE, 1)
+
+
+def _without_effect(file: RobotsFile, rules: Sequence[Line]) -> Iterator[Finding]:
+    """Yield the rules of a group that change nothing, the later ones of two that say the same."""
+    left = [line for line in rules if line.value.startswith("/")]
+    paths = [path for line in left for path in (_path(line), _path(line) + "~")]
+    whole = _robots(left)
+    before = [whole.allowed(path, "*") for path in paths]
+    for line in reversed([*left]):
+        if line.key == syntax.ALLOW and line.value == "/":
+            continue  # it says in clear words what holds anyway
+        without = [other for other in left if other is not line]
+        robots = _robots(without)
+        if all(robots.allowed(path, "*") is said for path, said in zip(paths, before, strict=True)):
+            left = without
+            yield _redundant(file, line, robots, without)
+
+
+def _robots(rules: Sequence[Line]) -> RobotsTxt:
+    lines = [f"{line.key}: {line.value}" for line in rules]
+    return RobotsTxt.parse("\n".join(["user-agent: *", *lines]).encode("latin-1"))
+
+
+def _path(line: Line) -> str:
+    """Return the URL that has the path of a rule."""
+    return _ORIGIN + line.value.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+def _redundant(file: RobotsFile, line: Line, robots: RobotsTxt, others: Sequence[Line]) -> Finding:
+    """Return the finding about a rule, with the one that decides in its place."""
+    verdict = robots.verdict(_path(line), "*")
+    decider = None if verdict.line is None else others[verdict.line - 2]
+    severity, fix = "information", _REMOVE
+    if decider is None:
+        why = "no disallow rule that is as short or shorter matches there"
+    elif decider.key == line.key and decider.value == line.value:
+        why = f"the rule stands in line {decider.number} already"
+    elif decider.key == line.key:
+        why = f'"{quoted(decider.value)}" in line {decider.number} covers it'
+    else:
+        why = f'"{quoted(str(verdict.rule))}" in line {decider.number} overrules it'
+        if line.key == syntax.DISALLOW:
+            severity = "warning"
+            fix = "remove one of the two rules, or make the disallow rule the longer one"
+    message = f'"{quoted(line.value)}" changes nothing: {why}'
+    return file.finding_at("rule-without-effect", line, message, fix, 1, severity=severity)
+
+
+def _keeping_one(found: Sequence[Finding], group: GroupLines) -> Iterator[Finding]:
+    """Yield findings; where all rules of a group are to be removed, one becomes ``Disallow:``.
+
+    Without any rule the group would share the rules of the next one.
+    """
+    removed = [one for one in found if one.fix == _REMOVE]
+    if len(removed) < len(group.rules):
+        yield from found
+        return
+    for one in found:
+        yield replace(one, fix="write Disallow: in its place") if one is removed[-1] else one

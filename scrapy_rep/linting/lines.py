@@ -1,4 +1,4 @@
-"""The lines of a robots.txt as a linter needs them: also those that no crawler understands.
+"""The lines of a robots.txt as a linter needs them, and what it finds about one of them.
 
 RFC 9309 section 2.2. Keys and values are read as :mod:`scrapy_rep.robotstxt.lines` reads them.
 Text is ``str`` with one character for each octet (Latin-1).
@@ -7,14 +7,59 @@ Text is ``str`` with one character for each octet (Latin-1).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from scrapy_rep.linting.findings import Finding, finding
+from scrapy_rep.linting.codes import CODES, Severity
 from scrapy_rep.preferences import robots_lines
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import names_of
 from scrapy_rep.robotstxt.profiles import RFC9309
 from scrapy_rep.robotstxt.text import DEFAULT_MAX_SIZE, text_of, truncate
+
+_LONGEST_QUOTED = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found, where, and what to do about it.
+
+    ``line`` and ``column`` count from 1, columns in characters of UTF-8; both are None where the
+    finding is about the file as a whole. ``message`` and ``fix`` may quote the file: escape them
+    before a terminal shows them.
+    """
+
+    line: int | None
+    column: int | None
+    code: str
+    severity: Severity
+    message: str
+    fix: str
+    source: str
+
+
+def finding(
+    code: str,
+    message: str,
+    fix: str,
+    *,
+    line: int | None = None,
+    column: int | None = None,
+    severity: Severity | None = None,
+    source: str = "",
+) -> Finding:
+    """Return a finding with the usual severity and source of its code, unless others are given."""
+    usual = CODES[code]
+    return Finding(
+        line, column, code, severity or usual.severity, message, fix, source or usual.source
+    )
+
+
+def quoted(text: str) -> str:
+    """Return octets of the file, given as Latin-1, as UTF-8 text that is not too long."""
+    shown = text.encode("latin-1").decode("utf-8", "backslashreplace")
+    return shown if len(shown) <= _LONGEST_QUOTED else shown[:_LONGEST_QUOTED] + "..."
+
 
 BLANK: Final = ""
 """The key of a line without anything, not even a comment."""

@@ -3,9 +3,9 @@ r"""The octets of a robots.txt become lines, groups, and the rules of one crawle
 RFC 9309 sections 2.1 and 2.2. What a line may look like differs from document to document, and a
 :class:`Grammar` holds it as regular expressions, made once for each profile. They do all the work:
 a text is split at its user-agent lines, and in the pieces that belong to the crawler the rule lines
-are found. No line is looked at in Python unless its number is asked for. On real files that takes 7
-us at the median, 1 us of it for a text without a rule for the crawler; to read line by line takes
-five times as long.
+are found. No line is looked at in Python unless its number is asked for. On the median real file,
+which takes 5 microseconds, that is as fast as reading line by line. A file with 3,000 rules for 50
+crawlers takes a sixth of the time.
 
 Text is ``str`` with one character for each octet (Latin-1), because octets are compared. Each line
 of it *begins* with a line feed, so that an expression that begins with ``\n`` finds whole lines
@@ -52,6 +52,7 @@ class Grammar(NamedTuple):
     agent: re.Pattern[str]
     """A user-agent line; its group is the name."""
     name: re.Pattern[str]
+    """The name in the value of such a line."""
     disallow: re.Pattern[str]
     allow: re.Pattern[str]
     rule: re.Pattern[str]
@@ -87,23 +88,22 @@ class Group(NamedTuple):
 @cache
 def grammar_of(profile: Profile, members: tuple[str, ...] = ()) -> Grammar:
     """Return the expressions of a profile. ``members`` are further keys that belong to a group."""
-    value = rf"([^\n#]*[^\n#{_white(profile)}]|)"
+    value, white = _value(profile), f"[{_white(profile)}]*"
     disallow = (DISALLOW, *profile.misspelt_disallow)
     allow = (ALLOW,) if profile.allow_is_a_rule else ()
     either = (*disallow, *allow)
     if profile.extensions_are_rules:
-        white = f"[{_white(profile)}]*"
         key = "(?:crawl delay|[!$-'*+.0-9A-Z^-z|~-]+)"
         member = rf"\n{white}(?!user[- ]?agent{white}:){key}{white}:"
     else:
         member = _line(either, profile)
         if members:
             member += "|" + _line(members, profile, is_prefix=False)
-    blank = rf"\n[{_white(profile)}]*(?=\n|\Z)" if profile.blank_line_ends_the_group else None
+    blank = rf"\n{white}(?=\n|\Z)" if profile.blank_line_ends_the_group else None
     return Grammar(
         _compiled(_line(SPELLINGS[AGENT], profile) + _name(profile) + r"[^\n]*"),
         _compiled(_name(profile)),
-        _compiled(_line(disallow, profile) + value),
+        _compiled(_line(disallow, profile, usual="Disallow") + value),
         _compiled((_line(allow, profile) if allow else "(?!)") + value),
         _compiled(_line(either, profile, key_is_a_group=True) + value),
         _compiled(member),
@@ -114,17 +114,22 @@ def grammar_of(profile: Profile, members: tuple[str, ...] = ()) -> Grammar:
 @cache
 def line_with(keys: tuple[str, ...], profile: Profile) -> re.Pattern[str]:
     """Return the expression for a line with one of some other keys: the key, and the value."""
-    value = rf"([^\n#]*[^\n#{_white(profile)}]|)"
     line = _line(keys, profile, is_prefix=False, key_is_a_group=True)
-    return _compiled(line + value)
+    return _compiled(line + _value(profile))
 
 
 def _line(
-    keys: Sequence[str], profile: Profile, *, is_prefix: bool = True, key_is_a_group: bool = False
+    keys: Sequence[str],
+    profile: Profile,
+    *,
+    usual: str = "",
+    is_prefix: bool = True,
+    key_is_a_group: bool = False,
 ) -> str:
     """Return the expression for a line with one of some keys, up to its value.
 
-    Without a colon, a line consists of two words.
+    Without a colon, a line consists of two words. The ``usual`` spelling of a key is looked for
+    first, which saves an eighth of the time that it takes to find the rules.
     """
     white = f"[{_white(profile)}]*"
     more = more_of_a_word = ""
@@ -136,14 +141,21 @@ def _line(
         one_word = "(?<!user agent)(?<!crawl delay)" + more_of_a_word
         second = rf"[ \t](?=[ \t]*[^ \t\n#:]+{white}(?:[\n#]|\Z))"
         colon = f"(?:{colon}|{one_word}{second})"
+    if usual:
+        return rf"\n(?:(?-i:{usual}:)|{white}{known}{colon}){white}"
     return rf"\n{white}{known}{colon}{white}"
+
+
+def _value(profile: Profile) -> str:
+    """Return the expression for a value, which ends before a comment and white space."""
+    return rf"([^\n#]*[^\n#{_white(profile)}]|)"
 
 
 def _name(profile: Profile) -> str:
     """Return the expression for the name in a user-agent line; ``*`` is the default group."""
     white = f"[{_white(profile)}]"
     if not profile.name_alphabet:
-        return rf"([^\n#]*[^\n#{_white(profile)}]|)"
+        return _value(profile)
     letters = f"[{re.escape(profile.name_alphabet)}]"
     alone = rf"(?={white}|[\n#]|\Z)" if profile.star_ends_at_whitespace else f"(?!{letters})"
     return rf"(\*{alone}|{letters}*)"

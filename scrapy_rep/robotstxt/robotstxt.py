@@ -7,7 +7,7 @@ the rules of the crawler that asks, and keeps those too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from scrapy_rep.robotstxt import lines
 from scrapy_rep.robotstxt import pace as reading
@@ -43,7 +43,12 @@ OCTETS_OF_A_LINE: Final = 200
 """Octets of memory for a pattern and its line, once a verdict needed it."""
 _LAST: Final = 2**31
 """More than the rules of any file: the score of the first rule where the first match counts."""
+MOST_KEPT: Final = 64
+"""Other values that are kept of a file: for each crawler its pace, and its lines about use."""
 _NO_PACE: Final = Pace()
+_UNREAD: Final[Any] = object()
+
+Kept = TypeVar("Kept")
 
 Lines = tuple[dict[str, int], dict[str, int]]
 """The first line of each disallow and each allow pattern."""
@@ -80,10 +85,7 @@ class RobotsTxt:
         "_allows",
         "_body",
         "_compiled",
-        "_paces",
-        "_speaks_of_pace",
-        "_values",
-        "kept",
+        "_kept",
         "profile",
     )
 
@@ -93,11 +95,7 @@ class RobotsTxt:
         self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
         self._compiled: dict[tuple[str, ...], tuple[str | None, Compiled]] = {}
         """The token that a group names, and its rules, by the tokens that were asked for."""
-        self._paces: dict[tuple[str, ...], Pace] = {}
-        self._speaks_of_pace: bool | None = None
-        self._values: dict[str, tuple[str, ...]] = {}
-        self.kept: dict[object, Any] = {}
-        """What others have read from this file, so that it is freed with the file."""
+        self._kept: dict[object, Any] = {}
 
     def __reduce__(self) -> tuple[type[RobotsTxt], tuple[bytes, Profile]]:
         return type(self), (self._body, self.profile)
@@ -128,10 +126,6 @@ class RobotsTxt:
         if len(body) > max_size:
             body = truncate(body, max_size)
         return cls(body, named(profile))
-
-    def under(self, profile: str | Profile) -> RobotsTxt:
-        """Return the same octets, read by another profile. Raises ValueError if it is unknown."""
-        return type(self)(self._body, named(profile))
 
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Return True if a crawler may fetch a URL. RFC 9309 section 2.2.2.
@@ -190,17 +184,12 @@ class RobotsTxt:
 
     def pace(self, agent: str | Sequence[str]) -> Pace:
         """Return the Crawl-delay and the Request-rate for a crawler."""
-        if self._speaks_of_pace is None:
-            self._speaks_of_pace = reading.speaks_of_pace(self.text())
-        if not self._speaks_of_pace:
+        if not self.keep("speaks of pace", lambda: reading.speaks_of_pace(self.text())):
             return _NO_PACE
         wanted = self.tokens_of(agent)
-        pace = self._paces.get(wanted)
-        if pace is None:
-            if len(self._paces) >= MOST_AGENTS:
-                self._paces.clear()
-            pace = self._paces[wanted] = reading.pace_of(self.text(), wanted, self.profile)
-        return pace
+        return self.keep(
+            ("pace", wanted), lambda: reading.pace_of(self.text(), wanted, self.profile)
+        )
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -234,6 +223,16 @@ class RobotsTxt:
         """Return the lines that are for a crawler. ``members`` are further keys of a group."""
         return lines.group_of(self.text(), self.tokens_of(agent), self.profile, members)
 
+    def keep(self, key: object, read: Callable[[], Kept]) -> Kept:
+        """Return what was read from this file before, or read it now; it is freed with the file."""
+        found: Kept = self._kept.get(key, _UNREAD)
+        if found is _UNREAD:
+            found = read()
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = found
+        return found
+
     def _matcher(self, agent: str | tuple[str, ...]) -> Callable[[str], bool]:
         """Return the matcher for an agent argument, and keep it for the next question."""
         matcher = self._compile(agent)[1].rules.matcher()
@@ -260,9 +259,7 @@ class RobotsTxt:
         return {compiled for _, compiled in list(self._compiled.values())}
 
     def _values_of(self, key: str) -> tuple[str, ...]:
-        if key not in self._values:
-            self._values[key] = lines.values_in(self.text(), key, self.profile)
-        return self._values[key]
+        return self.keep(key, lambda: lines.values_in(self.text(), key, self.profile))
 
     def _by_rule(
         self, match: Match, group: str | None, compiled: Compiled, agent: str | Sequence[str]

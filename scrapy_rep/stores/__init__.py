@@ -7,6 +7,8 @@ a URI may be printed.
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -15,21 +17,19 @@ from urllib.parse import unquote
 
 from scrapy_rep.access.spelling import nearest
 from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.blocking import BlockingStore
 from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.sqlite_file import check_file
-from scrapy_rep.stores.sqlite_header import ForeignError
+from scrapy_rep.stores.sqlite_file import ForeignError, check_file
 from scrapy_rep.stores.stored import MONTH, PREFIX
 from scrapy_rep.stores.turn import Turn
 from scrapy_rep.stores.uri import REDIS_SCHEMES, SCHEMES, is_ambiguous, shown
 
-__all__ = ["Store", "StoreError", "Turn", "check_store", "open_store"]
+__all__ = ["BlockingStore", "Store", "StoreError", "Turn", "check_store", "open_store"]
 
 FILE = "robots.db"
 """The file's name where a URI gives none."""
 
-MEMORY_LIMIT = 64 * 1024 * 1024
 DISK_LIMIT = 1024 * 1024 * 1024
 
 NAMES = (
@@ -45,7 +45,6 @@ def open_store(
     uri: str,
     *,
     directory: str | Path = ".",
-    memory_limit: int = MEMORY_LIMIT,
     disk_limit: int = DISK_LIMIT,
     keep: float = MONTH,
     prefix: str = PREFIX,
@@ -54,7 +53,6 @@ def open_store(
 ) -> Store:
     """Return the store that ``uri`` names, opened; its file is made unless ``create`` is False.
 
-    - ``memory:``, of at most ``memory_limit`` octets;
     - ``sqlite:`` or ``sqlite:NAME``, a file in ``directory``, and ``sqlite:///PATH``, of at most
       ``disk_limit`` octets;
     - ``redis://``, ``rediss://``, ``unix://``, ``redis+sentinel://`` and ``redis+cluster://`` (and
@@ -71,7 +69,7 @@ def open_store(
     if not colon:
         return _made(uri, build)
     if scheme == "memory":
-        return MemoryStore(memory_limit)
+        raise ValueError("memory: is kept by the crawl itself, and cannot be opened")
     if scheme == "sqlite":
         path = _path(uri, rest, Path(directory))
         if not create and not path.exists():
@@ -111,10 +109,15 @@ def _no_store(uri: str, scheme: str) -> ValueError:
 def _path(uri: str, rest: str, directory: Path) -> Path:
     if not any(mark in rest for mark in "?#"):
         if rest.startswith("///") and not rest.endswith("/"):
-            return Path(unquote(rest[2:]))
+            return Path(_without_slash(unquote(rest[2:])))
         if "/" not in rest:
             return directory / (unquote(rest) or FILE)
     raise ValueError(f"{shown(uri)!r} names no file: {FILES}, with %3F for ? and %23 for #")
+
+
+def _without_slash(path: str, system: str = sys.platform) -> str:
+    """Return the absolute path of a URI; in Windows, a drive begins it, and not a slash."""
+    return path[1:] if system == "win32" and re.match("/[A-Za-z]:/", path) else path
 
 
 def _check_file(path: Path) -> None:

@@ -1,14 +1,14 @@
 """The contract of a store: where entries are kept between requests, crawls and workers.
 
-A custom store needs :meth:`Store.get` and :meth:`Store.put` and nothing else; whatever it leaves
-out has a default here. A crawl calls both from its event loop, so neither may block for long: a
-``get`` that would have to wait returns a :class:`concurrent.futures.Future`, which must be
-completed within three seconds; a ``put`` queues.
+A custom store is best made from :class:`scrapy_rep.stores.BlockingStore`, which needs two methods
+that may block. A :class:`Store` needs :meth:`Store.get` and :meth:`Store.put` and nothing else;
+whatever it leaves out has a default here. A crawl calls both from its event loop, so neither may
+block for long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`,
+which must be completed within three seconds; a ``put`` queues.
 
 A store raises :class:`StoreError` and nothing else. A crawl catches it from each call and from the
 Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty. What it puts
-after that never costs what was kept, because it is merged: by the store if it says that it
-:attr:`~Store.merges`, else by the crawl before it calls ``put``.
+after that never costs what was kept, because the store merges it.
 
 The methods from :meth:`Store.scan` on are for the operator of a store. They may block, and most of
 them are made of ``scan``, ``forget``, ``get`` and ``put``.
@@ -16,20 +16,20 @@ them are made of ``scan``, ``forget``, ``get`` and ``put``.
 
 from __future__ import annotations
 
-import heapq
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import replace
 from itertools import islice
 from typing import Any, ClassVar
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry, merge
 from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.plain import from_plain, to_plain
-from scrapy_rep.stores.stored import MONTH, Lease, StoredEntry
+from scrapy_rep.stores.json_form import from_plain, to_plain
+from scrapy_rep.stores.stored import StoredEntry
 from scrapy_rep.stores.turn import Turn
 
 GET_PATIENCE = 10.0
@@ -40,20 +40,20 @@ FLUSH_AFTER = 500
 store queues."""
 
 
+Change = Callable[[StoredEntry | None], StoredEntry | None]
+"""What is done to all that is kept of an authority; ``None`` is nothing."""
+
+
 class Store(ABC):
     """Entries by authority.
 
-    A store whose ``merges`` is true does two things that a custom store need not do. Its ``put``
-    merges what comes with what is kept, in one atomic step, as
-    :func:`scrapy_rep.access.entry.merge` says. And it keeps the refusals of several crawlers
-    apart: ``crawler`` is a short digest of the User-Agent that was sent, empty if refusals are
-    neither read nor written. For any other store the cache gets, merges and puts, and leaves
-    refusals out; ``get`` and ``put`` are called without ``crawler``.
+    A ``put`` merges what comes with what is kept, in one atomic step, as
+    :func:`scrapy_rep.access.entry.merge` says. The refusals of several crawlers are kept apart:
+    ``crawler`` is a short digest of the User-Agent that was sent, empty if refusals are neither
+    read nor written.
     """
 
-    merges: ClassVar[bool] = False
     _clock: Callable[[], float] = time.time
-    _keep: float = MONTH
 
     @abstractmethod
     def get(self, authority: Authority, crawler: str = "") -> Entry | Future[Entry | None] | None:
@@ -66,8 +66,7 @@ class Store(ABC):
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Keep ``entry``; return before it is written.
 
-        It is merged into what is kept if this store :attr:`merges`. Otherwise it was merged before,
-        and takes the place of what is kept.
+        It is merged into what is kept.
 
         Raises :class:`StoreError` if it cannot, or if an earlier put turned out to have failed.
         """
@@ -117,8 +116,14 @@ class Store(ABC):
     keeps_pace: ClassVar[bool] = False
     """Whether the store grants turns. If not, each worker keeps the pace of a host by itself."""
 
-    def take_turn(self, host: str, seconds: float, interval: float) -> Turn | Future[Turn]:
+    def take_turn(
+        self, host: str, seconds: float, interval: float, token: str
+    ) -> Turn | Future[Turn]:
         """Return a turn for one request to ``host``, or how long to wait before asking again.
+
+        A turn that is granted has ``token``, which is new for each turn. If an answer was lost, the
+        worker asks again with the same token, and finds a turn that was granted to it. The store is
+        asked even if it was left alone for a while after failures.
 
         The turn ends when its holder ends it, or after ``seconds``, at most 60, unless it is
         renewed. The next one is granted ``interval`` seconds after that, or after the interval of
@@ -168,20 +173,6 @@ class Store(ABC):
         """Drop what is kept of ``authority``. Raises :class:`StoreError` if it cannot."""
         raise self._cannot("forget")
 
-    def leases(self, start: str = "") -> Iterator[Lease]:
-        """Yield the leases that are held now, selected as by :meth:`scan`.
-
-        Raises :class:`StoreError`.
-        """
-        if type(self).lease is Store.lease:
-            return iter(())
-        raise self._cannot("leases")
-
-    def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, whichever worker holds it. Raises :class:`StoreError`."""
-        if type(self).lease is not Store.lease:
-            raise self._cannot("break_lease")
-
     def count(self, start: str = "") -> int:
         """Return how many authorities :meth:`scan` would yield. Raises :class:`StoreError`."""
         return sum(1 for _ in self.scan(start))
@@ -212,31 +203,10 @@ class Store(ABC):
         self.flush()
         return True
 
-    def prune(self, most: int | None = None) -> int:
-        """Forget what is of no more use, then the oldest until at most ``most`` authorities stay.
-
-        Return how many were forgotten. Raises :class:`StoreError`.
-        """
-        now, dropped = self._clock(), list[Authority]()
-        newest: list[tuple[float, Authority]] = []
-        for stored in self.scan():
-            if stored.useful_until(self._keep) <= now:
-                dropped.append(stored.authority)
-            elif most is not None:
-                heapq.heappush(newest, (stored.updated_at, stored.authority))
-                if len(newest) > most:
-                    dropped.append(heapq.heappop(newest)[1])
-        for number, authority in enumerate(dropped, 1):
-            self.forget(authority)
-            if number % FLUSH_AFTER == 0:
-                self.flush()
-        self.flush()
-        return len(dropped)
-
     def export(self, start: str = "") -> Iterator[dict[str, Any]]:
         """Yield what :meth:`scan` yields as plain values, each of which fits a line of JSON.
 
-        :mod:`scrapy_rep.stores.plain` describes them. Raises :class:`StoreError`.
+        :mod:`scrapy_rep.stores.json_form` describes them. Raises :class:`StoreError`.
         """
         return map(to_plain, self.scan(start))
 
@@ -260,12 +230,6 @@ class Store(ABC):
 
     def _put_all(self, stored: StoredEntry) -> None:
         authority, entry = stored.authority, stored.entry
-        if not self.merges:
-            kept = self.find(authority)
-            merged = merge(kept.entry if kept else None, entry, self._clock())
-            if merged != Entry():
-                self.put(authority, merged)
-            return
         if entry != Entry():
             self.put(authority, entry)
         for crawler, refusal in stored.refusals.items():
@@ -273,3 +237,21 @@ class Store(ABC):
 
     def _cannot(self, method: str) -> StoreError:
         return StoreError(f"{type(self).__name__} has no method {method}")
+
+
+def merging(authority: Authority, entry: Entry, crawler: str, now: float) -> Change:
+    """Return the change that merges ``entry``, as ``crawler`` puts it at ``now``."""
+    if not crawler and entry.refusal is not None:
+        entry = replace(entry, refusal=None)
+
+    def change(kept: StoredEntry | None) -> StoredEntry | None:
+        kept = kept or StoredEntry(authority)
+        merged = merge(kept.seen_by(crawler), entry, now)
+        refusals = dict(kept.refusals)
+        refusals.pop(crawler, None)
+        if merged.refusal is not None:
+            refusals[crawler] = merged.refusal
+        stored = StoredEntry(authority, Entry(merged.answer, None, merged.failure), refusals)
+        return stored if refusals or stored.entry != Entry() else None
+
+    return change

@@ -1,8 +1,8 @@
 """Entries on a Redis server, behind Sentinels or in a cluster, shared by workers on many machines.
 
-An entry is a hash under ``PREFIX:2:SCHEME://HOST:PORT``, with a field for each part (``answer``,
-``failure``, ``refusal CRAWLER``), in the octets of :mod:`scrapy_rep.stores.codec`. The hash expires
-when none of its parts is useful any longer. Each lease is a string under
+An entry is a hash under ``PREFIX:entry:SCHEME://HOST:PORT``. It has a field for each part
+(``answer``, ``failure``, ``refusal CRAWLER``), in the octets of :mod:`scrapy_rep.stores.codec`.
+The hash expires when none of its parts is useful any longer. Each lease is a string under
 ``PREFIX:lease:SCHEME://HOST:PORT``.
 
 A put is one script on the server, which merges as :func:`scrapy_rep.access.entry.merge` does, by
@@ -10,9 +10,6 @@ the dates in the heads of the octets. A transaction that watches the key would c
 trips, and more under contention. In a cluster each of these scripts touches one key, and the
 authority stands in braces. So its entry and its lease are on one node, where other workers see what
 was put before they see the lease end.
-
-Version 0.1 kept an entry as one string under ``scrapy_rep:1:SCHEME://HOST:PORT``. It is read if the
-hash has no answer, and merged with the hash; the string stays, for workers of 0.1.
 
 No look-up takes longer than :data:`PATIENCE`, whatever the server or the name service does
 (:mod:`scrapy_rep.stores.redis_pool`). No message holds a credential.
@@ -33,7 +30,7 @@ from typing import Any
 import redis
 
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry, merge
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.codec import (
@@ -41,7 +38,6 @@ from scrapy_rep.stores.codec import (
     FAILURE,
     MAGIC,
     decode_parts,
-    decode_v1,
     encode_parts,
     refusal_of,
 )
@@ -49,9 +45,9 @@ from scrapy_rep.stores.error import ALONE, StoreError
 from scrapy_rep.stores.redis_client import Client, Command, open_client
 from scrapy_rep.stores.redis_pool import RedisPool
 from scrapy_rep.stores.redis_scan import RedisScan
-from scrapy_rep.stores.redis_turns import LostAnswers, RedisTurns
+from scrapy_rep.stores.redis_turns import RedisTurns
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
-from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry, useful_until
+from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, useful_until
 
 PATIENCE = 1.0
 """Seconds within which a look-up is answered or has failed.
@@ -78,7 +74,6 @@ FIRST_PAUSE = 1.0
 MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
 """Seconds for which any entry is kept at least and at most."""
 
-_PREFIX_1 = f"{PREFIX}:1:"
 _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
 
 _ClusterError = redis.exceptions.RedisClusterException
@@ -93,7 +88,7 @@ local key, latest, magic = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 local function date_of(octets)
   if octets and #octets >= 12 and string.sub(octets, 1, 4) == magic then
     local date = struct.unpack('>d', octets, 5)
-    return date
+    if date == date then return date end
   end
 end
 
@@ -109,27 +104,18 @@ end
 local answer, answered = newest('answer', ARGV[4]), date_of(ARGV[4])
 if ARGV[6] ~= '' then
   local refusal = newest(ARGV[6], ARGV[7])
-  if refusal and answered and ARGV[7] == '' and answered >= refusal then
+  if not refusal or (answered and ARGV[7] == '' and answered >= refusal) then
     redis.call('HDEL', key, ARGV[6])
   end
 end
 local failure = newest('failure', ARGV[5])
-if failure and (failure > latest or (answer and failure < answer and answer <= latest)) then
+if not failure or failure > latest or (answer and failure < answer and answer <= latest) then
   redis.call('HDEL', key, 'failure')
 end
 if redis.call('PTTL', key) < tonumber(ARGV[3]) then
   redis.call('PEXPIRE', key, ARGV[3])
 end
 return 1
-"""
-
-# Returns the fields of the hash and, without an answer among them, the string of version 0.1. If it
-# were read only for a missing hash, a failure that was put while look-ups failed would hide it. One
-# script does both, because a miss would take two round trips otherwise.
-_GET = """
-local parts = redis.call('HMGET', KEYS[1], unpack(ARGV))
-if not parts[1] then parts[#ARGV + 1] = redis.call('GET', KEYS[2]) end
-return parts
 """
 
 # Grants a lease again to the token that holds it: a broken connection may repeat the command.
@@ -171,12 +157,9 @@ class RedisStore(RedisTurns, Store):
         self._keep = keep
         self._prefix = prefix
         self._in_cluster = self._uri.parts.kind == CLUSTER
-        # Version 0.1 knew neither prefixes nor clusters.
-        self._reads_v1 = prefix == PREFIX and not self._in_cluster
         self._clock = clock
         self._fault: StoreError | None = None
         self._lock = Lock()
-        self._lost_answers = LostAnswers()
         connect = partial(open_client, self._uri.parts, STEP_PATIENCE)
         self._pool = RedisPool(
             connect, self._uri.describe, breaker or CircuitBreaker(first=FIRST_PAUSE), self._say
@@ -189,9 +172,6 @@ class RedisStore(RedisTurns, Store):
         """Return a Future of the entry of ``authority``. Raises ``StoreError``."""
         fields = [ANSWER, FAILURE, *([refusal_of(crawler)] if crawler else [])]
         command: Command = ("HMGET", self._key(authority), *fields)
-        if self._reads_v1:
-            keys = (self._key(authority), f"{_PREFIX_1}{authority}")
-            command = ("EVAL", _GET, len(keys), *keys, *fields)
         return self._pool.ask(
             str(authority),
             command,
@@ -202,14 +182,28 @@ class RedisStore(RedisTurns, Store):
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if it cannot, or if an earlier put failed."""
-        self._put(authority, entry, crawler)
+        parts, now = encode_parts(authority, entry, crawler), self._clock()
+        kept = [part for part in (entry.answer, entry.refusal, entry.failure) if part is not None]
+        uses = [useful_until(part, self._keep) - now for part in kept]
+        expiry = min(max([MIN_EXPIRY, *uses]), MAX_EXPIRY)
+        refusal = refusal_of(crawler) if crawler else ""
+        self._run(
+            _PUT,
+            authority,
+            self._key(authority),
+            repr(now + CLOCK_TOLERANCE),
+            MAGIC,
+            _milliseconds(expiry),
+            parts[ANSWER],
+            parts[FAILURE],
+            refusal,
+            parts.get(refusal, b""),
+        )
         self._raise_fault()
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
         self._run(_DELETE, authority, self._key(authority))
-        if self._reads_v1:
-            self._run(_DELETE, authority, f"{_PREFIX_1}{authority}")
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another worker holds the lease."""
@@ -237,34 +231,19 @@ class RedisStore(RedisTurns, Store):
         with self._scanning() as scan:
             yield from scan.entries(start)
 
-    def count(self, start: str = "") -> int:
-        """Flush, and count the keys on the servers. Raises ``StoreError``."""
-        with self._scanning() as scan:
-            return scan.count(start)
-
     def find(self, authority: Authority) -> StoredEntry | None:
         """Flush, and return all that the server holds of ``authority``. Raises ``StoreError``."""
         with self._scanning() as scan:
             return scan.find(self._key(authority), authority)
-
-    def leases(self, start: str = "") -> Iterator[Lease]:
-        """Flush, and yield the leases on the servers. Raises ``StoreError``."""
-        with self._scanning() as scan:
-            yield from scan.leases(start)
-
-    def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, even another worker's. Raises ``StoreError``."""
-        self._run(_DELETE, authority, self._lease_key(authority))
 
     @contextmanager
     def _scanning(self) -> Iterator[RedisScan]:
         """Open separate connections, so that a long scan does not delay look-ups."""
         self.flush()
         client: Client | None = None
-        entries_v1 = _PREFIX_1 if self._reads_v1 else ""
         try:
             client = open_client(self._uri.parts, LIST_PATIENCE)
-            yield RedisScan(client, f"{self._prefix}:2:", f"{self._prefix}:lease:", entries_v1)
+            yield RedisScan(client, f"{self._prefix}:entry:")
         # The last two: redis-py checks the options of TLS only when it connects.
         except (redis.RedisError, _ClusterError, OSError, TypeError, ValueError) as error:
             raise StoreError(self._uri.describe(error)) from None
@@ -283,32 +262,13 @@ class RedisStore(RedisTurns, Store):
         self._pool.close(CLOSE_PATIENCE)
 
     def _key(self, authority: Authority) -> str:
-        return f"{self._prefix}:2:{self._tag(authority)}"
+        return f"{self._prefix}:entry:{self._tag(authority)}"
 
     def _lease_key(self, authority: Authority) -> str:
         return f"{self._prefix}:lease:{self._tag(authority)}"
 
     def _tag(self, authority: Authority) -> str:
         return f"{{{authority}}}" if self._in_cluster else str(authority)
-
-    def _put(self, authority: Authority, entry: Entry, crawler: str) -> None:
-        parts, now = encode_parts(authority, entry, crawler), self._clock()
-        kept = [part for part in (entry.answer, entry.refusal, entry.failure) if part is not None]
-        uses = [useful_until(part, self._keep) - now for part in kept]
-        expiry = min(max([MIN_EXPIRY, *uses]), MAX_EXPIRY)
-        refusal = refusal_of(crawler) if crawler else ""
-        self._run(
-            _PUT,
-            authority,
-            self._key(authority),
-            repr(now + CLOCK_TOLERANCE),
-            MAGIC,
-            _milliseconds(expiry),
-            parts[ANSWER],
-            parts[FAILURE],
-            refusal,
-            parts.get(refusal, b""),
-        )
 
     def _run(self, script: str, authority: Authority, key: str, *arguments: Any) -> None:
         """Queue a script. The next put or flush raises its failure."""
@@ -319,16 +279,8 @@ class RedisStore(RedisTurns, Store):
     def _entry(
         self, authority: Authority, crawler: str, fields: list[str], reply: Any
     ) -> Entry | None:
-        inherited = None
-        if self._reads_v1 and isinstance(reply, list) and len(reply) > len(fields):
-            *reply, inherited = reply
-        entry = decode_parts(authority, _parts(fields, reply), crawler)
-        before = decode_v1(authority, inherited) if isinstance(inherited, bytes) else None
-        if before is None or (entry is not None and before.answer is None):
-            return entry
-        with self._noting():
-            self._put(authority, before, "")
-        return before if entry is None else merge(before, entry, self._clock())
+        stored = decode_parts(authority, _parts(fields, reply))
+        return None if stored is None else stored.seen_by(crawler)
 
     def _give_back(self, authority: Authority, token: str | None) -> None:
         """End a lease that was granted after its deadline, when the caller had given up."""

@@ -167,12 +167,3 @@ class ClusterClient(Client):
         with suppress(redis.RedisError):  # no node is known for the key: redis-py looks for one
             return {"target_nodes": self._client.get_node_from_key(key)}
         return {}
-
-
-def values(client: Client, commands: Sequence[Command]) -> list[Any]:
-    """Return the replies to the commands. Raises what redis-py raises."""
-    replies = client.run(commands)
-    for reply in replies:
-        if isinstance(reply, Exception):
-            raise reply
-    return replies

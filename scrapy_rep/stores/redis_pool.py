@@ -159,11 +159,13 @@ class RedisPool:
         convert: Callable[[Any], Any],
         lookup: bool = False,
         too_late: Callable[[Any], None] | None = None,
+        insist: bool = False,
     ) -> Future[Any]:
         """Queue a command that must be answered within ``patience`` seconds.
 
         Commands of the same ``key`` are done in order. Raises ``StoreError`` at once while the
-        server is left alone.
+        server is left alone, unless the caller does ``insist``, as for turns: the requests that
+        need them wait all the same.
         """
         self._follow_fork()
         job = Job(command, time.monotonic() + patience, convert, lookup, too_late)
@@ -173,7 +175,7 @@ class RedisPool:
                 raise StoreError("the store is closed")
             if len(self._unanswered) >= QUEUE_LIMIT:
                 raise StoreError(f"{QUEUE_LIMIT} commands wait for the Redis server")
-            if not self.breaker.admits(int(lookup)):
+            if not insist and not self.breaker.admits(int(lookup)):
                 raise self._failure("the Redis server is left alone for a while")
             if not self._threads:
                 self._start()

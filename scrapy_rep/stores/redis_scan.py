@@ -6,16 +6,19 @@ twice. So the authorities seen are remembered, which takes about 100 octets for 
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.stores.codec import decode_all, decode_v1
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.stores.codec import decode_parts
 from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.redis_client import Client, values
-from scrapy_rep.stores.stored import Lease, StoredEntry, beginnings
+from scrapy_rep.stores.redis_client import Client
+from scrapy_rep.stores.stored import StoredEntry, authority_in_key, beginnings
+
+logger = logging.getLogger(__name__)
 
 _BATCH = 500
 """Keys that are read in one round trip."""
@@ -24,60 +27,29 @@ _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
 
 
 class RedisScan:
-    """Reads the keys that begin with ``entries``, ``leases`` and ``entries_v1``.
+    """Reads the keys that begin with ``entries``.
 
-    ``entries_v1`` is empty if the entries of scrapy_rep 0.1 are not to be read. Methods raise
-    ``StoreError`` and what redis-py raises.
+    Methods raise ``StoreError`` and what redis-py raises.
     """
 
-    def __init__(self, client: Client, entries: str, leases: str, entries_v1: str) -> None:
+    def __init__(self, client: Client, entries: str) -> None:
         self._client = client
         self._entries = entries
-        self._leases = leases
-        self._entries_v1 = entries_v1
 
     def entries(self, start: str) -> Iterator[StoredEntry]:
         """Yield the authorities that ``start`` selects, with all refusals."""
         seen = set[Authority]()
         for batch in self._batches(self._entries, start, seen):
-            replies = values(self._client, [("HGETALL", key) for key, _ in batch])
-            for (_, authority), reply in zip(batch, replies, strict=True):
-                stored = decode_all(authority, _parts(reply))
+            replies = self._client.run([("HGETALL", key) for key, _ in batch])
+            for (key, authority), reply in zip(batch, replies, strict=True):
+                stored = decode_parts(authority, _parts(key, reply))
                 if stored is not None:
                     yield stored
-        for batch in self._batches(self._entries_v1, start, seen) if self._entries_v1 else ():
-            replies = values(self._client, [("GET", key) for key, _ in batch])
-            for (_, authority), reply in zip(batch, replies, strict=True):
-                entry = decode_v1(authority, reply) if isinstance(reply, bytes) else None
-                if entry is not None:
-                    yield StoredEntry(authority, entry)
-
-    def count(self, start: str) -> int:
-        """Return how many authorities ``start`` selects, without reading what is kept of them."""
-        seen = set[Authority]()
-        for beginning in filter(None, (self._entries, self._entries_v1)):
-            for _ in self._batches(beginning, start, seen):
-                pass
-        return len(seen)
 
     def find(self, key: str, authority: Authority) -> StoredEntry | None:
-        """Return the value of ``key``, or what 0.1 stored of ``authority``."""
-        (reply,) = values(self._client, [("HGETALL", key)])
-        stored = decode_all(authority, _parts(reply))
-        if stored is None and self._entries_v1:
-            (octets,) = values(self._client, [("GET", f"{self._entries_v1}{authority}")])
-            entry = decode_v1(authority, octets) if isinstance(octets, bytes) else None
-            stored = None if entry is None else StoredEntry(authority, entry)
-        return stored
-
-    def leases(self, start: str) -> Iterator[Lease]:
-        """Yield the leases of the authorities that ``start`` selects."""
-        for batch in self._batches(self._leases, start, set()):
-            asked = [(command, key) for key, _ in batch for command in ("GET", "PTTL")]
-            replies = values(self._client, asked)
-            for (_, authority), token, left in zip(batch, replies[::2], replies[1::2], strict=True):
-                if isinstance(token, bytes) and isinstance(left, int) and left > 0:
-                    yield Lease(authority, token.decode("utf-8", "replace"), left / 1000)
+        """Return the value of ``key``, which is that of ``authority``."""
+        (reply,) = self._client.run([("HGETALL", key)])
+        return decode_parts(authority, _parts(key, reply))
 
     def _batches(
         self, beginning: str, start: str, seen: set[Authority]
@@ -106,8 +78,16 @@ def _escaped(text: str) -> str:
     return re.sub(r"([*?\[\]^\\])", r"\\\1", text)
 
 
-def _parts(reply: Any) -> dict[str, bytes]:
-    """Return the fields of a hash: redis-py makes a list, or a dictionary of them."""
+def _parts(key: bytes | str, reply: Any) -> dict[str, bytes]:
+    """Return the fields of a hash: redis-py makes a list, or a dictionary of them.
+
+    There are none if the key is not a hash: another program has written it, and the others count.
+    """
+    if isinstance(reply, Exception):
+        if not str(reply).startswith("WRONGTYPE"):
+            raise reply
+        logger.warning("the key %a is not a hash, and is passed over", key)
+        return {}
     if isinstance(reply, list):
         reply = dict(zip(reply[::2], reply[1::2], strict=False))
     if not isinstance(reply, dict):
@@ -118,9 +98,4 @@ def _parts(reply: Any) -> dict[str, bytes]:
 def _authority(name: bytes) -> Authority | None:
     """Return the authority of a key, which has braces in a cluster; None for foreign keys."""
     text = name.decode("utf-8", "replace")
-    text = text[1:-1] if text.startswith("{") else text
-    try:
-        authority = authority_of(text)
-    except ValueError:
-        return None
-    return authority if str(authority) == text else None
+    return authority_in_key(text[1:-1] if text.startswith("{") else text)

@@ -23,6 +23,10 @@ A command whose answer does not come in time may still be done: that of a server
 the buffer of its socket. The turn that it takes is held by no worker. So the worker asks once more
 with the same token, and finds its turn.
 
+A server whose memory is full refuses commands that need more of it. The script that takes a turn
+begins with such a command. Redis lets the rest of a script write once it has written anything: a
+turn would be granted, and then could not be ended.
+
 Each command is one script, and goes by the server's clock, in microseconds. In a cluster the two
 keys of a script lie on one node: the hosts are spread over :data:`PARTS` parts, each with a
 ``PREFIX:turns`` hash.
@@ -31,17 +35,15 @@ keys of a script lie on one node: the hosts are spread over :data:`PARTS` parts,
 from __future__ import annotations
 
 import math
-import secrets
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.stored import MONTH
-from scrapy_rep.stores.turn import LONGEST_TURN, RENEWED, Turn
+from scrapy_rep.stores.turn import LONGEST_INTERVAL, LONGEST_TURN, RENEWED, Turn
 
 if TYPE_CHECKING:
     from scrapy_rep.stores.redis_pool import RedisPool
@@ -57,9 +59,6 @@ KEPT = 60.0
 
 PARTS = 64
 """The parts that the hosts are divided into in a cluster."""
-
-_MOST_LOST = 10_000
-"""Hosts for which the token of a lost answer is kept; beyond that, the oldest is forgotten."""
 
 _MICRO = 1_000_000
 
@@ -89,15 +88,15 @@ local info = redis.pcall('INFO', 'replication')
 local history = type(info) == 'string' and string.match(info, 'master_replid:(%w+)') or ''
 local memory = redis.call('HMGET', KEYS[2], 'since', 'history')
 local began = tonumber(memory[1])
-if not began or began > now or memory[2] ~= history then
-  began = now
-  redis.call('HMSET', KEYS[2], 'since', string.format('%.0f', now), 'history', history)
-end
+if not began or began > now or memory[2] ~= history then began = now end
+redis.call('HMSET', KEYS[2], 'since', string.format('%.0f', began), 'history', history)
 redis.call('PEXPIRE', KEYS[2], ARGV[5])
 
 local last = redis.call('HMGET', key, 'token', 'since', 'interval')
 if last[1] ~= token then
-  local longest = math.max(interval, tonumber(last[3]) or 0)
+  local kept = tonumber(last[3]) or 0
+  if not (kept > 0) then kept = 0 end
+  local longest = math.max(interval, math.min(kept, tonumber(ARGV[8])))
   local since = tonumber(last[2]) or 0
   if since > now + tonumber(ARGV[6]) then  -- the clock was set back
     since, last[1] = now, ''
@@ -105,7 +104,7 @@ if last[1] ~= token then
   end
   local wait = math.max(began + math.max(longest, tonumber(ARGV[7])), since + longest) - now
   if wait > 0 then
-    if last[2] and interval > (tonumber(last[3]) or 0) then keep(last[1] or '', since, interval) end
+    if last[2] and interval >= longest then keep(last[1] or '', since, interval) end
     if last[1] and last[1] ~= '' then wait = math.min(wait, longest) end
     return {0, wait}
   end
@@ -145,79 +144,36 @@ return 1
 """
 
 
-class _Asked:
-    """A token, and how many times a turn was asked for with it."""
-
-    __slots__ = ("times", "token")
-
-    def __init__(self) -> None:
-        self.token = secrets.token_hex(8)
-        self.times = 0
-
-
-class LostAnswers:
-    """The tokens, by host, with which a turn was asked for whose answer never came.
-
-    Each is used for the next question about its host. May be used by several threads.
-    """
-
-    def __init__(self) -> None:
-        self._lost: dict[str, _Asked] = {}
-        self._lock = Lock()
-
-    def ask(self, host: str) -> tuple[_Asked, int]:
-        """Return what to ask with, and how many times that has been done then."""
-        with self._lock:
-            asked = self._lost.pop(host, None) or _Asked()
-            asked.times += 1
-            return asked, asked.times
-
-    def lose(self, host: str, asked: _Asked) -> None:
-        """Note that no answer came."""
-        with self._lock:
-            self._lost[host] = asked
-            if len(self._lost) > _MOST_LOST:
-                del self._lost[next(iter(self._lost))]
-
-    def is_last(self, host: str, asked: _Asked, times: int) -> bool:
-        """Return whether nothing was asked with that token again; nothing will be any more."""
-        with self._lock:
-            if asked.times != times:
-                return False
-            if self._lost.get(host) is asked:
-                del self._lost[host]
-            return True
-
-
 class RedisTurns:
     """The part of :class:`scrapy_rep.stores.redis.RedisStore` that grants turns."""
 
     keeps_pace = True
 
     _in_cluster: bool
-    _lost_answers: LostAnswers
     _pool: RedisPool
     _prefix: str
 
-    def take_turn(self, host: str, seconds: float, interval: float) -> Future[Turn]:
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
-        asked, times = self._lost_answers.ask(host)
         lease, pause = _micro(seconds), _micro(interval)
-        memory = (int(MONTH * 1000), _micro(LONGEST_TURN), _micro(RENEWED))
-        arguments = (asked.token, _micro(KEPT), lease, pause, *memory)
-        try:
-            turn = self._pool.ask(
-                host,
-                ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments),
-                patience=TURN_PATIENCE,
-                convert=partial(_turn, asked.token),
-                too_late=partial(self._give_turn_back, host, asked, times),
-            )
-        except StoreError:
-            self._lost_answers.lose(host, asked)
-            raise
-        turn.add_done_callback(partial(self._answered, host, asked))
-        return turn
+        bounds = (_micro(LONGEST_TURN), _micro(RENEWED), _micro(LONGEST_INTERVAL))
+        arguments = (token, _micro(KEPT), lease, pause, int(MONTH * 1000), *bounds)
+
+        def give_back(turn: Turn) -> None:
+            # After a deadline, the worker asks again with the same token.
+            if answer.cancelled() and turn.token is not None:
+                with suppress(StoreError):  # if it fails, the turn lapses
+                    self.cancel_turn(host, turn.token)
+
+        answer = self._pool.ask(
+            host,
+            ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments),
+            patience=TURN_PATIENCE,
+            convert=partial(_turn, token),
+            too_late=give_back,
+            insist=True,
+        )
+        return answer
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
         """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
@@ -232,25 +188,18 @@ class RedisTurns:
         self._tell(_CANCEL, host, token, _micro(KEPT))
 
     def _tell(self, script: str, host: str, *arguments: Any) -> None:
-        """Queue a script. A failure needs no report, because the turn lapses."""
+        """Queue a script. A failure needs no report, because the turn lapses.
+
+        A server that is back hears of the turns that are in use before it grants others.
+        """
         command = ("EVAL", script, 1, self._turn_keys(host)[0], *arguments)
-        self._pool.ask(host, command, patience=TELL_PATIENCE, convert=lambda _: None)
+        self._pool.ask(host, command, patience=TELL_PATIENCE, convert=lambda _: None, insist=True)
 
     def _turn_keys(self, host: str) -> tuple[str, str]:
         if not self._in_cluster:
             return f"{self._prefix}:turn:{host}", f"{self._prefix}:turns"
         part = f"{{{crc32(host.encode()) % PARTS}}}"
         return f"{self._prefix}:turn:{part}:{host}", f"{self._prefix}:turns:{part}"
-
-    def _answered(self, host: str, asked: _Asked, turn: Future[Turn]) -> None:
-        if not turn.cancelled() and turn.exception() is not None:
-            self._lost_answers.lose(host, asked)
-
-    def _give_turn_back(self, host: str, asked: _Asked, times: int, turn: Turn) -> None:
-        """Cancel a turn that was granted after its deadline, unless it was asked for again."""
-        if turn.token is not None and self._lost_answers.is_last(host, asked, times):
-            with suppress(StoreError):  # if it fails, the turn lapses
-                self.cancel_turn(host, turn.token)
 
 
 def _micro(seconds: float) -> int:
@@ -260,5 +209,6 @@ def _micro(seconds: float) -> int:
 def _turn(token: str, reply: Any) -> Turn:
     if isinstance(reply, list) and len(reply) == 2 and all(isinstance(n, int) for n in reply):
         granted, wait = reply
-        return Turn(token) if granted else Turn(None, wait / _MICRO)
+        # A wait that overflows in the script becomes negative.
+        return Turn(token) if granted else Turn(None, max(0.0, wait / _MICRO))
     raise StoreError("the Redis server answered with a value of a wrong type")

@@ -1,14 +1,8 @@
 """Entries in one SQLite file, kept over restarts and shared by the processes of one machine.
 
 The caller reads on its own thread, which takes some 20 microseconds while the file is in the
-system's cache. A busy disk may take a hundred times as long. So after a slow look-up another thread
-reads, and results are Futures, until :data:`QUICK_READS` look-ups in a row were quick.
-
-Time alone does not tell a slow disk from a busy process: a look-up may also wait for another thread
-to release the interpreter. If that counted, a busy crawl would seldom return to reading on its own
-thread, and each authority of a second crawl would take 0.2 ms more. So Linux is asked whether a
-disk was read. There at most one of 200 look-ups holds up the event loop, whatever the disk does;
-elsewhere only one that takes over 0.1 s counts as slow.
+system's cache. A busy disk may take a thousand times as long. So after a slow look-up another
+thread makes the next ones, and their results are Futures.
 
 Another thread writes what was put, in batches (:mod:`scrapy_rep.stores.sqlite_writer`). A process
 that is killed loses the batch it had not written, about 50 ms of puts; what was flushed is safe
@@ -18,67 +12,60 @@ file).
 
 from __future__ import annotations
 
+import logging
 import os
-import sys
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
-from scrapy_rep.stores.base import Store
+from scrapy_rep.stores import sqlite_rows as rows
+from scrapy_rep.stores import sqlite_turns as turns
+from scrapy_rep.stores.base import Change, Store, merging
 from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.sqlite_batch import Batch
-from scrapy_rep.stores.sqlite_file import START_PATIENCE, Database, check_file
-from scrapy_rep.stores.sqlite_header import ForeignError
-from scrapy_rep.stores.sqlite_tables import Tables
-from scrapy_rep.stores.sqlite_tidying import Tidier
-from scrapy_rep.stores.sqlite_transaction import DamagedError
-from scrapy_rep.stores.sqlite_turns import SqliteTurns
-from scrapy_rep.stores.sqlite_writer import Writer
-from scrapy_rep.stores.stored import MONTH, PREFIX, Lease, StoredEntry
+from scrapy_rep.stores.sqlite_file import (
+    READ_PATIENCE,
+    START_PATIENCE,
+    WRITE_PATIENCE,
+    DamagedError,
+    File,
+    ForeignError,
+    check_file,
+)
+from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
+from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, MONTH, PREFIX, StoredEntry, beginnings
+from scrapy_rep.stores.turn import Turn
 
-if sys.platform == "linux":
-    from resource import RUSAGE_THREAD, getrusage
+logger = logging.getLogger(__name__)
 
-    def _blocks_read() -> int:
-        """Return how many blocks this thread has read from disks."""
-        return getrusage(RUSAGE_THREAD).ru_inblock
+SLOW_READ = 0.002
+"""Seconds after which a look-up counts as slow: a hundred times as long as from the cache."""
 
-else:
-
-    def _blocks_read() -> int:
-        """Return 0: the system does not say how much a thread has read from disks."""
-        return 0
+SLOW_READS = 200
+"""Look-ups that another thread makes after a slow one."""
 
 
-SLOW_READ = 0.0005
-"""Seconds after which a look-up that read from a disk counts as slow."""
-
-VERY_SLOW_READ = 0.1
-"""Seconds after which any look-up counts as slow: not all systems say what was read from a disk."""
-
-QUICK_READS = 200
-"""Quick look-ups in a row after which the caller's thread reads again."""
-
-
-class SqliteStore(SqliteTurns, Store):
+class SqliteStore(Store):
     """The entries in the file ``path``, of about ``limit`` octets at most.
 
     Keys begin with ``prefix``; ``keep`` is how many seconds a good copy is of use. Entries are
-    dated by ``clock``, leases by ``machine_clock`` and turns by ``turn_clock``, which the processes
-    of a machine share.
+    dated by ``clock``. Leases and turns go by ``turn_clock``, which the processes of a machine
+    share.
 
-    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_header`). The
-    first call opens the file and starts the thread, so that a crawl that does not start leaves
-    neither. A file that cannot be opened makes each call raise ``StoreError``, and is tried again
-    with each batch. Several threads may use a store, several processes a file.
+    Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_file`). The first
+    call opens the file and starts the threads, so that a crawl that does not start leaves neither.
+    A file that cannot be opened makes each call raise ``StoreError``, and is tried again with each
+    batch. Several threads may use a store, several processes a file.
     """
 
     merges = True
+    keeps_pace = True
 
     def __init__(
         self,
@@ -88,79 +75,85 @@ class SqliteStore(SqliteTurns, Store):
         keep: float = MONTH,
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
-        machine_clock: Callable[[], float] = time.time,
         turn_clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
         self._turn_clock = turn_clock
-        self._prefix = prefix
-        self._machine_clock = machine_clock
-        self._keep = keep
+        self._prefix = f"{prefix}:"
+        self._limit = limit
+        self._keep = max(keep, KEEP_CONCLUSIONS)
         # The log and damaged files are stored beside the file itself, not beside a link to it.
-        self._database = Database(Path(os.path.realpath(path)))
-        self._tables = Tables(prefix, keep)
+        self._file = File(Path(os.path.realpath(path)), rows.TABLES)
         self._process = os.getpid()
         self._closed = self._is_begun = False
         self._beginning = Lock()
-        self._quick = QUICK_READS
+        self._is_full = False
+        self._slow_reads = 0
         try:
-            check_file(self._database.path)
+            check_file(self._file.path)
         except ForeignError as error:
             raise ValueError(str(error)) from None
         except OSError:
             pass  # each call will raise it
-        self._tidier = Tidier(self._database, self._tables, limit, clock)
-        self._writer = Writer(self._database, self._tables, self._tidier, clock, machine_clock)
+        self._writer = Writer(self._file, self._tidy, self._make_room)
         self._reader = ThreadPoolExecutor(1, "robots.txt reader")
 
     def __repr__(self) -> str:
-        return f"SqliteStore({str(self._database.path)!a})"
+        return f"SqliteStore({str(self._file.path)!a})"
 
     @property
     def evicted(self) -> int:
-        """How many parts of entries were dropped because the file was at its limit."""
-        return self._tidier.evicted
+        """How many entries were dropped because the file was at its limit."""
+        return self._writer.evicted
 
     def get(self, authority: Authority, crawler: str = "") -> Entry | Future[Entry | None] | None:
-        """Return what is queued and what is in the file, merged, or a Future of that.
+        """Return what is in the file, with what is queued, or a Future of that.
 
         Raises ``StoreError``, or the Future does.
         """
         self._check()
         # Before the file is read, because the writer may empty the queue at any moment.
-        waiting = self._writer.waiting(authority)
-        if self._quick >= QUICK_READS and not self._database.is_being_mended:
-            return self._look_up(authority, crawler, waiting)
+        waiting = self._writer.waiting(self._key(authority))
+        if not self._slow_reads and not self._file.is_being_mended:
+            return self._look_up(authority, crawler, waiting, READ_PATIENCE)
+        self._slow_reads = max(0, self._slow_reads - 1)
         try:
-            return self._reader.submit(self._look_up, authority, crawler, waiting)
+            return self._reader.submit(self._look_up, authority, crawler, waiting, WRITE_PATIENCE)
         except RuntimeError as error:  # closed meanwhile, or the process ends
             raise StoreError(f"the store is closed: {error}") from None
 
-    def _look_up(self, authority: Authority, crawler: str, waiting: list[Batch]) -> Entry | None:
-        start, read = time.perf_counter(), _blocks_read()
+    def _look_up(
+        self, authority: Authority, crawler: str, waiting: list[Change], patience: float
+    ) -> Entry | None:
+        start, key = time.perf_counter(), self._key(authority)
+        stored = None
         try:
-            entry, inherited = self._tables.read(self._database.ask, authority, crawler)
+            stored = self._file.read(partial(rows.read, key=key, authority=authority), patience)
         except DamagedError as damage:  # a miss; the writer mends the file
-            entry, inherited = None, False
             self._writer.damaged(damage)
-        taken = time.perf_counter() - start
-        quick = taken < (VERY_SLOW_READ if _blocks_read() == read else SLOW_READ)
-        self._quick = self._quick + 1 if quick else 0
-        if entry is not None and inherited and not any(waiting):
-            self._writer.rewrite(authority, entry)  # so that the table of 0.1 is read only once
-        for batch in waiting:
-            entry = batch.over(entry, authority, crawler, self._clock())
-        return entry
+        if time.perf_counter() - start > SLOW_READ:
+            self._slow_reads = SLOW_READS
+        for change in waiting:
+            stored = change(stored)
+        return None if stored is None else stored.seen_by(crawler)
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if too many wait, or an earlier one was lost."""
-        self._check()
-        self._writer.put(authority, entry, crawler)
+        now = self._clock()
+        bodies = [part.body for part in (entry.answer, entry.refusal) if part is not None]
+        # A date in the future does not keep a row for longer than any other.
+        change = merging(authority, entry, crawler, now)
+        self._change(authority, change, now + self._keep, sum(len(body or b"") for body in bodies))
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
+        self._change(authority, rows.forgetting, 0.0, 0)
+
+    def _change(self, authority: Authority, change: Change, until: float, octets: int) -> None:
         self._check()
-        self._writer.forget(authority)
+        key, keep = self._key(authority), self._keep
+        run: Run = lambda db: rows.write(db, key, authority, change, until, keep)  # noqa: E731
+        self._writer.change(key, change, run, octets)
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another process holds the lease.
@@ -168,42 +161,60 @@ class SqliteStore(SqliteTurns, Store):
         Raises ``StoreError`` at once while nothing can be written.
         """
         self._check()
-        return self._writer.lease(authority, seconds)
+        key = self._key(authority)
+        return self._writer.ask(
+            lambda db: rows.lease(db, key, seconds, self._turn_clock()),
+            lambda token: token and partial(rows.release, key=key, token=token),
+        )
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
         """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
-        self._check()
-        self._writer.renew(authority, token, seconds)
+        until = self._turn_clock() + min(seconds, rows.LONGEST_LEASE)
+        self._tell(partial(rows.renew, key=self._key(authority), token=token, until=until))
 
     def release(self, authority: Authority, token: str) -> None:
         """End the lease that ``token`` stands for, if it still does."""
+        self._tell(partial(rows.release, key=self._key(authority), token=token))
+
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
+        """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
         self._check()
-        self._writer.release(authority, token)
+        key = self._prefix + host
+        return self._writer.ask(
+            lambda db: turns.take(
+                db, self._prefix, host, token, seconds, interval, self._turn_clock()
+            ),
+            lambda turn: (
+                turn.token and (lambda db: turns.cancel(db, key, turn.token, self._turn_clock()))
+            ),
+            insist=True,
+        )
+
+    def renew_turn(self, host: str, token: str, seconds: float) -> None:
+        """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
+        key, now = self._prefix + host, self._turn_clock()
+        self._tell(lambda db: turns.renew(db, key, token, seconds, now), hurry=True)
+
+    def end_turn(self, host: str, token: str, interval: float) -> None:
+        """End a turn whose request has ended: the interval begins."""
+        key, now = self._prefix + host, self._turn_clock()
+        self._tell(lambda db: turns.end(db, key, token, interval, now), hurry=True)
+
+    def cancel_turn(self, host: str, token: str) -> None:
+        """Give back a turn for which no request was made."""
+        key, now = self._prefix + host, self._turn_clock()
+        self._tell(lambda db: turns.cancel(db, key, token, now), hurry=True)
 
     def scan(self, start: str = "") -> Iterator[StoredEntry]:
         """Flush, and yield what is in the file. Raises ``StoreError``."""
         self.flush()
-        return self._tables.scan(self._database.rows, start)
-
-    def count(self, start: str = "") -> int:
-        """Flush, and count what is in the file. Raises ``StoreError``."""
-        self.flush()
-        return self._tables.count(self._database.rows, start)
+        for first in beginnings(start):
+            yield from rows.scan(self._file.rows, self._prefix, first)
 
     def find(self, authority: Authority) -> StoredEntry | None:
         """Flush, and return all that the file holds of ``authority``. Raises ``StoreError``."""
         self.flush()
-        return next(self._tables.between(self._database.rows, str(authority), str(authority)), None)
-
-    def leases(self, start: str = "") -> Iterator[Lease]:
-        """Flush, and yield the leases in the file. Raises ``StoreError``."""
-        self.flush()
-        return self._tables.leases(self._database.rows, start, self._machine_clock())
-
-    def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, even another worker's. Raises ``StoreError``."""
-        self._check()
-        self._writer.break_lease(authority)
+        return next(rows.scan(self._file.rows, self._prefix, str(authority), ""), None)
 
     def flush(self) -> None:
         """Return once the file holds all that was put. Raises ``StoreError`` if it does not."""
@@ -219,7 +230,28 @@ class SqliteStore(SqliteTurns, Store):
         if self._is_begun:
             self._writer.close()
             self._reader.shutdown(wait=False)
-            self._database.close()
+            self._file.close()
+
+    def _tidy(self, db: sqlite3.Connection) -> tuple[int, bool]:
+        return self._told(rows.tidy(db, self._clock(), self._limit))
+
+    def _make_room(self, db: sqlite3.Connection) -> tuple[int, bool]:
+        return self._told(rows.make_room(db, self._limit, AT_ONCE + rows.TIDY_STEP))
+
+    def _told(self, done: tuple[int, bool]) -> tuple[int, bool]:
+        """Log that entries are dropped, once."""
+        if done[0] and not self._is_full:
+            self._is_full = True
+            path, limit = str(self._file.path), self._limit
+            logger.warning("%a is at its limit of %d octets: entries are dropped", path, limit)
+        return done
+
+    def _tell(self, run: Run, *, hurry: bool = False) -> None:
+        self._check()
+        self._writer.tell(run, hurry=hurry)
+
+    def _key(self, authority: Authority) -> str:
+        return f"{self._prefix}{authority}"
 
     def _check(self) -> None:
         if self._closed:
@@ -234,6 +266,6 @@ class SqliteStore(SqliteTurns, Store):
             if self._is_begun or self._closed:
                 return
             with suppress(StoreError):  # each call will raise it
-                self._database.open(START_PATIENCE)
+                self._file.open(START_PATIENCE)
             self._writer.start()
             self._is_begun = True

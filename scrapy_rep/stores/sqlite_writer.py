@@ -1,79 +1,108 @@
 """The thread that writes into the SQLite file, and the queue in front of it.
 
-If another process holds the write lock, or the disk is full, callers do not wait. Puts stay in
-memory, merged, up to :data:`QUEUE_LIMIT` authorities or :data:`QUEUE_OCTETS`, and leases fail at
-once. After :data:`FAILURES` failed attempts in a row the writer pauses, and tries again every
+The queue holds operations, which are done in the order in which they came. So another worker sees
+what the holder of a lease has put before it sees the lease end. An operation has what it runs in a
+transaction, a Future for its result, if anything waits for that, and what undoes it if nothing
+waits for the result any more. Many operations share a transaction. One that changes an entry also
+has its key and the change, so that a look-up sees what is still queued.
+
+If another process holds the write lock, or the disk is full, callers do not wait. Operations that
+are only to be written stay in memory, up to :data:`QUEUE_LIMIT` of them or :data:`QUEUE_OCTETS`.
+Those that something waits for, a lease or a turn, fail at once. The writer tries again every
 :data:`RETRY_DELAY` seconds. The log says when that begins and when it ends.
 
-Between batches the writer has the file tidied (:mod:`scrapy_rep.stores.sqlite_tidying`).
+Between batches the writer has the file tidied.
 """
 
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
-from scrapy_rep.access.authority import Authority
-from scrapy_rep.access.entry import Entry
-from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.base import Change
 from scrapy_rep.stores.error import ALONE, LoggedError, StoreError
-from scrapy_rep.stores.sqlite_batch import Batch
-from scrapy_rep.stores.sqlite_file import Database
-from scrapy_rep.stores.sqlite_tables import Tables
-from scrapy_rep.stores.sqlite_tidying import Tidier
-from scrapy_rep.stores.sqlite_transaction import DamagedError
-from scrapy_rep.stores.sqlite_turns import TurnStep
+from scrapy_rep.stores.sqlite_file import DamagedError, File
 
 logger = logging.getLogger(__name__)
 
+AT_ONCE = 256
+"""Operations of one transaction, so that no process holds the lock for long."""
+
 BATCH_DELAY = 0.05
-"""Seconds for which the writer collects puts."""
+"""Seconds for which the writer collects operations that nothing waits for."""
 
 QUEUE_LIMIT = 10_000
-"""Authorities that may wait to be written."""
+"""Operations that may wait to be written."""
 
 QUEUE_OCTETS = 64 * 1024 * 1024
 """Octets of rules that may wait to be written."""
 
-FAILURES, RETRY_DELAY = 2, 5.0
-"""Failed attempts after which the writer pauses, and for how many seconds."""
+FAILURES, RETRY_DELAY = 2, 1.0
+"""Failed attempts in a row that the log tells of, and seconds between two of them."""
+
+TIDY_INTERVAL, TIDY_PAUSE = 60.0, 0.02
+"""Seconds between two searches for rows that are of no more use, and between two of their steps."""
 
 FLUSH_PATIENCE, CLOSE_PATIENCE = 60.0, 10.0
 """Seconds for which ``flush`` and ``close`` wait for the thread."""
 
+Run = Callable[[sqlite3.Connection], Any]
+Step = Callable[[sqlite3.Connection], "tuple[int, bool]"]
+"""Deletes a few rows; returns how many of them for the limit, and whether there is more to do."""
 
-class Writer:
-    """Writes the queue into ``database`` by means of ``tables``; ``tidier`` keeps the file small.
 
-    Entries are dated by ``clock``, leases by ``machine_clock``. All methods may be called from any
-    thread.
+@dataclass(eq=False, slots=True)
+class Operation:
+    """What is to be done in a transaction.
+
+    ``undo`` makes an operation of the result that nothing waits for any more. ``key`` and
+    ``change`` are those of an entry that it changes, ``octets`` those that it keeps in memory.
+    Operations are numbered in the order in which they came.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        tables: Tables,
-        tidier: Tidier,
-        clock: Callable[[], float],
-        machine_clock: Callable[[], float],
-    ) -> None:
-        self._database = database
-        self._tables = tables
-        self._tidier = tidier
-        self._clock = clock
-        self._machine_clock = machine_clock
-        self._queue, self._writing = Batch(), Batch()
-        self._queued = self._tried = 0
+    run: Run
+    future: Future[Any] | None = None
+    undo: Callable[[Any], Run | None] | None = None
+    key: str = ""
+    change: Change | None = None
+    octets: int = 0
+    number: int = 0
+
+
+class Writer:
+    """Does operations on ``file``.
+
+    ``tidy`` is a step that is taken between batches, ``make_room`` one that follows each batch. All
+    methods may be called from any thread.
+    """
+
+    def __init__(self, file: File, tidy: Step, make_room: Step) -> None:
+        self._file = file
+        self._tidy = tidy
+        self._make_room = make_room
+        self._queue: deque[Operation] = deque()
+        self._changes: dict[str, deque[Change]] = {}
+        self._octets = self._added = 0
         self._hurry = self._closed = False
+        self._failures = 0
+        self._has_written = False
+        self._retry_at = 0.0
         self._damage: DamagedError | None = None
         self._fault: StoreError | None = None  # why an entry was lost; the next put raises it
         self._trouble: StoreError | None = None  # what kept the last batch from being written
-        self._breaker = CircuitBreaker(FAILURES, RETRY_DELAY)
         self._given_up_at: float | None = None
-        self._dropped = self._lost_by_faults = 0
+        self._dropped = 0
+        self._tidy_at = 0.0
+        self.evicted = 0
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="robots.txt writer", daemon=True)
 
@@ -81,80 +110,54 @@ class Writer:
         """Start the thread, once."""
         self._thread.start()
 
-    def waiting(self, authority: Authority) -> list[Batch]:
-        """Return what is queued for ``authority``, the oldest first."""
+    def waiting(self, key: str) -> list[Change]:
+        """Return the changes that are queued for the entry under ``key``, the oldest first."""
+        if key not in self._changes:  # as nearly always
+            return []
         with self._wake:
-            return [batch.copy_of(authority) for batch in (self._writing, self._queue)]
+            return list(self._changes.get(key, ()))
 
-    def put(self, authority: Authority, entry: Entry, crawler: str) -> None:
-        """Queue ``entry``. Raises ``StoreError`` if the queue is full or an earlier put failed."""
+    def change(self, key: str, change: Change, run: Run, octets: int) -> None:
+        """Queue a change of an entry. Raises ``StoreError`` if the queue is full.
+
+        It also raises why an earlier change was lost.
+        """
         with self._wake:
-            if not self._has_room(authority):
+            if len(self._queue) >= QUEUE_LIMIT or self._octets >= QUEUE_OCTETS:
                 self._dropped += 1
                 why = f": {self._trouble}" if self._trouble else ""
                 text = f"too many entries wait to be written{why}"
                 raise StoreError(text) if self._given_up_at is None else LoggedError(text)
-            self._note()
-            self._queue.put(authority, entry, crawler, self._clock())
+            self._add(Operation(run, key=key, change=change, octets=octets))
+            self._changes.setdefault(key, deque()).append(change)
+            self._octets += octets
             self._raise_fault()
 
-    def rewrite(self, authority: Authority, entry: Entry) -> None:
-        """Queue an entry that the file has in the form of 0.1, if there is room for it.
+    def tell(self, run: Run, *, hurry: bool = False) -> None:
+        """Queue what nothing waits for. With ``hurry``, raises ``StoreError`` in an outage."""
+        with self._wake:
+            if hurry and self._trouble is not None:
+                raise LoggedError(str(self._trouble))
+            self._add(Operation(run), hurry=hurry)
 
-        This raises nothing: nothing is lost here, and a look-up is not told what was lost before.
+    def ask(
+        self, run: Run, undo: Callable[[Any], Run | None], *, insist: bool = False
+    ) -> Future[Any]:
+        """Return a Future of what ``run`` returns. Raises ``StoreError``, or the Future does.
+
+        It is raised at once in an outage, unless the caller does ``insist``.
         """
         with self._wake:
-            if self._has_room(authority):
-                self._note()
-                self._queue.put(authority, entry, "", self._clock())
-
-    def forget(self, authority: Authority) -> None:
-        """Drop the entry of ``authority``. Raises ``StoreError``."""
-        with self._wake:
-            self._note()
-            self._queue.forget(authority)
-
-    def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
-        """Return a Future of a token, or of ``None`` while another process holds the lease.
-
-        Raises ``StoreError`` at once while nothing can be written.
-        """
-        future: Future[str | None] = Future()
-        with self._wake:
-            if self._breaker.open:
-                raise LoggedError(str(self._trouble))
-            self._note(hurry=True)
-            self._queue.leases.append((authority, seconds, future))
-        return future
-
-    def renew(self, authority: Authority, token: str, seconds: float) -> None:
-        """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
-        with self._wake:
-            self._note()
-            self._queue.renewed.append((authority, token, seconds))
-
-    def release(self, authority: Authority, token: str) -> None:
-        """End the lease that ``token`` stands for, if it still does."""
-        with self._wake:
-            self._note()
-            self._queue.released.append((authority, token))
-
-    def turn(self, step: TurnStep) -> None:
-        """Take, renew or end a turn, soon. Raises ``StoreError`` while nothing can be written."""
-        with self._wake:
-            if self._breaker.open:
-                raise LoggedError(str(self._trouble))
-            self._note(hurry=True)
-            self._queue.turns.append(step)
-
-    def break_lease(self, authority: Authority) -> None:
-        """End the lease on ``authority``, even if another worker holds it."""
-        with self._wake:
-            self._note()
-            self._queue.broken.add(authority)
+            if self._trouble is not None:
+                if not insist:
+                    raise LoggedError(str(self._trouble))
+                self._retry_at = 0.0
+            future: Future[Any] = Future()
+            self._add(Operation(run, future, undo), hurry=True)
+            return future
 
     def damaged(self, damage: DamagedError) -> None:
-        """Have the writer mend the file."""
+        """Have the file set aside."""
         with self._wake:
             self._damage = damage
             self._wake.notify_all()
@@ -162,12 +165,13 @@ class Writer:
     def flush(self) -> None:
         """Return once the file holds all that was put. Raises ``StoreError`` if it does not."""
         with self._wake:
-            goal, self._hurry = self._queued, True
+            goal, failures = self._added, self._failures
+            self._hurry, self._retry_at = True, 0.0
             self._wake.notify_all()
-            done = lambda: self._tried >= goal or self._breaker.open  # noqa: E731
-            if not self._wake.wait_for(done, FLUSH_PATIENCE):
+            over = lambda: self._is_done(goal) or self._failures > failures  # noqa: E731
+            if not self._wake.wait_for(over, FLUSH_PATIENCE):
                 raise StoreError("the writer did not finish in time")
-            if self._trouble is not None:
+            if not self._is_done(goal):
                 raise StoreError(str(self._trouble))
             self._raise_fault()
 
@@ -175,132 +179,127 @@ class Writer:
         """Write the queue once more, and end the thread."""
         with self._wake:
             self._closed = True
-            # A lease that is granted now would never be released.
-            self._queue.give_up_leases(StoreError("the store is closed"))
             self._wake.notify_all()
         self._thread.join(CLOSE_PATIENCE)
-        path = str(self._database.path)
-        lost = self._lost_by_faults + len(self._queue.entries) + len(self._writing.entries)
-        if lost:
-            logger.warning("%a: entries that could not be written: %d", path, lost)
+        path = str(self._file.path)
+        if self._changes:
+            logger.warning("%a: entries that could not be written: %d", path, len(self._changes))
         if self._fault is not None:  # no put comes that could be told
             logger.warning("%a: %s", path, self._fault)
 
-    def _has_room(self, authority: Authority) -> bool:
-        """Return whether an entry may be queued."""
-        full = len(self._queue.entries) >= QUEUE_LIMIT or self._queue.octets >= QUEUE_OCTETS
-        return not full or authority in self._queue.entries
-
-    def _note(self, *, hurry: bool = False) -> None:
-        """Count what is about to be queued, and wake the writer if it sleeps."""
-        self._queued += 1
-        if hurry or not self._queue:
+    def _add(self, operation: Operation, *, hurry: bool = False) -> None:
+        """Queue an operation, and wake the writer if it sleeps."""
+        is_first = not self._queue
+        self._added += 1
+        operation.number = self._added
+        self._queue.append(operation)
+        if hurry or is_first:
             self._hurry = self._hurry or hurry
             self._wake.notify_all()
+
+    def _is_done(self, number: int) -> bool:
+        return not self._queue or self._queue[0].number > number
 
     def _raise_fault(self) -> None:
         fault, self._fault = self._fault, None
         if fault is not None:
             raise fault
 
+    # The thread
+
     def _run(self) -> None:
-        """Write until closed, one batch after another, and tidy in between: the writer's thread."""
         while True:
             with self._wake:
-                idle = not self._wake.wait_for(self._has_work, self._pause())
-                if self._closed and not self._queue:
-                    return
-                if not idle:
-                    self._wake.wait_for(lambda: self._hurry or self._closed, BATCH_DELAY)
-                    self._breaker.admits()  # refuses leases until this attempt has ended
-                    self._writing, self._queue = self._queue, Batch()
-                    goal, self._hurry = self._queued, False
-                    damage, self._damage = self._damage, None
-            if idle:
-                self._tidy()
+                due = self._tidy_at if self._trouble is None else self._retry_at
+                has_work = self._wake.wait_for(self._has_work, max(0.0, due - time.monotonic()))
+                if self._closed:
+                    # A lease that is granted now would never be released.
+                    self._fail_asked(StoreError("the store is closed"), len(self._queue))
+                    if not self._queue:
+                        return
+                if self._queue:
+                    self._wake.wait_for(self._is_urgent, BATCH_DELAY)
+                batch = list(islice(self._queue, AT_ONCE))
+                self._hurry = len(self._queue) > AT_ONCE
+                damage, self._damage = self._damage, None
+            if not has_work and not batch:
+                self._tidy_up()
                 continue
-            error = self._write(self._writing, damage)
+            # Without a batch, this finds out whether the file can be written again.
+            error, results = self._attempt(batch, damage)
             with self._wake:
-                self._settle(error)
-                self._tried = goal
-                self._wake.notify_all()
-                if error is not None and self._closed:
+                self._settle(batch, results, error)
+                if self._closed and error is not None:
                     return
-
-    def _pause(self) -> float:
-        """Return for how many seconds to wait for work."""
-        if self._breaker.open:
-            return RETRY_DELAY / 4
-        return self._tidier.pause
+                self._wake.notify_all()
 
     def _has_work(self) -> bool:
-        waiting = bool(self._queue or self._damage) and not self._breaker.open
-        return waiting or self._closed
+        if self._closed:
+            return True
+        if self._trouble is not None:
+            return time.monotonic() >= self._retry_at
+        return bool(self._queue) or self._damage is not None
 
-    def _write(self, batch: Batch, damage: DamagedError | None) -> StoreError | None:
-        """Write ``batch``, mending the file if need be; return what kept it from being written."""
-        try:
-            for _ in range(3):
-                try:
-                    self._mend(damage)
-                    while batch:
-                        self._write_some(batch)
-                except DamagedError as again:  # noqa: PERF203 (rare)
-                    damage = again
-                else:
-                    return None
-            return StoreError(f"the file is damaged again and again: {damage}")
-        except StoreError as error:
-            return error
-        except Exception as error:  # noqa: BLE001  # the thread must neither end nor try for ever
-            self._lost_by_faults += len(batch.entries)
-            batch.drop()
-            return StoreError(f"what was put is lost: {type(error).__name__}: {error}")
+    def _is_urgent(self) -> bool:
+        return self._hurry or self._closed or self._damage is not None
 
-    def _write_some(self, batch: Batch) -> None:
-        before = len(batch.entries)
-        now, machine = self._clock(), self._machine_clock()
-        fault = batch.write_some(self._database.transaction(), self._tables, now, machine)
-        self._fault = fault or self._fault
-        self._tidier.make_room(before - len(batch.entries))
+    def _attempt(
+        self, batch: list[Operation], damage: DamagedError | None
+    ) -> tuple[StoreError | None, list[Any]]:
+        """Do the operations, mending the file if need be; return their results.
 
-    def _tidy(self) -> None:
-        if not self._breaker.open and not self._tidier.pause:
+        Returns why they could not be done, if so. An operation that fails by itself has its error
+        as a result.
+        """
+        for _ in range(3):
             try:
-                self._tidier.tidy()
-            except DamagedError as damage:
-                self.damaged(damage)
+                if damage is not None:
+                    self._file.set_aside(damage)
+                    damage = None
+                with self._file.transaction() as db:
+                    results = [_result(operation, db) for operation in batch]
+                    evicted, _ = self._make_room(db)
+            except DamagedError as error:  # noqa: PERF203 (rare)
+                damage = error
+            except StoreError as error:
+                return error, []
+            else:
+                self.evicted += evicted
+                return None, results
+        return StoreError(f"the file is damaged again and again: {damage}"), []
 
-    def _mend(self, damage: DamagedError | None) -> None:
-        if not self._database.is_open:
-            self._database.open()
-        elif damage is not None:
-            self._database.set_aside(damage)
-        elif self._database.replaced:
-            self._database.reopen()
+    def _tidy_up(self) -> None:
+        try:
+            with self._file.transaction() as db:
+                evicted, more = self._tidy(db)
+            self.evicted += evicted
+            pause = TIDY_PAUSE if more else TIDY_INTERVAL
+        except DamagedError as damage:
+            self.damaged(damage)
+            pause = TIDY_INTERVAL
+        except StoreError:  # another process is writing
+            pause = RETRY_DELAY
+        self._tidy_at = time.monotonic() + pause
 
-    def _settle(self, error: StoreError | None) -> None:
-        """Keep what could not be written; log when that begins and when it ends."""
-        batch, self._writing = self._writing, Batch()
-        self._trouble = error
-        path = str(self._database.path)
+    def _settle(self, batch: list[Operation], results: list[Any], error: StoreError | None) -> None:
+        """Hand out the results, or keep what could not be written; log when that changes."""
         if error is None:
-            self._breaker.succeeded()
-            if self._given_up_at is not None:
-                seconds = time.monotonic() - self._given_up_at
-                logger.warning(
-                    "%a is written again after %.0f s; %d entries were dropped meanwhile",
-                    path,
-                    seconds,
-                    self._dropped,
-                )
-                self._given_up_at, self._dropped = None, 0
+            for operation, result in zip(batch, results, strict=True):
+                self._queue.popleft()
+                self._forget(operation)
+                self._answer(operation, result)
+            self._has_written = True
+            self._failures, self._trouble, self._retry_at = 0, None, 0.0
+            self._say_written()
             return
-        batch.give_up_leases(LoggedError(str(error)))
-        batch.add(self._queue, self._clock())
-        self._queue = batch
-        if self._breaker.failed():
+        self._trouble = error
+        self._failures += 1
+        self._fail_asked(LoggedError(str(error)), len(batch))
+        is_asked = any(operation.future is not None for operation in self._queue)
+        self._retry_at = 0.0 if is_asked else time.monotonic() + RETRY_DELAY
+        if self._given_up_at is None and (self._failures >= FAILURES or not self._has_written):
             self._given_up_at = time.monotonic()
+            path = str(self._file.path)
             logger.warning(
                 "%a is not written for now: up to %d entries wait in memory; %s (%s)",
                 path,
@@ -308,3 +307,64 @@ class Writer:
                 ALONE,
                 error,
             )
+
+    def _say_written(self) -> None:
+        if self._given_up_at is not None:
+            logger.warning(
+                "%a is written again after %.0f s; %d entries were dropped meanwhile",
+                str(self._file.path),
+                time.monotonic() - self._given_up_at,
+                self._dropped,
+            )
+            self._given_up_at, self._dropped = None, 0
+
+    def _forget(self, operation: Operation) -> None:
+        """Note that an operation no longer waits."""
+        self._octets -= operation.octets
+        if operation.change is not None:
+            changes = self._changes[operation.key]
+            changes.popleft()
+            if not changes:
+                del self._changes[operation.key]
+
+    def _answer(self, operation: Operation, result: Any) -> None:
+        error = result if isinstance(result, StoreError) else None
+        if operation.future is None:
+            if error is not None:
+                self._fault = error
+            return
+        try:
+            if error is not None:
+                operation.future.set_exception(error)
+            else:
+                operation.future.set_result(result)
+        except InvalidStateError:  # it was cancelled
+            undo = None if error or operation.undo is None else operation.undo(result)
+            if undo is not None:
+                self._add(Operation(undo), hurry=True)
+
+    def _fail_asked(self, error: StoreError, count: int) -> None:
+        """Fail those of the first ``count`` operations that something waits for."""
+        kept = []
+        for operation in islice(self._queue, count):
+            if operation.future is None:
+                kept.append(operation)
+            else:
+                self._forget(operation)
+                with suppress(InvalidStateError):
+                    operation.future.set_exception(error)
+        self._queue = deque([*kept, *islice(self._queue, count, None)])
+
+
+def _result(operation: Operation, db: sqlite3.Connection) -> Any:
+    """Return the result of an operation, or the error that concerns it alone."""
+    try:
+        return operation.run(db)
+    except sqlite3.Error:
+        raise
+    except StoreError as error:
+        return error
+    except UnicodeDecodeError:
+        raise
+    except Exception as error:  # noqa: BLE001  # the thread must neither end nor try for ever
+        return StoreError(f"what was put is lost: {type(error).__name__}: {error}")

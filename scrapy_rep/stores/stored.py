@@ -1,8 +1,8 @@
-"""What a store holds, as its operator sees it: entries with the refusals of all crawlers, leases.
+"""What a store holds, as its operator sees it: entries with the refusals of all crawlers.
 
 A crawl asks a store for one entry at a time, and sees its own refusal alone. An operator
-wants to see everything: :class:`StoredEntry` and :class:`Lease` are what
-:meth:`scrapy_rep.stores.base.Store.scan` and :meth:`~scrapy_rep.stores.base.Store.leases` yield.
+wants to see everything: :class:`StoredEntry` is what :meth:`scrapy_rep.stores.base.Store.scan`
+yields.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from scrapy_rep.access.authority import DEFAULT_PORTS, Authority
+from scrapy_rep.access.authority import DEFAULT_PORTS, Authority, authority_of
 from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
 from scrapy_rep.access.policy import EXPIRED_NOW, Policy, State, state_of
 
@@ -39,9 +39,12 @@ class StoredEntry:
     entry: Entry = field(default_factory=Entry)
     refusals: Mapping[str, Answer] = field(default_factory=dict)
 
-    def seen_by(self, crawler: str) -> Entry:
-        """Return the entry as the crawler of that digest reads it."""
-        return replace(self.entry, refusal=self.refusals.get(crawler))
+    def seen_by(self, crawler: str) -> Entry | None:
+        """Return the entry as the crawler of that digest reads it, ``None`` if that is nothing."""
+        refusal = self.refusals.get(crawler)
+        if refusal is None:
+            return self.entry if self.entry != Entry() else None
+        return replace(self.entry, refusal=refusal)
 
     def state(self, now: float, policy: Policy, crawler: str = "") -> State:
         """Return what the entry is worth to a crawler with ``policy`` at ``now``."""
@@ -81,15 +84,6 @@ class StoredEntry:
         return [part for part in parts if part is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """The right to fetch one robots.txt, which a worker holds for ``seconds`` more."""
-
-    authority: Authority
-    token: str
-    seconds: float
-
-
 def useful_until(part: Answer | Failure, keep: float = MONTH) -> float:
     """Return until when a part of an entry is worth keeping, in seconds since the epoch.
 
@@ -112,3 +106,12 @@ def beginnings(start: str) -> tuple[str, ...]:
     if not start or "://" in start:
         return (start,)
     return tuple(f"{scheme}://{start}" for scheme in sorted(DEFAULT_PORTS))
+
+
+def authority_in_key(text: str) -> Authority | None:
+    """Return the authority whose text this is; ``None`` if it is of none."""
+    try:
+        authority = authority_of(text)
+    except ValueError:
+        return None
+    return authority if str(authority) == text else None

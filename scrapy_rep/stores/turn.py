@@ -7,6 +7,9 @@ from typing import NamedTuple
 LONGEST_TURN = 60.0
 """Seconds for which a turn may be taken or renewed; one that claims to last longer is void."""
 
+LONGEST_INTERVAL = 86_400.0
+"""Seconds between two requests to a host that a store is believed: more was not written by us."""
+
 RENEWED = 2.0
 """Seconds within which a worker renews a turn that is in use, again and again.
 

@@ -16,10 +16,14 @@ before a request of a paced host is let go. A turn goes through these states:
   its memory hears of the turn in this way before it grants one to another worker.
 
 **Fairness.** Workers that wait for one host ask at the same moment, and the nearest one would
-always be first. So each waits a little longer than it has to, by a random part of the interval.
+always be first. So each waits a little longer than it has to, by a random part of the interval. A
+wait is counted from when the worker asked: if the store is far away, the next question reaches it
+when the wait is over, and not a round trip later.
 
-**Failures.** When the store begins to fail, other workers may hold turns. After a lease those have
-lapsed, and each worker goes on by itself, at its own pace. When the store answers again, it does
+**Failures.** A question whose answer is lost is asked again with the same token, because the turn
+may have been granted. When the store begins to fail, other workers may hold turns. After a lease
+those have lapsed, and each worker goes on by itself, at its own pace, but for every request it asks
+first: an outage is over when it is over. When the store answers again, it does
 not know which requests were made meanwhile, so each host is left alone for an interval. The log
 says both, unless the store itself does. Of a store that is spread over several servers, such as a
 Redis Cluster, only a part may fail: then the same is done for each host that is kept there.
@@ -33,6 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import uniform
+from secrets import token_hex
 from time import monotonic
 from typing import TYPE_CHECKING, Protocol
 
@@ -63,7 +68,14 @@ UNUSED = 1.0
 """Seconds for which a turn is held although no request goes, as no place is free for one."""
 
 RETRY = 1.0
-"""Seconds after which a store that failed is asked again."""
+"""Seconds after which a store that failed is asked again.
+
+With the second for which it may answer, a store that works for a second and a half at a time is
+found at work.
+"""
+
+SOONEST, LATEST = 0.01, 60.0
+"""Seconds after which a store that refuses a turn is asked again, whatever wait it names."""
 
 SPREAD, MOST_SPREAD = 0.02, 0.1
 """The part of an interval, and the seconds, by which a worker asks later than it could at most."""
@@ -75,8 +87,10 @@ class SharedTurns(Protocol):
     def is_logged(self, error: Exception) -> bool:
         """Return whether the store itself logs when such failures begin and end."""
 
-    async def take(self, host: str, seconds: float, interval: float) -> tuple[str | None, float]:
-        """Return the token of a turn, or ``None`` and for how many seconds to wait."""
+    async def take(
+        self, host: str, seconds: float, interval: float, token: str
+    ) -> tuple[str | None, float]:
+        """Return ``token`` if it has a turn, or ``None`` and for how many seconds to wait."""
 
     def renew(self, host: str, token: str, seconds: float) -> None:
         """Have a turn end in ``seconds`` from now, even if the store has forgotten it."""
@@ -108,6 +122,8 @@ class SharedPace:
         self._stats = stats
         self._held: dict[str, _Held] = {}
         self._asking: dict[str, Deferred[None]] = {}
+        self._unanswered: dict[str, str] = {}
+        """The tokens, by host, of questions whose answers were lost."""
         self._failing_since: float | None = None
         self._is_alone = self._says_alone = False
         self._back_at = float("-inf")
@@ -177,14 +193,16 @@ class SharedPace:
         """Ask the store for a turn; have the host looked at again when it has answered."""
         await sleep(0.0)  # the pass that asks has to end first
         asked = monotonic()
+        token = self._unanswered.pop(host.name, "") or token_hex(8)
         try:
-            token, wait = await self._turns.take(host.name, LEASE, host.interval)
+            granted, wait = await self._turns.take(host.name, LEASE, host.interval, token)
         except CancelledError:
             raise
         except Exception as error:  # noqa: BLE001  # a custom store may raise anything
+            self._unanswered[host.name] = token
             self._failed(host, error)
         else:
-            self._answered(_Held(host, token or "", asked), wait)
+            self._answered(_Held(host, granted or "", asked), wait)
         finally:
             self._asking.pop(host.name, None)
             if not self._closed:
@@ -203,7 +221,8 @@ class SharedPace:
         self._failing_since = host.failing_since = None
         known_at = (now if is_back else self._back_at) + host.interval
         if not turn.token:
-            self._wait(host, max(now + wait, known_at))
+            wait = min(wait, LATEST) if wait > 0 else 0.0  # a store may say anything, such as NaN
+            self._wait(host, max(turn.since + wait, now + SOONEST, known_at))
         elif now > turn.since + LEASE / 2 or now < known_at:
             self._wait(host, max(now, known_at))
             self._give_back(turn)
@@ -248,6 +267,8 @@ class SharedPace:
         if not self._says_alone and not self._turns.is_logged(error):
             self._says_alone = True
             self._stats.paces_alone(str(error))
+        # It may hold a turn that lapses now, and that must not be taken for a new one later.
+        self._unanswered.pop(host.name, None)
         self._stats.inc(names.CRAWL_DELAY_ALONE)
         self._hold(_Held(host, "", now))
 

@@ -2,10 +2,10 @@
 
     python -m tests.benchmarks.filter [--urls 1000000] [--authorities 2000] [--rounds 3]
 
-Both read the same files from a folder and the same URLs, in random order, and write what may be
-fetched to a file; start-up is included. The loop is what most people write: urlsplit for the host,
-a dictionary of parsers, can_fetch. A second run on three times as many URLs tells by how much the
-memory grows.
+Both read the same files, from an archive and from a folder, and the same URLs, in random order, and
+write what may be fetched to a file; start-up is included. The loop is what most people write:
+urlsplit for the host, a dictionary of parsers, can_fetch. A second run on three times as many URLs
+tells by how much the memory grows.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.benchmarks import inputs
+from tests.commands.archive import write_archive
 from tests.commands.running import SCRAPY, environment
 
 LOOP = """
@@ -56,7 +57,10 @@ class Cost(NamedTuple):
 
 
 def prepare(folder: Path, urls: int, authorities: int) -> Path:
-    """Write a robots.txt for each authority, and URLs in random order; return where those are."""
+    """Write a robots.txt for each authority, and URLs in random order; return where those are.
+
+    The command reads the files from an archive, the loop from a folder.
+    """
     rnd = random.Random(15)
     bodies = inputs.corpus(authorities, seed=15)
     robots = folder / "robots"
@@ -71,6 +75,12 @@ def prepare(folder: Path, urls: int, authorities: int) -> Path:
             for url in inputs.urls(rnd, body, min(each, 50)) * (each // 50 + 1)
         ][:each]
     rnd.shuffle(found)
+    date = "2026-01-01T00:00:00Z"
+    files = [
+        (f"https://www.site-{number}.example/robots.txt", date, 200, body)
+        for number, body in enumerate(bodies)
+    ]
+    write_archive(folder / "robots.warc.gz", *files)
     file = folder / "urls.txt"
     file.write_text("".join(f"{url}\n" for url in found[:urls]))
     return file
@@ -106,7 +116,15 @@ def main(arguments: list[str] | None = None) -> None:
         folder = Path(name)
         urls = prepared(folder, options.urls, options.authorities)
         robots, out = str(folder / "robots"), folder / "out"
-        ours = [*SCRAPY, "robots", "filter", "--agent", AGENT, "--robots-dir", robots]
+        ours = [
+            *SCRAPY,
+            "robots",
+            "filter",
+            "--agent",
+            AGENT,
+            "--warc",
+            str(folder / "robots.warc.gz"),
+        ]
         loop = [sys.executable, "-c", LOOP, robots, AGENT, str(urls)]
         best = {"scrapy robots filter": [], "loop with Protego": []}
         for _ in range(options.rounds):

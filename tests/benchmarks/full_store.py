@@ -21,8 +21,9 @@ from pathlib import Path
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
-from scrapy_rep.stores.codec import ANSWER, encode_parts
+from scrapy_rep.stores.codec import encode_stored
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.stored import StoredEntry
 from tests.benchmarks.stores import robots_txt
 from tests.stores.samples import make_file
 
@@ -54,10 +55,10 @@ def build(path: Path, count: int, bodies: list[bytes]) -> None:
     for start in range(0, count, ROWS_AT_ONCE):
         connection.execute("BEGIN")
         for number in numbers[start : start + ROWS_AT_ONCE]:
-            octets = encode_parts(authority(number), rng.choice(pool))[ANSWER]
+            octets = encode_stored(StoredEntry(authority(number), rng.choice(pool)))
             until = now + rng.uniform(7, 30) * 86_400
-            row = ("scrapy_rep", str(authority(number)), ANSWER, until, octets)
-            connection.execute("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", row)
+            row = (f"scrapy_rep:{authority(number)}", until, len(octets) + 150, octets)
+            connection.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?)", row)
         connection.execute("COMMIT")
     connection.close()
 

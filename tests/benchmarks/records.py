@@ -1,8 +1,7 @@
 """What records cost a request whose rules are in memory: a log of refusals or of all, an archive.
 
 ``python -m tests.benchmarks.records [calls]`` prints microseconds per ``process_request``, the
-least of interleaved rounds, and what that is more than with all of them off: in the
-thread of the crawl, and in all threads.
+least of interleaved rounds, and what that is more than without the steps for records.
 """
 
 from __future__ import annotations
@@ -44,8 +43,6 @@ async def measure(calls: int, folder: Path) -> dict[str, tuple[float, float]]:
             requests = [Request(f"https://example.org/shop/{n}.html") for n in range(calls)]
             own, everything = time.thread_time(), time.process_time()
             _run(gate.process_request, requests)
-            if gate._parts.recorder is not None:
-                await gate._parts.recorder.confirm()
             spent = time.thread_time() - own, time.process_time() - everything
             taken[name].append((spent[0] / calls * 1e6, spent[1] / calls * 1e6))
     for gate in gates.values():

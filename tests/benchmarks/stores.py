@@ -25,7 +25,6 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.codec import decode_parts, encode_parts
-from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.samples import told
@@ -140,8 +139,7 @@ def measure(
 
 def rows(kept: list[tuple[Authority, Entry]], directory: Path) -> list[Row]:
     """The figures of all stores."""
-    memory = MemoryStore(1 << 40)
-    found = [measure("memory", memory, kept, lambda: memory._size)]
+    found = []
     path = directory / "robots.db"
     pages = lambda: sum(f.stat().st_size for f in directory.glob("robots.db"))  # noqa: E731
     found.append(measure("SQLite", SqliteStore(path, limit=1 << 40), kept, pages))

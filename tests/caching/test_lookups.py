@@ -17,14 +17,14 @@ from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.outcome import Success
 from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.caching.context import Miss
-from scrapy_rep.stores.memory import MemoryStore
 from tests.scripted import RULES, Bench, ask, authority
+from tests.stores.dictionary import DictionaryStore
 
 PACKAGE = Path(scrapy_rep.__file__).parent
 DAY = 86_400.0
 
 
-class CountingStore(MemoryStore):
+class CountingStore(DictionaryStore):
     """A store that counts how often each authority is read; `later` makes it answer later."""
 
     later = False
@@ -60,7 +60,7 @@ async def test_a_miss_reads_the_store_once(later: bool) -> None:
 @ensureDeferred
 async def test_what_memory_holds_is_fetched_anew_though_the_store_has_it_ageing() -> None:
     """RFC 9309 section 2.4: a copy in the last tenth of its life is no refresh."""
-    store = MemoryStore()
+    store = DictionaryStore()
     bench = Bench(RULES, store=store)
     await ask(bench)
     bench.clock.now += DAY

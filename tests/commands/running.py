@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import configparser
+import json
 import os
 import pkgutil
 import shutil
@@ -16,7 +17,7 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import scrapy.commands
 
@@ -95,3 +96,11 @@ def robots(
     ended = Ended(done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in ended.err, ended.err
     return ended
+
+
+def results(out: str) -> Any:
+    """The results in the JSON that every subcommand writes in one envelope."""
+    held = json.loads(out)
+    assert [*held] == ["schema", "results"]
+    assert held["schema"].startswith("scrapy_rep/")
+    return held["results"]

@@ -12,10 +12,12 @@ import pytest
 
 from tests.commands.running import COMMANDS, ROOT, SCRAPY, environment, robots
 from tests.processes import start_python
+from tests.replies import Hang
+from tests.site import Site
 from tests.timed import timed
 
-SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "cache", "report")
-ACTIONS = ("count", "list", "show", "forget", "expire", "prune", "leases", "export", "import")
+SUBCOMMANDS = ("check", "explain", "lint", "diff", "filter", "store", "verify", "report")
+ACTIONS = ("list", "show", "export", "import", "forget")
 LOAD = """
 import time
 import scrapy.cmdline, scrapy.commands
@@ -60,30 +62,45 @@ def test_entry_point_imports_nothing_but_itself() -> None:
     assert python(LOAD).splitlines()[1] == "['scrapy_rep.commands']"
 
 
-@pytest.mark.parametrize("words", [(), *[(name,) for name in SUBCOMMANDS]])
-def test_help_has_examples_or_says_where_they_are(words: tuple[str, ...]) -> None:
-    """And the exit statuses."""
-    ended = robots(*words, "--help")
-    assert ended.status == 0
-    assert "exit status:" in ended.out
-    assert max(map(len, ended.out.splitlines())) <= 80
-    assert not ended.err
-    if words:
-        assert f"scrapy robots {words[0]}" in ended.out.partition("examples:")[2]
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_help_has_an_example_and_its_own_exit_statuses(name: str) -> None:
+    """Only those that the subcommand can end with."""
+    ended = robots(name, "--help")
+    assert (ended.status, ended.err) == (0, "")
+    assert max(map(len, ended.out.splitlines())) <= 80 or name == "verify"
+    example, _, statuses = ended.out.partition("example:")[2].partition("exit status:")
+    assert f"scrapy robots {name}" in example
+    listed = [int(line.split()[0]) for line in statuses.splitlines() if line[:5].strip().isdigit()]
+    without = {"filter": [1], "report": [1, 3]}
+    assert listed == [one for one in (0, 1, 2, 3, 130) if one not in without.get(name, [])]
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]], ids=["nothing", "--help", "-h"])
+def test_the_bare_command_is_its_help(words: list[str]) -> None:
+    """It names all subcommands."""
+    ended = robots(*words)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.startswith("usage: scrapy robots [-h] SUBCOMMAND")
+    assert all(f"\n    {name} " in ended.out for name in SUBCOMMANDS)
+
+
+def test_an_unknown_option_points_to_the_help_of_the_subcommand() -> None:
+    """There is a list of the options there."""
+    ended = robots("check", "--no-such-option", "https://e.org/")
+    assert ended.err.endswith("--no-such-option (see scrapy robots check --help)\n")
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_help_of_an_action(action: str) -> None:
     """Two words deep."""
-    ended = robots("cache", action, "-h")
+    ended = robots("store", action, "-h")
     assert ended.status == 0
-    assert ended.out.startswith(f"usage: scrapy robots cache {action}")
+    assert ended.out.startswith(f"usage: scrapy robots store {action}")
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        [],
         ["chek", "https://e.org/"],
         ["check"],
         ["check", "--agent", "", "https://e.org/"],
@@ -103,14 +120,15 @@ def test_help_of_an_action(action: str) -> None:
         ["lint", "https://"],
         ["diff", "only-one"],
         ["diff", "-", "-"],
-        ["diff", "store:nothing", "-"],
-        ["diff", "warc:nothing", "-"],
-        ["filter", "--robots-txt", "a", "--robots-dir", "b"],
+        ["diff", "warc:robots.warc.gz#https://e.org/@2020", "/dev/null"],
+        ["filter", "--robots-txt", "a", "--warc", "b"],
         ["filter", "--missing", "perhaps"],
-        ["cache"],
-        ["cache", "burn"],
-        ["cache", "list", "--older-than", "long"],
-        ["cache", "show", "not a url", "-s", "REP_STORE=sqlite:///tmp/never.db"],
+        ["filter", "--missing", "allow", "--robots-txt", "/dev/null"],
+        ["report", "-o", "r.html", "--format", "json", "/dev/null"],
+        ["store"],
+        ["store", "burn"],
+        ["store", "list", "--older-than", "long"],
+        ["store", "show", "not a url", "-s", "REP_STORE=sqlite:///tmp/never.db"],
         ["check", "-s", "REP_PROFILE=1995", "https://e.org/"],
         ["check", "-s", "REP_STORE=nowhere", "https://e.org/"],
         ["check", "-s", "ROBOTSTXT_OBEY=perhaps", "https://e.org/"],
@@ -137,11 +155,6 @@ def test_a_site_for_a_file_gets_advice() -> None:
     assert ended.err.rstrip().endswith("No such file or directory")
 
 
-def test_a_missing_subcommand_is_named() -> None:
-    """All of them are."""
-    assert "one of check, explain, lint, diff, filter, replay, cache, report" in robots().err
-
-
 def test_bad_setting_on_the_command_line_is_status_2() -> None:
     """Scrapy itself checks it."""
     assert robots("lint", "-", "-s", "nonsense").status == 2
@@ -159,15 +172,13 @@ def test_name_that_is_no_file_is_status_2(name: str) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["lint", "{}"],
         ["check", "--robots-txt", "{}", "https://e.org/"],
         ["explain", "--robots-txt", "{}", "https://e.org/"],
         ["diff", "{}", "{}"],
         ["filter", "--robots-txt", "{}", "-"],
-        ["filter", "--robots-dir", "{}/x", "-"],
         ["filter", "--warc", "{}", "-"],
         ["filter", "--robots-txt", "/dev/null", "{}"],
-        ["cache", "import", "{}", "-s", "REP_STORE=sqlite:///tmp/scrapy-rep-never.db"],
+        ["store", "import", "{}", "-s", "REP_STORE=sqlite:///tmp/never-made/robots.db"],
     ],
     ids=" ".join,
 )
@@ -194,7 +205,7 @@ def test_fault_of_ours_is_a_line(project: Path) -> None:
         "    def get(self, authority): ...\n"
         "    def put(self, authority, entry): ...\n"
     )
-    ended = robots("cache", "count", "-s", "REP_STORE=shop.bad.Bad", cwd=project)
+    ended = robots("store", "list", "-s", "REP_STORE=shop.bad.Bad", cwd=project)
     assert ended.status == 2
     assert ended.err.count("\n") == 1
     assert "ZeroDivisionError" in ended.err
@@ -219,3 +230,27 @@ def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: lis
             process.close()
     assert (process.returncode, out) == (130, "")
     assert err == f"scrapy robots {words[0]}: interrupted\n"
+
+
+def test_a_closed_stream_is_no_fault(robots_txt: Path) -> None:
+    """`<&-` and `>&-` of a shell: what would be read is empty, what would be written goes."""
+    words = [*SCRAPY, "robots", "check", "--robots-txt", str(robots_txt), "https://e.org/private"]
+    for stream in ("<&-", ">&-", "2>&-"):
+        done = subprocess.run(
+            ["/bin/sh", "-c", f'exec "$@" {stream}', "sh", *words],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1, stream
+        assert "fault" not in done.stderr
+
+
+def test_a_site_that_takes_long_is_mentioned(site: Site) -> None:
+    """A silent command seems to hang."""
+    shop = site.authority(robots=Hang())
+    ended = robots("check", shop.url("/"), "-s", "REP_TIMEOUT=4", "-s", "REP_RETRY_DELAYS=[]")
+    assert ended.status == 3
+    assert "scrapy robots check: still waiting for robots.txt" in ended.err

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep import Verdict
+from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.verdict import as_plain
-from tests.commands.archive import write_archive
-from tests.commands.running import robots
+from tests.commands.running import results, robots
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -22,56 +22,67 @@ FAST = ("-s", "REP_RETRY_DELAYS=[]")
 class TestExplain:
     """`scrapy robots explain URL`."""
 
-    def test_text_shows_file_rules_groups_forms_and_profiles(self, robots_txt: Path) -> None:
-        """The deciding line is marked, and each rule that lost says why."""
+    def test_text_shows_what_won_and_what_lost(self, robots_txt: Path) -> None:
+        """The verdict, the lines that count, and the documents that say otherwise."""
         url = "https://e.invalid/private/%70ress"
         ended = robots("explain", "--robots-txt", robots_txt, url)
         assert ended.status == 0
-        assert "  >    3  Allow: /private/press\n" in ended.out
-        assert "line 3: Allow: /private/press  (14 octets)  decides\n" in ended.out
-        assert "line 2: Disallow: /private  (8 octets)  loses: shorter than line 3\n" in ended.out
-        assert "  line 1: *: chosen, for all crawlers without a group\n" in ended.out
-        assert "  line 5: mybot: does not name scrapy\n" in ended.out
-        assert "  URL   /private/press\n" in ended.out
-        assert "  1994: disallowed (Disallow: /private, line 2)\n" in ended.out
-
-    def test_json_says_the_same(self, robots_txt: Path) -> None:
-        """As plain data."""
-        words = ("--agent", "mybot", "--robots-txt", robots_txt, "https://e.invalid/search?q")
-        ended = robots("explain", "--format", "json", *words)
-        told = json.loads(ended.out)
-        assert ended.status == 1
-        assert (told["allowed"], told["rule"], told["line"]) == (False, "Disallow: /search", 6)
-        assert [(one["line"], one["chosen"]) for one in told["groups"]] == [
-            (1, False),
-            (5, True),
-            (9, False),
+        assert ended.out.splitlines() == [
+            f"allowed: {url}",
+            "  for Scrapy in the profile rfc9309: Allow: /private/press (line 3, group *)",
+            "",
+            str(robots_txt),
+            "       1  User-agent: *",
+            "       2  Disallow: /private  (loses)",
+            "  >    3  Allow: /private/press  (decides)",
+            "       4",
+            "        ...",
+            "",
+            "Other profiles",
+            f"  {', '.join(name for name in PROFILES if name != 'rfc9309')}: "
+            "disallowed: Disallow: /private (line 2, group *)",
         ]
-        assert [one["decides"] for one in told["matched"]] == [True]
 
-    def test_json_says_a_verdict_as_a_decision_log_does(self, robots_txt: Path) -> None:
-        """The same keys in the same order, wherever a verdict is told."""
-        words = ("--robots-txt", robots_txt, "https://e.invalid/private/press")
-        told = json.loads(robots("explain", "--format", "json", *words).out)
-        keys = [*as_plain(Verdict(allowed=True))]
-        assert [*told][: len(keys) + 2] == ["url", *keys, "decided_by"]
-        verdicts = [told["by_rules"], *told["other_profiles"].values()]
-        assert [[*one] for one in verdicts] == [keys] * len(verdicts)
-        assert len(verdicts) > 1
+    def test_only_the_groups_that_count_are_shown(self, robots_txt: Path) -> None:
+        """However many others there are."""
+        others = "".join(f"User-agent: bot{n}\nDisallow: /x{n}\n\n" for n in range(60))
+        robots_txt.write_text(f"{others}User-agent: mybot\nDisallow: /search\n\n{others}")
+        words = ("--agent", "mybot", "--robots-txt", robots_txt, "https://e.invalid/search")
+        out = robots("explain", *words).out
+        assert "  >  182  Disallow: /search  (decides)\n" in out
+        assert len(out.splitlines()) < 15
 
-    @pytest.mark.parametrize("profile", ["rfc9309", "google", "1996", "1994", "kollar"])
+    @pytest.mark.parametrize("status", [200, 404])
+    def test_json_has_one_shape(self, site: Site, status: int) -> None:
+        """With a file and without one."""
+        shop = site.authority(robots=Reply(status, b"User-agent: *\nDisallow: /search\n"))
+        ended = robots("explain", "--format", "json", shop.url("/search"))
+        [told] = results(ended.out)
+        assert [*told] == [
+            "url", *as_plain(Verdict(allowed=True)), "decided_by", "override", "agent", "profile",
+            "origin", "status", "by_rules", "matched", "groups", "other_profiles",
+        ]  # fmt: skip
+        assert (told["status"], told["allowed"], ended.status) == (
+            status,
+            status == 404,
+            status == 200,
+        )
+        assert [one["line"] for one in told["matched"]] == ([2] if status == 200 else [])
+        assert told["groups"] == ([1] if status == 200 else [])
+
+    @pytest.mark.parametrize("profile", [*PROFILES])
     def test_every_profile_is_explained(self, robots_txt: Path, profile: str) -> None:
-        """The rule that decides is among those that match."""
+        """The rule that decides comes first among those that match."""
         words = ("--rep-profile", profile, "--robots-txt", robots_txt, "--format", "json")
-        told = json.loads(robots("explain", *words, "https://e.invalid/private").out)
-        assert [one["line"] for one in told["matched"] if one["decides"]] == [told["line"]] == [2]
+        [told] = results(robots("explain", *words, "https://e.invalid/private").out)
+        assert told["matched"][0]["line"] == told["line"] == 2
 
     def test_fetched_file_is_explained(self, site: Site) -> None:
         """By the rules of the crawl."""
         shop = site.authority(robots="User-agent: *\nDisallow: /x\n")
         ended = robots("explain", shop.url("/x"))
         assert ended.status == 1
-        assert f"The file ({shop.url('/robots.txt')})" in ended.out
+        assert f"\n{shop.url('/robots.txt')}\n" in ended.out
 
     @pytest.mark.parametrize(("reply", "status"), [(Reply(404), 0), (Reply(503), 3)])
     def test_without_a_file_the_status_is_explained(
@@ -97,12 +108,13 @@ class TestLint:
             (b"User-agent: a/1\nDisallow:\n", ["--fail-on", "error"], 0),
             (b"User-agent: a/1\nDisallow:\n", ["--ignore", "agent-not-a-token"], 0),
             (b"User-agent: a/1\nDisallow:\n", ["--select", "agent-digit,empty-file"], 0),
+            (b"User-agent: b0t\nDisallow:\n", ["--all"], 0),
             (b"Disallow: /\n", ["--fail-on", "never"], 0),
             (b"", [], 0),
             (os.urandom(5000) + b"\n:\xff", [], 1),
         ],
         ids=["clean", "information", "fail-on information", "warning", "fail-on error", "ignored",
-             "not selected", "never", "empty", "binary"],
+             "not selected", "all", "never", "empty", "binary"],
     )  # fmt: skip
     def test_exit_status(self, body: bytes, words: list[str], status: int) -> None:
         """Warnings and errors fail; the reason is one line."""
@@ -129,12 +141,55 @@ class TestLint:
         if form != "github":
             json.loads(ended.out)
 
+    def test_what_needs_no_change_is_shown_on_request(self) -> None:
+        """With `--all`, if a code is selected, or if it counts."""
+        body = b"User-agent: b0t\nDisallow:\n"
+        assert robots("lint", "-", given=body).out == "no findings\n"
+        for words in (["--all"], ["--select", "agent-digit"], ["--fail-on", "information"]):
+            assert "[agent-digit]" in robots("lint", *words, "-", given=body).out, words
+
     def test_url_is_fetched(self, site: Site) -> None:
         """As a crawl would fetch it; an unreachable one is status 3."""
         shop = site.authority(robots="Disallow: /x\n")
         assert "rule-before-group" in robots("lint", shop.url("/some/page")).out
         shop.robots = Reply(503)
         assert robots("lint", shop.url("/"), *FAST).status == 3
+
+    def test_a_source_that_cannot_be_read_loses_no_findings(
+        self, site: Site, robots_txt: Path
+    ) -> None:
+        """The others are reported; the status says that one is missing."""
+        robots_txt.write_text("Disallow: /x\n")
+        down = site.authority(robots=Reply(503))
+        for source, status in ((down.url("/"), 3), ("no-such-file", 2)):
+            ended = robots("lint", source, robots_txt, *FAST)
+            assert ended.status == status
+            assert "[rule-before-group]" in ended.out
+            assert source in ended.err
+
+    @pytest.mark.parametrize("status", [404, 403])
+    @pytest.mark.parametrize("denied", ["allow", "disallow"])
+    def test_a_site_without_a_file_has_nothing_to_find(
+        self, site: Site, status: int, denied: str
+    ) -> None:
+        """Nothing is said of a file that there is not, nor of what is allowed."""
+        shop = site.authority(robots=Reply(status))
+        ended = robots("lint", "--all", shop.url("/"), "-s", f"REP_ACCESS_DENIED={denied}")
+        assert (ended.status, ended.out) == (0, "no findings\n")
+        said = f"{shop.url('/')} has no robots.txt: it answered with status {status}"
+        assert ended.err == f"scrapy robots lint: {said}\n"
+
+    def test_names_of_files_may_be_anything(self, tmp_path: Path) -> None:
+        """In SARIF a name is a URI, whatever its encoding, and an absolute one stays absolute."""
+        name = os.fsdecode(os.fsencode(tmp_path) + b"/r\xe4.txt")
+        Path(name).write_text("Disallow: /x\n")
+        for form in ("sarif", "json", "github", "text"):
+            ended = robots("lint", "--format", form, name)
+            assert ended.status == 1, form
+            assert "fault" not in ended.err
+        found = json.loads(robots("lint", "--format", "sarif", name).out)["runs"][0]["results"]
+        place = found[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        assert place == f"file://{tmp_path}/r%E4.txt"
 
     def test_hostile_text_is_escaped(self) -> None:
         """Colours only on a terminal, and no escape sequence of the file's."""
@@ -153,8 +208,8 @@ class TestDiff:
         ended = robots("diff", "old", "new", cwd=tmp_path)
         assert ended.status == 1
         assert ended.out == (
-            "*\n  /a\n    - disallowed by Disallow: /a (line 2, group *)\n"
-            "    + allowed (no rule matches)\n"
+            "*\n  /a\n    - disallowed: Disallow: /a (line 2, group *)\n"
+            "    + allowed: no rule matches\n"
         )
         assert ended.err == "scrapy robots diff: the rules differ for 1 crawler\n"
 
@@ -166,86 +221,45 @@ class TestDiff:
     def test_json_is_plain_data(self, robots_txt: Path) -> None:
         """With the pace."""
         ended = robots("diff", "--format", "json", "--agent", "mybot", robots_txt, "/dev/null")
-        [one] = json.loads(ended.out)["differences"]
+        [one] = results(ended.out)
         assert one["agents"] == ["mybot"]
         assert one["paths"][0]["old"]["rule"] == "Disallow: /search"
-        assert (one["old_pace"]["crawl_delay"], one["new_pace"]["crawl_delay"]) == ("2 s", None)
-
-    def test_stored_version_is_compared_with_the_live_one(self, site: Site, tmp_path: Path) -> None:
-        """And versions of an archive with each other."""
-        shop = site.authority(robots="User-agent: *\nDisallow: /a\n")
-        store = ("-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
-        robots("check", shop.url("/"), *store)
-        shop.robots = "User-agent: *\nDisallow: /b\n"
-        ended = robots("diff", f"store:{shop.url('/')}", shop.url("/"), "--no-store", *store)
-        assert ended.status == 2 or "/b" in ended.out
-
-    def test_archived_versions_are_compared_by_date(self, tmp_path: Path) -> None:
-        """The newest until that time counts."""
-        file = write_archive(
-            tmp_path / "a.warc.gz",
-            (
-                "https://e.org/robots.txt",
-                "2026-01-01T00:00:00Z",
-                200,
-                b"User-agent: *\nDisallow: /a",
-            ),
-            (
-                "https://e.org/robots.txt",
-                "2026-02-01T00:00:00Z",
-                200,
-                b"User-agent: *\nDisallow: /b",
-            ),
-        )
-        ended = robots(
-            "diff", f"warc:{file}#https://e.org/@2026-01-15", f"warc:{file}#https://e.org"
-        )
-        assert ended.status == 1
-        assert "  /a\n    - disallowed" in ended.out
-        assert robots("diff", f"warc:{file}#https://x.org", "/dev/null").status == 3
+        assert (one["old_pace"], one["new_pace"]) == ({"crawl delay": "2 s"}, {})
 
     @pytest.mark.parametrize("denied", first(1, ["disallow", "allow"]))
     @pytest.mark.parametrize("status", first(2, [403, 503, 401, 402, 404, 410]))
     def test_an_answer_without_rules_means_what_it_means_in_a_crawl(
         self, site: Site, tmp_path: Path, status: int, denied: str
     ) -> None:
-        """Live, from a store and from an archive: as a file that is open or closed, or status 3."""
+        """As a file that is open or closed, or status 3."""
         shop = site.authority(robots=Reply(status))
         (tmp_path / "allowed").write_text("User-agent: *\nAllow: /\n")
         (tmp_path / "disallowed").write_text("User-agent: *\nDisallow: /\n")
-        answer = (shop.url("/robots.txt"), "2026-01-01T00:00:00Z", status, b"")
-        archive = write_archive(tmp_path / "a.warc.gz", answer)
-        words = (*FAST, "-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
-        words = (*words, "-s", f"REP_ACCESS_DENIED={denied}")
-        [row] = json.loads(robots("check", "--format", "json", *words, shop.url("/")).out)
-        for source in (shop.url("/"), f"store:{shop.url('/')}", f"warc:{archive}#{shop.url('/')}"):
-            for name in ("allowed", "disallowed"):
-                ended = robots("diff", source, name, *words, cwd=tmp_path)
-                expected = 3 if row["verdict"] == "unreachable" else row["verdict"] != name
-                assert ended.status == expected, (source, name, ended)
+        words = (*FAST, "-s", f"REP_ACCESS_DENIED={denied}")
+        [row] = results(robots("check", "--format", "json", *words, shop.url("/")).out)
+        for name in ("allowed", "disallowed"):
+            ended = robots("diff", shop.url("/"), name, *words, cwd=tmp_path)
+            expected = 3 if row["verdict"] == "unreachable" else row["verdict"] != name
+            assert ended.status == expected, (name, ended)
 
-    @pytest.mark.parametrize("denied", ["allow", "disallow"])
-    def test_refusal_that_a_store_holds_counts_for_its_crawler(
-        self, site: Site, project: Path, denied: str
+    @pytest.mark.parametrize(("status", "word"), [(404, "allowed"), (403, "disallowed")])
+    def test_nothing_is_said_of_a_file_that_there_is_not(
+        self, site: Site, robots_txt: Path, status: int, word: str
     ) -> None:
-        """For the others, the rules from before it are what the store holds."""
-        shop = site.authority(robots="User-agent: *\nDisallow: /a\n")
-        (project / "rules").write_text("User-agent: *\nDisallow: /a\n")
-        (project / "allow").write_text("")
-        (project / "disallow").write_text("User-agent: *\nDisallow: /\n")
-        words = ("-s", f"REP_ACCESS_DENIED={denied}")
-        robots("check", shop.url("/"), *words, cwd=project)
-        robots("cache", "expire", "--all", cwd=project)
-        shop.robots = Reply(403)
-        robots("check", shop.url("/"), *words, cwd=project)
-        stored = f"store:{shop.url('/')}"
-        assert robots("diff", stored, denied, *words, cwd=project).status == 0
-        other = (*words, "-s", "USER_AGENT=otherbot/1.0")
-        assert robots("diff", stored, "rules", *other, cwd=project).status == 0
+        """A 403 has neither a line nor a group."""
+        shop = site.authority(robots=Reply(status))
+        robots_txt.write_text(f"User-agent: *\n{'Dis' * (word == 'allowed')}allow: /\n")
+        ended = robots("diff", robots_txt, shop.url("/"), "-s", "REP_ACCESS_DENIED=disallow")
+        assert ended.status == 1
+        assert f"    + {word}: no robots.txt: status {status}\n" in ended.out
 
-    def test_an_archived_407_leaves_the_rules_undefined(self, tmp_path: Path) -> None:
-        """It may have come from a proxy, which an archive does not say; `filter` agrees."""
-        answer = ("https://e.org/robots.txt", "2026-01-01T00:00:00Z", 407, b"")
-        archive = write_archive(tmp_path / "a.warc.gz", answer)
-        assert robots("diff", f"warc:{archive}#https://e.org", "/dev/null").status == 3
-        assert robots("filter", "--warc", archive, given="https://e.org/a").out == ""
+    def test_approved_rules_are_a_file_to_compare_with(self, site: Site, tmp_path: Path) -> None:
+        """`diff approved.txt URL` ends with 1 once an effect has changed, and not before."""
+        shop = site.authority(robots="User-agent: *\nDisallow: /a\n")
+        approved = tmp_path / "approved.txt"
+        approved.write_text("User-agent: *\nDisallow: /a\n")
+        assert robots("diff", approved, shop.url("/")).status == 0
+        shop.robots = "# new\nUser-agent: *\nDisallow: /a\nDisallow: /a/b\n"
+        assert robots("diff", approved, shop.url("/")).status == 0
+        shop.robots = "User-agent: *\nDisallow: /b\n"
+        assert robots("diff", approved, shop.url("/")).status == 1

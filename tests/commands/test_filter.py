@@ -5,17 +5,23 @@ from __future__ import annotations
 import codecs
 import contextlib
 import gzip
+import itertools
 import os
 import pty
 import random
+import re
 import signal
 import subprocess
 import time
 from pathlib import Path
+from urllib.parse import urljoin
 
 import pytest
 
-from scrapy_rep.commands.urls import LONGEST
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.commands.archives import NewestResponses, Undecided
+from scrapy_rep.commands.filter import LONGEST
+from scrapy_rep.commands.output import EndingError
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.commands.archive import Response, write_archive
@@ -24,22 +30,26 @@ from tests.replies import Reply
 from tests.site import Site
 
 RULES = b"User-agent: *\nDisallow: /private\n"
+A_ORG = Authority("https", "a.org", 443)
 COMMAND = [*SCRAPY, "robots", "filter"]
 
 
+DATE = "2026-01-01T00:00:00Z"
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with the files of some authorities."""
-    found = tmp_path / "robots"
-    found.mkdir()
-    (found / "https_e.org").write_bytes(RULES)
-    (found / "https_e.org_8443").write_bytes(b"User-agent: *\nDisallow: /\n")
-    (found / "http_open.org_80").write_bytes(b"")
-    return found
+def archive(tmp_path: Path) -> Path:
+    """An archive with the files of some sites."""
+    return write_archive(
+        tmp_path / "robots.warc.gz",
+        ("https://e.org/robots.txt", DATE, 200, RULES),
+        ("https://e.org:8443/robots.txt", DATE, 200, b"User-agent: *\nDisallow: /\n"),
+        ("http://open.org/robots.txt", DATE, 200, b""),
+    )
 
 
-def test_allowed_urls_come_out_as_they_are(folder: Path, tmp_path: Path) -> None:
-    """Octets that are not UTF-8 too; only the line end is always LF."""
+def test_allowed_urls_come_out_as_they_are(archive: Path, tmp_path: Path) -> None:
+    """Octets that are not UTF-8 too; only the line end is always LF. The rest is summed up."""
     urls = [
         b"https://e.org/a",
         b"https://e.org/private/x",
@@ -56,13 +66,17 @@ def test_allowed_urls_come_out_as_they_are(folder: Path, tmp_path: Path) -> None
     ]
     rejected = tmp_path / "rejected.tsv"
     done = subprocess.run(
-        [*COMMAND, "--robots-dir", str(folder), "--rejected", str(rejected), "-"],
+        [*COMMAND, "--warc", str(archive), "--rejected", str(rejected), "-"],
         env=environment(),
         input=b"\r\n".join(urls),
         capture_output=True,
-        check=True,
+        check=False,
     )
-    assert done.stderr == b""
+    assert done.returncode == 3
+    assert done.stderr == (
+        b"scrapy robots filter: 12 lines: 6 allowed, 3 disallowed, 2 not URLs, "
+        b"1 undecided, of 1 site\n"
+    )
     assert done.stdout.split(b"\n") == [urls[at] for at in (0, 2, 4, 5, 10, 11)] + [b""]
     rows = [line.rpartition(b"\t") for line in rejected.read_bytes().splitlines()]
     assert [(url, reason) for url, _, reason in rows] == [
@@ -75,31 +89,103 @@ def test_allowed_urls_come_out_as_they_are(folder: Path, tmp_path: Path) -> None
     ]
 
 
-def test_missing_file_may_be_allowed(folder: Path) -> None:
-    """A file that cannot be read is not missing."""
-    (folder / "https_odd.org").mkdir()
-    given = "https://nobody.org/\nhttps://odd.org/\n"
-    ended = robots("filter", "--robots-dir", folder, "--missing", "allow", given=given)
-    assert ended == (0, "https://nobody.org/\n", "")
+@pytest.mark.parametrize(
+    ("words", "out", "status"),
+    [
+        ([], "", 3),
+        (["--missing", "reject"], "", 0),
+        (["--missing", "allow"], "https://n.org/\n", 0),
+    ],
+    ids=["not said", "reject", "allow"],
+)
+def test_what_becomes_of_missing_sites_is_for_the_user_to_say(
+    archive: Path, words: list[str], out: str, status: int
+) -> None:
+    """Without it they are rejected, and the status tells that they were not decided."""
+    ended = robots("filter", "--warc", archive, *words, given="https://n.org/\n")
+    assert (ended.status, ended.out) == (status, out)
 
 
 def test_many_urls_get_the_verdicts_of_the_matcher(tmp_path: Path) -> None:
     """In their order, over the borders of chunks, whatever site they belong to."""
     rnd = random.Random(7)
     bodies = {f"s{n}.org": inputs.file(rnd) for n in range(50)}
-    folder = tmp_path / "robots"
-    folder.mkdir()
+    files = [(f"https://{host}/robots.txt", DATE, 200, body) for host, body in bodies.items()]
+    archive = write_archive(tmp_path / "a.warc.gz", *files)
     urls = []
     for host, body in bodies.items():
-        (folder / f"https_{host}").write_bytes(body)
         urls += [u.replace("www.example.com", host) for u in inputs.urls(rnd, body, 900)]
     rnd.shuffle(urls)
     (tmp_path / "urls").write_text("\n".join(urls))
-    ended = robots("filter", "--robots-dir", folder, "--agent", "Googlebot", tmp_path / "urls")
+    ended = robots("filter", "--warc", archive, "--agent", "Googlebot", tmp_path / "urls")
     parsed = {host: RobotsTxt.parse(body) for host, body in bodies.items()}
     wanted = [url for url in urls if parsed[url.split("/")[2]].allowed(url, "Googlebot")]
     assert 0 < len(wanted) < len(urls)
     assert ended.out.split("\n") == [*wanted, ""]
+    (tmp_path / "urls.gz").write_bytes(gzip.compress("\n".join(urls).encode()))
+    again = robots("filter", "--warc", archive, "--agent", "Googlebot", tmp_path / "urls.gz")
+    assert again == ended
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("urls", ["--robots-txt", "rules", "urls"]),
+        ("rules", ["--robots-txt", "rules", "urls"]),
+        ("link", ["--robots-txt", "rules", "urls"]),
+        ("archive.warc", ["--warc", "archive.warc", "urls"]),
+        ("overrides.toml", ["--robots-txt", "rules", "-s", "REP_OVERRIDES=overrides.toml", "urls"]),
+    ],
+    ids=["URLs", "rules", "a link", "archive", "overrides"],
+)
+def test_what_is_read_is_never_overwritten(tmp_path: Path, output: str, words: list[str]) -> None:
+    """Status 2, and every file is as it was."""
+    (tmp_path / "rules").write_bytes(RULES)
+    (tmp_path / "urls").write_text("https://e.org/private\n")
+    (tmp_path / "link").symlink_to(tmp_path / "rules")
+    (tmp_path / "overrides.toml").write_text("")
+    write_archive(tmp_path / "archive.warc", ("https://e.org/robots.txt", DATE, 200, RULES))
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    ended = robots("filter", *words, "--rejected", output, cwd=tmp_path)
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == f"scrapy robots filter: {output} is read, and would be overwritten\n"
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_shell_that_appends_to_an_input_is_stopped(tmp_path: Path) -> None:
+    """`filter urls >> urls` would read what it writes, for ever."""
+    urls = tmp_path / "urls"
+    urls.write_text("https://e.org/a\n")
+    with urls.open("ab") as out:
+        done = subprocess.run(
+            [*COMMAND, "--robots-txt", os.devnull, str(urls)],
+            env=environment(),
+            stdout=out,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert b"is standard output as well" in done.stderr
+    assert urls.read_text() == "https://e.org/a\n"
+
+
+def test_the_store_is_never_overwritten(tmp_path: Path) -> None:
+    """It is read and written while URLs are sorted."""
+    file = tmp_path / "robots.db"
+    robots("store", "import", "-s", f"REP_STORE=sqlite://{file}")
+    before = file.read_bytes()
+    words = ("filter", "-s", f"REP_STORE=sqlite://{file}", "--rejected", file)
+    assert robots(*words, given="https://e.org/\n").status == 2
+    assert file.read_bytes() == before
+
+
+def test_no_output_is_opened_before_the_rules_are_read(tmp_path: Path) -> None:
+    """What an earlier call has written stays if this one cannot begin."""
+    (tmp_path / "rejected").write_text("precious")
+    words = ("filter", "--rejected", tmp_path / "rejected")
+    assert robots(*words, "--robots-txt", tmp_path / "none").status == 2
+    assert robots(*words, "--warc", tmp_path / "none").status == 2
+    assert (tmp_path / "rejected").read_text() == "precious"
 
 
 def test_one_file_governs_all(robots_txt: Path) -> None:
@@ -127,13 +213,14 @@ def test_archive_gives_the_rules(tmp_path: Path) -> None:
     rejected = tmp_path / "rejected"
     given = "".join(f"https://{site}.org/{path}\n" for site in "abcdef" for path in ("old", "new"))
     ended = robots("filter", "--warc", file, "--rejected", rejected, given=given)
-    assert ended.status == 0
+    assert ended.status == 3
     assert ended.out.split() == [
         "https://a.org/old", "https://b.org/old", "https://b.org/new", "https://d.org/old"
     ]  # fmt: skip
     reasons = dict(line.split("\t") for line in rejected.read_text().splitlines())
     assert reasons["https://c.org/old"] == "unreachable: status 503"
-    assert reasons["https://e.org/old"] == reasons["https://f.org/old"] == "no file"
+    assert reasons["https://e.org/old"] == "its redirect leads out of the archive"
+    assert reasons["https://f.org/old"] == "no file"
     assert reasons["https://d.org/new"] == "Disallow: /new (line 2, group *)"
 
 
@@ -154,11 +241,87 @@ def test_revisit_is_the_response_that_it_repeats(tmp_path: Path) -> None:
     words = ("filter", "--warc", file, "--missing", "allow", "--rejected", rejected)
     assert robots(*words, given=given).out == "https://a.org/x\n"
     assert rejected.read_text().count("the archive lacks the response") == 4
-    (tmp_path / "new").write_bytes(body)
-    places = [f"warc:{file}#https://{site}.org/" for site in "abc"]
-    ended = [robots("diff", place, tmp_path / "new") for place in places]
-    assert [one.status for one in ended] == [0, 3, 3]
-    assert "repeats one that it lacks" in ended[1].err
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["https://a.org:443/robots.txt", "https://A.org/robots.txt", "https://a.org/robots.txt#x",
+     "https://a.org/en/robots.txt", "https://a.org/robots.txt?v=2", "/rules.txt"],
+)  # fmt: skip
+def test_a_redirect_within_an_archive_is_followed_however_it_is_spelt(
+    tmp_path: Path, location: str
+) -> None:
+    """As a crawl follows it; the target may stand before or behind the redirect."""
+    target = urljoin("http://a.org/robots.txt", location).partition("#")[0]
+    target = target.replace(":443", "").replace("//A", "//a")
+    records = [
+        ("http://a.org/robots.txt", DATE, 301, location.encode()),
+        (target, DATE, 200, RULES),
+    ]
+    given = "http://a.org/private/x\nhttp://a.org/a\n"
+    for several in (records, records[::-1]):
+        file = write_archive(tmp_path / "a.warc.gz", *several)
+        ended = robots("filter", "--warc", file, "--missing", "allow", given=given)
+        assert (ended.status, ended.out) == (0, "http://a.org/a\n")
+
+
+def test_the_newest_record_counts_to_the_fraction_of_a_second(tmp_path: Path) -> None:
+    """WARC 1.1 has dates with fractions; 00.5 is later than 00."""
+    for first, second in itertools.permutations(
+        (("00Z", b""), ("00.5Z", RULES), ("00.25Z", b"")), 2
+    ):
+        file = write_archive(
+            tmp_path / "a.warc.gz",
+            *[
+                ("https://a.org/robots.txt", f"2026-01-01T00:00:{end}", 200, body)
+                for end, body in (first, second)
+            ],
+        )
+        ended = robots("filter", "--warc", file, given="https://a.org/private\n")
+        assert (ended.out == "") is (("00.5Z", RULES) in (first, second)), (first, second)
+
+
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
+def test_an_archive_that_breaks_off_decides_nothing(tmp_path: Path, compressed: bool) -> None:
+    """Wherever it breaks off: refused, or as if the records behind that place were not there."""
+    file = write_archive(
+        tmp_path / ("a.warc.gz" if compressed else "a.warc"),
+        ("https://other.org/robots.txt", DATE, 200, b""),
+        ("https://a.org/robots.txt", DATE, 200, RULES),
+    )
+    whole = file.read_bytes()
+    decided = 0
+    for size in range(len(whole)):
+        file.write_bytes(whole[:size])
+        with contextlib.suppress(EndingError):
+            found = NewestResponses(str(file), 512_000, 5).find(A_ORG)
+            decided += found == (200, RULES)
+            # It broke off at the very end of a record.
+            assert found in ((200, RULES), Undecided("no file", is_missing=True)), size
+    assert decided <= 4  # only the line ends behind the last record are missing
+
+
+def test_a_record_that_is_damaged_decides_nothing(tmp_path: Path) -> None:
+    """A wrong digest, or a Content-Length that is not that of the record."""
+    file = write_archive(
+        tmp_path / "a.warc",
+        ("https://a.org/robots.txt", DATE, 200, RULES),
+        ("https://other.org/robots.txt", DATE, 200, b""),
+    )
+    whole = file.read_bytes()
+    words = ("filter", "--warc", file, "--missing", "allow", "--rejected", tmp_path / "rejected")
+    file.write_bytes(whole.replace(b"Disallow: /private", b"Disallow: /privatf"))
+    given = "https://a.org/private\nhttps://other.org/a\n"
+    ended = robots(*words, given=given)
+    assert (ended.status, ended.out) == (3, "https://other.org/a\n")
+    assert "its digest is wrong" in (tmp_path / "rejected").read_text()
+    length = re.search(rb"Content-Length: (\d+)", whole)
+    assert length is not None
+    for wrong in (int(length[1]) + 7, int(length[1]) - 7):
+        file.write_bytes(whole.replace(length[0], b"Content-Length: %d" % wrong, 1))
+        ended = robots(*words, given=given)
+        assert (ended.status, ended.out) == (2, "")
+        assert "is damaged" in ended.err
 
 
 def test_cut_body_of_an_archive_loses_its_partial_line(tmp_path: Path) -> None:
@@ -189,10 +352,6 @@ def test_an_archive_is_read_within_the_limits_of_the_crawl(tmp_path: Path) -> No
     assert robots(*words, given=far + near + last).out == far + last
     more = ("-s", "REP_MAX_REDIRECTS=7", "-s", "REP_MAX_SIZE=2000000")
     assert robots(*words, *more, given=far + near + last).out == ""
-    (tmp_path / "open").write_bytes(b"")
-    archived = f"warc:{file}#http://large.org/"
-    assert robots("diff", archived, tmp_path / "open").status == 0
-    assert robots("diff", archived, tmp_path / "open", *more).status == 1
 
 
 GZIPPED = gzip.compress(RULES, mtime=0)
@@ -208,10 +367,10 @@ GZIPPED = gzip.compress(RULES, mtime=0)
         (206, [], RULES, "unreachable: status 206"),
         (200, [("Content-Encoding", "x-gzip")], GZIPPED, "Disallow: /private"),
         (200, [("Content-Encoding", "gzip, gzip")], gzip.compress(GZIPPED, mtime=0), "Disallow"),
-        (200, [("Content-Encoding", "gzip")], RULES, "unreachable"),
-        (200, [("Content-Encoding", "gzip")], GZIPPED[:-4], "unreachable"),
-        (200, [("Content-Encoding", "compress")], RULES, "unreachable"),
-        (200, [("Content-Encoding", "br")], b"\xff\xff", "unreachable"),
+        (200, [("Content-Encoding", "gzip")], RULES, "cannot be decoded"),
+        (200, [("Content-Encoding", "gzip")], GZIPPED[:-4], "cannot be decoded"),
+        (200, [("Content-Encoding", "compress")], RULES, "cannot be decoded"),
+        (200, [("Content-Encoding", "br")], b"\xff\xff", "cannot be decoded"),
     ],
     ids=[
         "302 to nowhere",
@@ -256,16 +415,16 @@ def test_a_file_elsewhere_in_an_archive_is_not_the_robots_txt(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("body", [b"", b"no archive\n" * 100, b"\x1f\x8b\x08nonsense"])
-def test_file_that_is_no_archive_is_status_2_or_has_nothing(tmp_path: Path, body: bytes) -> None:
+def test_file_that_is_no_archive_is_status_2(tmp_path: Path, body: bytes) -> None:
     """One line, whatever is in it."""
     (tmp_path / "a.warc").write_bytes(body)
     ended = robots("filter", "--warc", tmp_path / "a.warc", given="https://a.org/\n")
-    assert ended.status == (2 if body else 0)
-    assert ended.out == ""
+    assert (ended.status, ended.out) == (2, "")
+    assert "is not a WARC file" in ended.err
 
 
 def test_rules_are_fetched_once_through_the_store(site: Site, project: Path) -> None:
-    """What cannot be had is rejected, and the status is 0 all the same."""
+    """What cannot be had is rejected, and the status says so."""
     shop = site.authority(robots=RULES)
     gone = site.authority(robots=Reply(404))
     down = site.authority(robots=Reply(503))
@@ -273,7 +432,8 @@ def test_rules_are_fetched_once_through_the_store(site: Site, project: Path) -> 
     rejected = project / "rejected"
     for _ in range(2):
         ended = robots("filter", "--rejected", rejected, given="\n".join(urls), cwd=project)
-        assert ended.status == 0
+        assert ended.status == 3
+        assert ended.err.endswith("3 undecided, of 1 site\n")
         wanted = [shop.url("/a"), gone.url("/a"), gone.url("/private"), shop.url("/b"),
                   gone.url("/b")]  # fmt: skip
         assert ended.out.split() == wanted
@@ -282,26 +442,27 @@ def test_rules_are_fetched_once_through_the_store(site: Site, project: Path) -> 
     assert (len(shop.robots_hits), len(gone.robots_hits)) == (1, 1)
 
 
-def test_byte_order_mark_is_no_part_of_the_first_url(folder: Path) -> None:
+def test_byte_order_mark_is_no_part_of_the_first_url(archive: Path) -> None:
     """Programs on Windows write it; an empty list with one has no URL."""
     given = codecs.BOM_UTF8 + b"https://e.org/a\nhttps://e.org/b\n"
-    assert robots("filter", "--robots-dir", folder, given=given).out == given[3:].decode()
-    assert robots("filter", "--robots-dir", folder, given=codecs.BOM_UTF8).out == ""
+    assert robots("filter", "--warc", archive, given=given).out == given[3:].decode()
+    assert robots("filter", "--warc", archive, given=codecs.BOM_UTF8).out == ""
 
 
-def test_line_that_is_too_long_is_rejected(folder: Path, tmp_path: Path) -> None:
+def test_line_that_is_too_long_is_rejected(archive: Path, tmp_path: Path) -> None:
     """And the next one is read."""
     rejected = tmp_path / "rejected"
     given = b"https://e.org/" + b"a" * (3 * LONGEST) + b"\nhttps://e.org/a\n"
-    ended = robots("filter", "--robots-dir", folder, "--rejected", rejected, given=given)
+    ended = robots("filter", "--warc", archive, "--rejected", rejected, given=given)
     assert ended.out == "https://e.org/a\n"
-    assert rejected.read_text() == "\tline too long\n"
+    assert rejected.read_text() == f"https://e.org/{'a' * 186}...\tline too long\n"
+    assert "2 lines: 1 allowed, 1 not URLs" in ended.err
 
 
-def test_closed_pipe_is_no_error(folder: Path) -> None:
+def test_closed_pipe_is_no_error(archive: Path) -> None:
     """`scrapy robots filter ... | head`."""
     with subprocess.Popen(
-        [*COMMAND, "--robots-dir", str(folder)],
+        [*COMMAND, "--warc", str(archive)],
         env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -322,15 +483,15 @@ def test_closed_pipe_is_no_error(folder: Path) -> None:
         assert process.stderr.read() == b""
 
 
-@pytest.mark.parametrize("online", [False, True], ids=["folder", "crawl"])
+@pytest.mark.parametrize("online", [False, True], ids=["archive", "crawl"])
 def test_interrupt_leaves_whole_lines_and_status_130(
-    folder: Path, tmp_path: Path, site: Site, online: bool
+    archive: Path, tmp_path: Path, site: Site, online: bool
 ) -> None:
     """While it waits for more."""
     shop = site.authority(robots=RULES)
     url = shop.url("/a") if online else "https://e.org/a"
     out = tmp_path / "out"
-    words = [] if online else ["--robots-dir", str(folder)]
+    words = [] if online else ["--warc", str(archive)]
     with (
         out.open("wb") as stdout,
         subprocess.Popen(
@@ -354,12 +515,12 @@ def test_interrupt_leaves_whole_lines_and_status_130(
     assert out.read_text() == f"{url}\n{url}\n"
 
 
-def test_terminal_gets_escaped_urls_and_a_bar(folder: Path) -> None:
+def test_terminal_gets_escaped_urls(archive: Path) -> None:
     """What a pipe gets as it is, a terminal gets harmless."""
     main, other = pty.openpty()
     given = "".join(f"https://e.org/\x1b[31m{n}\n" for n in range(3))
     process = subprocess.run(
-        [*COMMAND, "--robots-dir", str(folder)],
+        [*COMMAND, "--warc", str(archive)],
         env=environment(TERM="xterm", NO_COLOR="1"),
         input=given.encode(),
         stdout=other,
@@ -377,4 +538,4 @@ def test_terminal_gets_escaped_urls_and_a_bar(folder: Path) -> None:
     os.close(main)
     assert process.returncode == 0
     assert b"https://e.org/\\x1b[31m2" in shown
-    assert b"allowed, 0 rejected" in shown
+    assert b"3 lines: 3 allowed" in shown

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from tests.commands.running import robots
+from tests.commands.running import results, robots
 from tests.crawl.plugin import NOTHING
 from tests.replies import Reply
 from tests.site import Authority, Site
@@ -24,20 +23,21 @@ def overrides(folder: Path, shop: Authority, action: str) -> tuple[str, ...]:
 
 
 def test_check_shows_both_verdicts(site: Site, tmp_path: Path) -> None:
-    """In JSON as two fields, in text below the table."""
+    """In JSON as two fields, in text on the line of the URL."""
     shop = site.authority(robots=NOTHING)
     given = overrides(tmp_path, shop, "allow")
     urls = (shop.url("/a"), shop.url("/b"))
     ended = robots("check", "--format", "json", *given, *urls)
-    one, other = json.loads(ended.out)
+    one, other = results(ended.out)
     assert ended.status == 1
     assert (one["verdict"], one["reason"], one["without"]) == ("allowed", "override", "disallowed")
     assert one["override"].startswith("allow, entry 1: ours (ops, until")
     assert (other["verdict"], other["override"], other["without"]) == ("disallowed", None, None)
     ended = robots("check", *given, urls[0])
     assert ended.status == 0
-    assert ended.out.splitlines()[-1].startswith(f"{urls[0]}: allow, entry 1: ours")
-    assert ended.out.splitlines()[-1].endswith("without the override: disallowed")
+    [line] = ended.out.splitlines()
+    assert line.startswith(f"allowed  {urls[0]}  override: allow, entry 1: ours")
+    assert line.endswith("without it: disallowed")
 
 
 def test_explain_shows_both_verdicts(site: Site, tmp_path: Path) -> None:
@@ -48,9 +48,9 @@ def test_explain_shows_both_verdicts(site: Site, tmp_path: Path) -> None:
     assert ended.status == 0
     first, by, *rest = ended.out.splitlines()
     assert first == f"allowed: {shop.url('/a')}"
-    assert by.startswith("  by override: allow, entry 1: ours (ops")
-    assert rest[:3] == ["", "By the rules alone", f"disallowed: {shop.url('/a')}"]
-    told = json.loads(robots("explain", "--format", "json", *given, shop.url("/a")).out)
+    assert by.startswith("  override: allow, entry 1: ours (ops")
+    assert rest[0] == "  by the rules alone: disallowed, Disallow: / (line 2, group *)"
+    [told] = results(robots("explain", "--format", "json", *given, shop.url("/a")).out)
     assert (told["allowed"], told["decided_by"]) == (True, "override")
     assert told["override"].startswith("allow, entry 1: ours (ops")
     assert told["by_rules"]["allowed"] is False
@@ -60,7 +60,7 @@ def test_an_unreachable_site_can_be_checked_and_explained(site: Site, tmp_path: 
     """Although there are no rules."""
     shop = site.authority(robots=Reply(503))
     given = overrides(tmp_path, shop, "unreachable-is-allowed")
-    [row] = json.loads(robots("check", "--format", "json", *given, shop.url("/a")).out)
+    [row] = results(robots("check", "--format", "json", *given, shop.url("/a")).out)
     assert (row["verdict"], row["without"]) == ("allowed", "unreachable")
     ended = robots("explain", *given, shop.url("/a"))
     assert ended.status == 0

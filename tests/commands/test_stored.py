@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.commands.running import COMMANDS, SCRAPY, environment, robots
+from tests.commands.running import COMMANDS, SCRAPY, environment, results, robots
 from tests.processes import run_python
-from tests.replies import Reply
-from tests.rows import first
 from tests.site import Authority, Site
 
 SPIDER = """
@@ -136,19 +133,18 @@ class Project:
 def test_what_a_crawl_keeps_is_what_the_command_finds(
     site: Site, tmp_path: Path, case: Case
 ) -> None:
-    """By `check`, `explain`, `cache` and `diff`, without another fetch and another store."""
+    """By `check`, `explain` and `store`, without another fetch and another store."""
     shop = site.authority(robots="User-agent: *\nDisallow: /private\n")
     project = Project(tmp_path, shop, case)
     project.crawl()
     files = [case.file] if case.file else []
     assert project.files == files
-    (row,) = json.loads(project("check", "--format", "json", shop.url("/private"), status=1))
+    (row,) = results(project("check", "--format", "json", shop.url("/private"), status=1))
     assert row["source"] == ("store" if files else "fetched")
     project("explain", shop.url("/a"))
     assert len(shop.robots_hits) == (1 if files else 3)
-    known = project("cache", "count", status=0 if files else 2)
-    assert known == ('{"authorities": 1}\n' if files else "")
-    project("diff", f"store:{shop.url('/')}", shop.url("/"), status=0 if files else 2)
+    known = project("store", "list", "--format", "json", status=0 if files else 2)
+    assert [one["state"] for one in results(known)] == ["rules"] if files else known == ""
     assert project.files == files
 
 
@@ -168,35 +164,18 @@ def test_a_spider_that_computes_its_settings_is_asked(site: Site, tmp_path: Path
     project = Project(tmp_path, shop, Case(project=job("a")), more)
     project.crawl()
     assert project.files == ["updated.db"]
-    assert project("cache", "count") == '{"authorities": 1}\n'
+    assert len(results(project("store", "list", "--format", "json"))) == 1
     project("check", shop.url("/a"))
     assert len(shop.robots_hits) == 1
 
 
-@pytest.mark.parametrize(
-    ("spider", "more"),
-    first(1, [({}, '    user_agent = "shopbot/1"\n'), ({}, ""), ({"USER_AGENT": "shopbot/1"}, "")]),
-    ids=["attribute", "project", "setting"],
-)
-def test_a_stored_refusal_is_that_of_the_spider(
-    site: Site, tmp_path: Path, spider: dict[str, str], more: str
-) -> None:
-    """A refusal is kept for the User-Agent that was refused, and the spider may have its own."""
-    shop = site.authority(robots=Reply(403))
-    settings = {"REP_ACCESS_DENIED": "disallow", "USER_AGENT": "projectbot/1", **store("a")}
-    project = Project(tmp_path, shop, Case(settings, spider), more)
-    project.crawl()
-    (tmp_path / "all.txt").write_text("User-agent: *\nDisallow: /\n")
-    project("diff", f"store:{shop.url('/')}", tmp_path / "all.txt")
-
-
-@pytest.mark.parametrize("action", ["count", "import"])
-def test_cache_of_a_spider_that_does_not_exist_is_status_2(
+@pytest.mark.parametrize("action", ["list", "import"])
+def test_the_store_of_a_spider_that_does_not_exist_is_status_2(
     site: Site, tmp_path: Path, action: str
 ) -> None:
     """And makes no store."""
     project = Project(tmp_path, site.authority(robots=""), CASES["project's store"])
-    ended = robots("cache", action, "--spider", "other", cwd=tmp_path / "project")
+    ended = robots("store", action, "--spider", "other", cwd=tmp_path / "project")
     assert (ended.status, ended.out) == (2, "")
     assert "no spider is called other" in ended.err
     assert not project.files

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,12 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_rep.access.authority import Authority, authority_of
-from scrapy_rep.commands.rulings import Ruling
-from scrapy_rep.commands.urls import UrlSorter
+from scrapy_rep.commands.filter import Ruling, Rulings, Sieve
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.normal_form import form_of, match_path
 from scrapy_rep.robotstxt.profiles import PROFILES
-from tests.commands.running import robots
+from tests.commands.running import results, robots
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import obey
 from tests.site import Site
@@ -81,7 +80,7 @@ def test_every_spelling_is_judged_as_a_crawl_judges_it(site: Site, tmp_path: Pat
     urls = spellings(site.authority(robots=TEXT).url(""))
     decided = crawled(urls)
     for words in ((), ("--robots-txt", file)):
-        rows = json.loads(robots("check", "--format", "json", *words, *urls).out)
+        rows = results(robots("check", "--format", "json", *words, *urls).out)
         said = {row["url"]: row["verdict"] == "allowed" for row in rows}
         assert said == decided, words
         ended = robots("filter", *words, "--rejected", rejected, given="\n".join(urls))
@@ -102,10 +101,9 @@ def test_explanation_is_of_the_url_that_is_requested(
     file.write_text(TEXT)
     url = site.authority(robots=TEXT).url("") + path
     words = () if is_fetched else ("--robots-txt", file)
-    said = json.loads(robots("explain", "--format", "json", *words, url).out)
+    [said] = results(robots("explain", "--format", "json", *words, url).out)
     assert (said["url"], said["allowed"], said["by_rules"]["allowed"]) == (url, False, False)
-    (decides,) = [one["rule"] for one in said["matched"] if one["decides"]]
-    assert decides == said["rule"] == f"Disallow: {rule}"
+    assert said["matched"][0]["rule"] == said["rule"] == f"Disallow: {rule}"
 
 
 def test_preferences_are_those_of_the_url_that_is_requested(tmp_path: Path) -> None:
@@ -113,7 +111,7 @@ def test_preferences_are_those_of_the_url_that_is_requested(tmp_path: Path) -> N
     file = tmp_path / "robots.txt"
     file.write_text("User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n")
     words = ("--format", "json", "--robots-txt", file)
-    (row,) = json.loads(robots("check", *words, "https://e.org/a\trt").out)
+    (row,) = results(robots("check", *words, "https://e.org/a\trt").out)
     assert row["preferences"] == {"train-ai": "disallowed"}
 
 
@@ -133,16 +131,30 @@ def test_what_cannot_be_requested_is_a_mistake(tmp_path: Path, url: str) -> None
     assert rejected.read_text() == f"{url}\tnot a URL\n"
 
 
+class Asked:
+    """Rules that say what they are asked for; `allowed` says what may pass."""
+
+    def __init__(self, allowed: Callable[[str], bool] = lambda _: True) -> None:
+        self.urls: list[str] = []
+        self._allowed = allowed
+
+    def ruling(self, authority: Authority) -> Ruling:
+        """The ruling of any authority."""
+        return Ruling(self._ask, lambda _: "a rule")
+
+    def _ask(self, url: str) -> bool:
+        self.urls.append(url)
+        return self._allowed(url)
+
+
 def test_octets_that_are_not_utf8_stay_and_hide_nothing() -> None:
     """Latin-1 in a line is kept, and the tab before it is still dropped."""
-
-    def ruling_of(authority: Authority) -> Ruling:
-        return Ruling(lambda urls: [url for url in urls if "/tab" in url])
-
-    lines = b"http://e.org/ta\tb\xe4\nhttp://e.org/free\xe4\n"
-    found = UrlSorter(ruling_of, reasons=True).sort(lines.removesuffix(b"\n"))
-    assert found.allowed == ["http://e.org/free\udce4"]
-    assert [url for url, _ in found.rejected] == ["http://e.org/ta\tb\udce4"]
+    rejected = BytesIO()
+    rules = Asked(lambda url: "/tab" not in url)
+    sieve = Sieve(Rulings(rules.ruling), rejected)
+    lines = b"http://e.org/ta\tb\xe4\nhttp://e.org/free\xe4"
+    assert sieve.sort(lines) == b"http://e.org/free\xe4\n"
+    assert rejected.getvalue() == b"http://e.org/ta\tb\xe4\ta rule\n"
 
 
 STARTS = ("http://e.org/", "http://e.org?", "http://e.org", "HTTPS://U@E.org:443/a", "http:", "")
@@ -160,14 +172,10 @@ LINES = st.builds(
 @example(["http://e.org[::1]/a"])
 def test_no_line_is_spared_that_a_request_would_change(lines: list[str]) -> None:
     """What is not quoted has the authority and the path, in each profile, that requests have."""
-    judged: list[str] = []
-
-    def ruling_of(authority: Authority) -> Ruling:
-        return Ruling(lambda urls: judged.extend(urls) or ())
-
-    UrlSorter(ruling_of, reasons=False).sort("\n".join(lines).encode())
-    whole = "\n".join(lines).replace("\r\n", "\n").removesuffix("\r").split("\n")
-    assert sorted(map(seen, judged)) == sorted(filter(None, map(asked, whole)))
+    rules = Asked()
+    Sieve(Rulings(rules.ruling), None).sort("\n".join(lines).encode())
+    whole = [line.removesuffix("\r") for line in "\n".join(lines).split("\n")]
+    assert sorted(map(seen, rules.urls)) == sorted(filter(None, map(asked, whole)))
 
 
 def seen(url: str) -> tuple[str, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import time
 from datetime import datetime, timedelta, timezone
+from json import dumps
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.commands.running import robots
+from tests.commands.running import results, robots
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import obey
 from tests.crawl.result import Ending
@@ -18,6 +19,8 @@ from tests.rows import first
 from tests.site import Site
 
 PATHS = ("/a", "/b")
+LATER = f"{(time.gmtime().tm_hour + 6) % 24:02}"
+TDMREP = dumps([{"location": "/a", "tdm-reservation": 1}]).encode()
 OVERRIDES = {
     "none": "",
     "allow": 'action = "allow"',
@@ -57,7 +60,7 @@ def by_explain(words: tuple[object, ...], url: str) -> Told:
     ended = robots("explain", "--format", "json", *words, url)
     if ended.status == 3:
         return Told("unreachable", "unreachable")
-    said = json.loads(ended.out)
+    [said] = results(ended.out)
     assert ended.status == (not said["allowed"])
     return Told("allowed", "") if said["allowed"] else Told("disallowed", said["reason"])
 
@@ -82,7 +85,7 @@ def test_what_decides_in_a_crawl_decides_here(
     crawled = [by_crawl(result.ending(url)) for url in urls]
     chosen = {**settings, "REP_RETRY_DELAYS": "[]"}
     words = tuple(word for name, value in chosen.items() for word in ("-s", f"{name}={value}"))
-    rows = json.loads(robots("check", "--format", "json", *words, *urls).out)
+    rows = results(robots("check", "--format", "json", *words, *urls).out)
     assert [by_check(row) for row in rows] == crawled
     assert [by_explain(words, url) for url in urls] == crawled
     ended = robots("filter", *words, "--rejected", tmp_path / "rejected", given="\n".join(urls))
@@ -102,7 +105,7 @@ def test_robots_txt_itself_is_allowed(site: Site, tmp_path: Path, status: int) -
     shop = site.authority(robots=Reply(status))
     words = ("-s", "REP_RETRY_DELAYS=[]", "-s", "REP_ACCESS_DENIED=disallow")
     urls = [shop.url("/robots.txt"), shop.url("/a")]
-    rows = json.loads(robots("check", "--format", "json", *words, *urls).out)
+    rows = results(robots("check", "--format", "json", *words, *urls).out)
     assert [row["verdict"] == "allowed" for row in rows] == [True, False]
     assert rows[0]["reason"] == "robots.txt itself"
     assert robots("check", *words, urls[0]).status == 0
@@ -123,6 +126,6 @@ def test_explain_names_the_rule_of_an_override_that_agrees_with_the_site(
     words = ("-s", f"REP_OVERRIDES={tmp_path / 'overrides.toml'}", "-s", "REP_RETRY_DELAYS=[]")
     ended = robots("explain", *words, shop.url("/a"))
     assert ended.status == 1
-    assert "  by the rules of an override: Disallow: /a (line 5)\n" in ended.out
-    said = json.loads(robots("explain", "--format", "json", *words, shop.url("/a")).out)
+    assert "  the rules of an override: Disallow: /a (line 5, group slow)\n" in ended.out
+    [said] = results(robots("explain", "--format", "json", *words, shop.url("/a")).out)
     assert (said["decided_by"], said["override"]) == ("override", None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import Any
 import pytest
 
 from scrapy_rep.access import authority as protocol
-from scrapy_rep.access.entry import Entry
-from scrapy_rep.stores import Store
+from scrapy_rep.access.entry import Entry, merge
+from scrapy_rep.stores import BlockingStore, Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.clock import Ahead
@@ -24,31 +23,37 @@ from tests.stores.servers import running_server
 
 
 class CustomStore(Store):
-    """A user's store of the shortest kind; what it keeps outlives the crawl."""
+    """A user's store that answers at once; what it keeps outlives the crawl."""
 
     entries: dict[protocol.Authority, Entry] = {}  # noqa: RUF012
 
-    def get(self, authority: protocol.Authority) -> Entry | None:
+    def get(self, authority: protocol.Authority, crawler: str = "") -> Any:
         """What there is."""
         return self.entries.get(authority)
 
-    def put(self, authority: protocol.Authority, entry: Entry) -> None:
-        """Here it is."""
-        self.entries[authority] = entry
+    def put(self, authority: protocol.Authority, entry: Entry, crawler: str = "") -> None:
+        """Here it is; refusals are left out."""
+        merged = merge(self.entries.get(authority), replace(entry, refusal=None), self._clock())
+        if merged != Entry():
+            self.entries[authority] = merged
 
     def forget(self, authority: protocol.Authority) -> None:
         """It is gone."""
         self.entries.pop(authority, None)
 
 
-class LateStore(CustomStore):
-    """The same, but each look-up is answered by a Future."""
+class OctetsStore(BlockingStore):
+    """A user's store of the shortest kind, which may block; what it keeps outlives the crawl."""
 
-    def get(self, authority: protocol.Authority) -> Future[Entry | None]:  # type: ignore[override]
+    entries: dict[str, bytes] = {}  # noqa: RUF012
+
+    def read(self, key: str) -> bytes | None:
         """What there is."""
-        answer: Future[Entry | None] = Future()
-        answer.set_result(self.entries.get(authority))
-        return answer
+        return self.entries.get(key)
+
+    def write(self, key: str, octets: bytes) -> None:
+        """Here it is."""
+        self.entries[key] = octets
 
 
 class SharedStore:
@@ -107,18 +112,19 @@ def shared_store_of(kind: str) -> Iterator[SharedStore]:
             with running_server() as server:
                 yield SharedStore(kind, server.uri, lambda: RedisStore(server.uri))
         else:
-            store = {"custom": CustomStore, "custom, late": LateStore}[kind]
+            store: Any = {"custom": CustomStore, "custom, blocking": OctetsStore}[kind]
             store.entries.clear()
             yield SharedStore(kind, f"{__name__}.{store.__name__}", store)
 
 
 OURS = ["SQLite", "Redis"]
-CUSTOM = ["custom", "custom, late"]
+CUSTOM = ["custom", "custom, blocking"]
 
 
 def shift(monkeypatch: pytest.MonkeyPatch, clock: Ahead, seconds: float) -> None:
     """The clock of this process is wrong by that much, for the crawl and for its store."""
     clock.seconds = seconds
+    monkeypatch.setattr(Store, "_clock", staticmethod(clock.time))
     for store in (SqliteStore, RedisStore):
         defaults: dict[str, Any] = store.__init__.__kwdefaults__  # type: ignore[attr-defined]
         monkeypatch.setitem(defaults, "clock", clock.time)

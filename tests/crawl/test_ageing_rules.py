@@ -46,7 +46,7 @@ async def test_rules_that_expire_while_requests_wait_hold_up_none(
 class SlowStore(Store):
     """Answers later, and knows of any authority rules that are about to expire."""
 
-    def get(self, authority: Any) -> Future[Entry | None]:
+    def get(self, authority: Any, crawler: str = "") -> Future[Entry | None]:
         """An entry in the last tenth of its life."""
         now = time.time()
         answer: Future[Entry | None] = Future()
@@ -56,7 +56,7 @@ class SlowStore(Store):
         )
         return answer
 
-    def put(self, authority: Any, entry: Entry) -> None:
+    def put(self, authority: Any, entry: Entry, crawler: str = "") -> None:
         """Nothing is kept."""
 
 

@@ -5,24 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsTxt
+from scrapy_rep.records.lines import Line
 from tests.crawl.clock import take_over
-from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.test_flights import OneByOneSpider
 from tests.replies import Reply
 from tests.site import Site
 
-SCHEMA = json.loads((ROOT / "scrapy_rep/recording/decisions.schema.json").read_text())
+SCHEMA = msgspec.json.schema(Line)
 FULL = Path("/dev/full")
 
 
@@ -82,7 +85,6 @@ async def test_refusals_and_the_first_decision_of_a_site_are_recorded(
     digest = hashlib.sha256(RULES.encode()).hexdigest()
     assert {line["digest"] for line in found} == {f"sha256:{digest}"}
     assert refused["agent"] == ["mybot"]
-    assert refused["profile"] == "rfc9309"
     assert refused["authority"] == f"http://{shop.host}:{shop.port}"
     assert 0 <= refused["age"] < 30
     now = datetime.now(timezone.utc)
@@ -226,9 +228,9 @@ async def test_the_first_line_of_a_run_says_what_decides(site: Site, log: Path) 
     for _ in range(2):
         (await crawl(settings=settings, plans=[shop.url("/private")])).check()
     first, _, second, _ = lines(log)
-    assert (first["type"], first["profile"], first["agent"]) == ("run", "google", ["mybot"])
-    assert first["policy"]["max_ttl"] == 3_600
-    assert sorted(first["by_profile"]) == ["access_denied", "max_redirects"]
+    chosen = first["settings"]
+    assert (first["type"], chosen["profile"], first["agent"]) == ("run", "google", ["mybot"])
+    assert chosen["max_ttl"] == 3_600
     assert first["versions"]["scrapy"] == scrapy.__version__
     assert second["type"] == "run"
     assert first["crawl"] != second["crawl"]
@@ -342,6 +344,27 @@ def test_a_log_that_cannot_be_opened_ends_the_crawl(tmp_path: Path) -> None:
     crawler._apply_settings()
     with pytest.raises(ValueError, match=r"^REP_DECISION_LOG = .*log' cannot be opened: No such"):
         RepDownloaderMiddleware.from_crawler(crawler)
+
+
+def test_a_log_without_msgspec_ends_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one line, which says what to install."""
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep import RepDownloaderMiddleware
+    from tests.crawl.harness import settings_of
+    from tests.crawl.spiders import RequestsSpider
+
+    monkeypatch.delitem(sys.modules, "scrapy_rep.records.recorder")
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    settings = {"ROBOTSTXT_OBEY": True, "REP_DECISION_LOG": str(tmp_path / "log")}
+    crawler = Crawler(RequestsSpider, settings_of(settings))
+    crawler._apply_settings()
+    said = r"^REP_DECISION_LOG = [^\n]* needs msgspec: pip install 'scrapy_rep\[evidence\]'$"
+    with pytest.raises(ValueError, match=said):
+        RepDownloaderMiddleware.from_crawler(crawler)
+    assert list(tmp_path.iterdir()) == []
 
 
 @ensureDeferred

@@ -22,7 +22,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_rep.recording.replay import Result as Replayed
+from tests.commands.running import robots
 from tests.crawl.faults import FaultError, Faults
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, settings_of, within
 from tests.crawl.logtap import LogTap
@@ -30,7 +30,7 @@ from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_decision_log import decisions
 from tests.crawl.test_preferences import UseSpider
-from tests.crawl.test_replay import archives_in, results
+from tests.records.archives import archives
 from tests.replies import Hang, Peer, Reply, redirect
 from tests.site import Site
 
@@ -374,8 +374,9 @@ async def test_decisions_on_final_urls_are_recorded(site: Site, tmp_path: Path, 
         del expected[urls[0]]
     assert said == expected
     assert {line["delay"] for line in found} == {line["preferences"] for line in found} == {None}
-    replayed = results(tmp_path / "log", archives_in(tmp_path))
-    assert {result for result, _, _ in replayed} == {Replayed.AGREES}
+    named = [word for one in archives(tmp_path) for word in ("--warc", one)]
+    verified = robots("verify", tmp_path / "log", *named)
+    assert (verified.status, "differ" in verified.err) == (0, False)
 
 
 @ensureDeferred
@@ -421,7 +422,7 @@ INVOLVED = (
     "gate.gate",
     "gate.judge",
     "gate.page_url",
-    "recording.recorder",
+    "records.recorder",
 )
 
 

@@ -16,7 +16,9 @@ from pytest_twisted import ensureDeferred
 from scrapy_rep.access import authority as protocol
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.codec import encode_stored
 from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
@@ -24,6 +26,7 @@ from tests.crawl.sharing import (
     CUSTOM,
     OURS,
     CustomStore,
+    OctetsStore,
     SharedStore,
     key_of,
     shared_store_of,
@@ -77,12 +80,30 @@ async def test_a_wrong_clock_costs_no_copy(
     await judges_by_the_copy(shop, shared.uri)
 
 
+@pytest.mark.parametrize("days", [-40, 40])
+@ensureDeferred
+async def test_a_clock_that_is_weeks_wrong_costs_others_no_copy(
+    site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    """What is written bears no date of that clock but the failure; what it thinks of is its own."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.TIDY_INTERVAL", 0.05)
+    shop, other = site.authority(Reply(503)), site.authority(RULES)
+    shared.keep(shop, copy_of(shop, 30.0))
+    plans = [shop.url("/open"), other.url("/open")]
+    settings = obey(REP_STORE=shared.uri, REP_RETRY_DELAYS=[])
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            shift(patch, take_over(patch), days * DAY)
+            (await crawl(settings=settings, plans=plans)).check()
+    await judges_by_the_copy(shop, shared.uri)
+
+
 class HangingStore(CustomStore):
     """Its first look-up fails after a while."""
 
     hangs = True
 
-    def get(self, authority: protocol.Authority) -> Any:
+    def get(self, authority: protocol.Authority, crawler: str = "") -> Any:
         """Nothing, the first time."""
         answer: Future[Entry | None] = Future()
         if self.hangs:
@@ -134,24 +155,23 @@ async def test_a_redis_server_that_hangs_costs_no_copy(
     assert kept.answer.body == RULES.encode()
 
 
-class UnreadableStore(CustomStore):
-    """It is never answered, but takes what is put."""
+class UnreadableStore(OctetsStore):
+    """It cannot be read, and takes what is written."""
 
-    def get(self, authority: protocol.Authority) -> Entry | None:
+    def read(self, key: str) -> bytes | None:
         """It fails."""
         raise StoreError("cannot be read")
 
 
 @pytest.mark.parametrize("robots", [Reply(503), RULES])
 @ensureDeferred
-async def test_a_failure_is_not_put_over_what_could_not_be_read(site: Site, robots: Any) -> None:
-    """Only an answer may replace what a custom store cannot be asked for."""
+async def test_nothing_is_written_over_what_could_not_be_read(site: Site, robots: Any) -> None:
+    """It may be a good copy, and what is put is merged with it."""
     shop = site.authority(robots)
-    CustomStore.entries.clear()
-    before = CustomStore.entries[key_of(shop)] = copy_of(shop, 30.0)
+    OctetsStore.entries.clear()
+    before = encode_stored(StoredEntry(key_of(shop), copy_of(shop, 30.0)))
+    OctetsStore.entries[str(key_of(shop))] = before
     settings = obey(REP_STORE=f"{__name__}.UnreadableStore")
     result = (await crawl(settings=settings, plans=[shop.url("/open")])).check()
     assert result.kind(shop.url("/open")) == ("downloaded" if robots == RULES else "unreachable")
-    kept = CustomStore.entries[key_of(shop)]
-    assert (kept == before) is (robots != RULES)
-    assert kept.failure is None
+    assert OctetsStore.entries == {str(key_of(shop)): before}

@@ -43,6 +43,8 @@ NAMELESS: list[Any] = [
     ({"ROBOTSTXT_USER_AGENT": "shopbot/1.0 (+https://shop.example)"}, "shopbot"),
     ({"ROBOTSTXT_USER_AGENT": "*"}, SCRAPY),
     ({"DEFAULT_REQUEST_HEADERS": {"User-Agent": ""}, "USER_AGENT": "shopbot"}, "shopbot"),
+    ({"DEFAULT_REQUEST_HEADERS": {"User-Agent": []}, "USER_AGENT": "shopbot"}, "shopbot"),
+    ({"USER_AGENT": " ", "ROBOTSTXT_USER_AGENT": "shopbot"}, "shopbot"),
 ]
 
 
@@ -60,6 +62,33 @@ async def test_a_robots_txt_request_has_a_name_where_pages_have_none(
     result = (await crawl(settings=settings, plans=urls)).check()
     assert sorted(result.forbidden) == sorted(urls)
     assert {hit.header("User-Agent") for hit in [*closed.hits, *moved.hits]} == {name}
+
+
+@pytest.mark.parametrize(
+    ("disabled", "settings"),
+    [
+        ("useragent.UserAgentMiddleware", {"USER_AGENT": "shopbot/1.0"}),
+        (
+            "defaultheaders.DefaultHeadersMiddleware",
+            {
+                "DEFAULT_REQUEST_HEADERS": {"User-Agent": "other"},
+                "USER_AGENT": "",
+                "ROBOTSTXT_USER_AGENT": "shopbot",
+            },
+        ),
+    ],
+)
+@ensureDeferred
+async def test_a_robots_txt_request_has_a_name_where_no_middleware_adds_one(
+    site: Site, disabled: str, settings: dict[str, Any]
+) -> None:
+    """As projects disable it whose download handler, or own middleware, names the crawler."""
+    closed = site.authority(refuses_the_nameless)
+    settings = by_hand(**settings)
+    settings["DOWNLOADER_MIDDLEWARES"][f"scrapy.downloadermiddlewares.{disabled}"] = None
+    result = (await crawl(settings=settings, plans=[closed.url("/x")])).check()
+    assert result.forbidden == [closed.url("/x")]
+    assert [hit.header("User-Agent") for hit in closed.hits] == ["shopbot"]
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
-from lxml import html
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.reporting.page import page
-from scrapy_rep.reporting.sites import Why
-from scrapy_rep.reporting.summary import Summary
+from scrapy_rep.records.sections import sections
+from scrapy_rep.records.tally import Tally
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
@@ -28,22 +27,21 @@ async def test_a_report_says_what_a_crawl_did(site: Site, tmp_path: Path) -> Non
     settings = obey(REP_DECISION_LOG=str(log), REP_DECISIONS="all", ROBOTSTXT_USER_AGENT="mybot")
     for _ in range(2):
         (await crawl(settings=settings, plans=[*urls, free])).check()
-    summary = Summary()
-    with log.open("rb") as stream:
-        summary.read(log.name, stream)
-    summary.end()
-    assert summary.unread == 0
-    assert (summary.total.decisions, summary.total.refused) == (20, 8)
-    assert summary.whys == {Why.RULE: 6, Why.UNREACHABLE: 2}
-    assert summary.overridden == 2
-    assert summary.is_complete
-    assert round(summary.cost, 3) == 0.6
+    with closing(Tally()) as tally:
+        with log.open("rb") as stream:
+            tally.add(log.name, stream)
+        tally.end()
+        totals = tally.totals
+        found = {one.name: one.rows for one in sections(tally)}
+    assert (totals["decisions"], totals["refused"], totals["overridden"]) == (20, 8, 2)
+    assert (totals["unread"], totals["is_complete"]) == (0, True)
+    assert [row[:2] for row in found["reasons"]] == [
+        ("a rule of robots.txt", 6),
+        ("robots.txt unreachable", 2),
+    ]
     name = f"http://{closed.host}:{closed.port}"
-    assert summary.sites[name].refused == 6
-    root = html.document_fromstring(page(summary))
-    words = {part.get("id"): " ".join(part.text_content().split()) for part in root.iter("section")}
-    assert f"Disallow: /private {name} 2 * 6 /private/0" in words["rules"]
-    assert "status 503 (2)" in words["unreachable"]
-    assert "0.1 s 8 0.6 s" in words["delays"]
-    assert "train-ai disallowed 8 1 0" in words["preferences"]
-    assert "2 runs with 1 setup." in words["runs"]
+    assert found["rules"] == [("Disallow: /private", name, 2, "*", 6, "/private/0")]
+    assert found["unreachable"][0][-1] == "status 503"
+    assert found["delays"][0][1:] == ("0.1 s", 8)
+    assert ("train-ai", "disallowed", 8, 1, 0) in found["preferences"]
+    assert len(found["runs"]) == 2

@@ -82,7 +82,9 @@ async def test_a_page_that_is_none_is_no_permission(site: Site) -> None:
     assert len(said) == len(BAD)
 
 
-@pytest.mark.parametrize("path", ["/robots.txt", "/robots.txt?v=2", "/robots.txt#top"])
+@pytest.mark.parametrize(
+    "path", ["/robots.txt", "/robots.txt?v=2", "/robots.txt#top", "/%72obots.txt"]
+)
 @ensureDeferred
 async def test_the_address_of_a_robots_txt_is_not_a_page(site: Site, path: str) -> None:
     """It is always allowed; the natural slip would let a page of a closed site pass."""

@@ -219,11 +219,11 @@ class OwnStore(Store):
 
     entries: dict[Authority, Entry] = {}  # noqa: RUF012 (outlives the crawl)
 
-    def get(self, authority: Authority) -> Entry | None:
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """What there is."""
         return self.entries.get(authority)
 
-    def put(self, authority: Authority, entry: Entry) -> None:
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Here it is."""
         self.entries[authority] = entry
 
@@ -231,7 +231,7 @@ class OwnStore(Store):
 class BrokenStore(OwnStore):
     """A user's store that does not work."""
 
-    def get(self, authority: Authority) -> Entry | None:
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """It raises what a store should not."""
         raise ZeroDivisionError("broken")
 
@@ -249,7 +249,7 @@ class HangingLeases(OwnStore):
 class HangingStore(HangingLeases):
     """Nothing is ever answered."""
 
-    def get(self, authority: Authority) -> Future[Entry | None]:  # type: ignore[override]
+    def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:  # type: ignore[override]
         """No answer comes."""
         return Future()
 
@@ -283,7 +283,7 @@ async def test_a_custom_store_that_hangs_changes_no_verdict(
     site: Site, monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
     """A Future that is never completed is given up, and what waits for it is not kept."""
-    monkeypatch.setattr("scrapy_rep.caching.merging.PATIENCE", 0.3)
+    monkeypatch.setattr("scrapy_rep.caching.store_adapter.PATIENCE", 0.3)
     plans, expected = plans_of(site)
     settings = obey(REP_STORE=f"{__name__}.{store}", REP_TIMEOUT=2)
     result = await crawl(settings=settings, plans=plans)

@@ -5,25 +5,35 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
+import threading
+import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from random import uniform
 from typing import Any
 
 import pytest
+import redis
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import StoreError, Turn
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.waiting.shared_pace import SPREAD
 from tests.crawl.harness import crawl
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
 from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
+from tests.replies import Reply
 from tests.rows import first
-from tests.site import Site
+from tests.site import Hit, Site
 from tests.stores.samples import make_file
-from tests.stores.servers import RedisServer
+from tests.stores.servers import DistantServer, RedisServer
+from tests.stores.turn_contract import taken
+from tests.timed import timed
 
 PACE = "keeps the pace of a site by itself"
 
@@ -33,12 +43,12 @@ class FailingStore(CustomStore):
 
     left = math.inf
 
-    def get(self, authority: Authority) -> Entry | None:
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """What there is, some time."""
         if FailingStore.left > 0:
             FailingStore.left -= 1
             raise ConnectionError("the disk is far away")
-        return super().get(authority)
+        return super().get(authority, crawler)
 
 
 class CodeError(StoreError):
@@ -51,7 +61,7 @@ class CodeError(StoreError):
 class ErrorsOfItsOwnStore(CustomStore):
     """It raises a custom error, from every method."""
 
-    def get(self, authority: Authority) -> Entry | None:
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """Nothing."""
         raise CodeError(3)
 
@@ -59,7 +69,7 @@ class ErrorsOfItsOwnStore(CustomStore):
         """Nothing."""
         raise CodeError(4)
 
-    def put(self, authority: Authority, entry: Entry) -> None:
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Nothing."""
         raise CodeError(5)
 
@@ -175,6 +185,124 @@ async def test_a_store_answers_again_when_it_answers_every_question(site: Site) 
     assert not result.lines("answers again", "WARNING")
 
 
+def lock(path: Path, server: RedisServer, seconds: float) -> None:
+    """Another process holds the write lock of the file."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        time.sleep(seconds)
+        other.execute("ROLLBACK")
+
+
+def stop(path: Path, server: RedisServer, seconds: float) -> None:
+    """The server is down."""
+    server.stop()
+    time.sleep(seconds)
+    server.start()
+
+
+def flap(path: Path, server: RedisServer, seconds: float) -> None:
+    """The server answers for a second and a half, and then not for five, again and again."""
+    with redis.Redis(port=server.port) as client:
+        for _ in range(3):
+            client.execute_command("CLIENT", "PAUSE", 5_500, "WRITE")
+            time.sleep(7.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("outage", "seconds"), [(lock, 8.0), (stop, 8.5), (flap, 5.5)])
+@ensureDeferred
+async def test_an_outage_is_over_when_it_is_over(
+    site: Site,
+    server: RedisServer,
+    tmp_path: Path,
+    outage: Callable[[Path, RedisServer, float], None],
+    seconds: float,
+) -> None:
+    """If it is shorter than a lease, no request is made without a turn, however often it comes.
+
+    The store is asked again and again, whether it is left alone for other questions or not.
+    """
+    path = tmp_path / "robots.db"
+    shops, interval = [paced(site, 1.0) for _ in range(6)], 1.0
+
+    def break_down() -> None:
+        while not all(len(shop.page_hits) > 2 for shop in shops):
+            time.sleep(0.02)
+        outage(path, server, seconds)
+
+    breaking = threading.Thread(target=break_down)
+    breaking.start()
+    uri = f"sqlite://{path}" if outage is lock else server.uri
+    try:
+        settings = obey(REP_STORE=uri)
+        plans = [
+            url for each in zip(*(urls(shop, 12) for shop in shops), strict=True) for url in each
+        ]
+        result = (await crawl(settings=settings, plans=plans, timeout=90)).check()
+    finally:
+        breaking.join()
+    assert len(result.downloaded) == len(plans)
+    assert min(min(gaps(shop)) for shop in shops) >= interval
+    assert "robotstxt/crawl_delay/without_store" not in result.stats
+    if outage is not flap:
+        assert seconds - 1.0 < max(gaps(shops[0])) < seconds + 20.0
+
+
+@ensureDeferred
+async def test_a_redis_server_whose_memory_is_full_is_said_once(
+    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It refuses turns at once; after a lease each worker keeps the pace by itself."""
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.2)
+    full: list[float] = []
+
+    def page(_: Hit) -> Reply:
+        if not full:
+            with redis.Redis(port=server.port) as client:
+                client.config_set("maxmemory", "1")
+            full.append(time.monotonic())
+        return Reply(200)
+
+    shop = paced(site, 0.2, page)
+    result = (await crawl(settings=obey(REP_STORE=server.uri), plans=urls(shop, 8))).check()
+    assert len(result.downloaded) == 8
+    assert min(gaps(shop)) >= 0.2
+    assert result.stats["robotstxt/crawl_delay/without_store"] == 7
+    assert len(result.lines("OutOfMemory.*each worker keeps the pace|" + ALONE, "WARNING")) == 1
+
+
+@timed
+@ensureDeferred
+async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: RedisServer) -> None:
+    """A near one of another machine asks as soon as it may, too; each asks a moment later."""
+    shop, interval, turns = paced(site, 1.0), 1.0, 16
+    pages: list[int] = []
+
+    def work() -> None:
+        while not shop.page_hits:
+            time.sleep(0.02)
+        with closing(RedisStore(server.uri)) as store:
+            for _ in range(turns):
+                token = ""
+                while not token:
+                    turn = taken(store, 10.0, interval, shop.host)
+                    token = turn.token or ""
+                    time.sleep(0.0 if token else turn.wait + uniform(0.0, SPREAD * interval))
+                store.end_turn(shop.host, token, interval)
+                time.sleep(interval)
+        pages.append(len(shop.page_hits))
+
+    near = threading.Thread(target=work)
+    near.start()
+    with DistantServer(server.port, 0.05) as distant:
+        settings = obey(REP_STORE=distant.uri)
+        result = (await crawl(settings=settings, plans=urls(shop, 20), timeout=90)).check()
+    near.join()
+    assert len(result.downloaded) == 20
+    assert pages[0] >= 3
+
+
 class PartlyDeadStore(CustomStore):
     """Grants every turn, but fails for one host, as a cluster of which one server is down."""
 
@@ -182,11 +310,11 @@ class PartlyDeadStore(CustomStore):
     dead = ""
     given_back = 0
 
-    def take_turn(self, host: str, seconds: float, interval: float) -> Turn:
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
         """A turn."""
         if host == self.dead:
             raise StoreError("this server is down")
-        return Turn("token")
+        return Turn(token)
 
     def cancel_turn(self, host: str, token: str) -> None:
         """One more."""

@@ -92,7 +92,7 @@ async def test_a_turn_of_another_worker_is_waited_for(
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) -> None:
     """The other worker's request ends while the crawl is about to make its first one."""
-    path = store._database.path  # type: ignore[attr-defined]
+    path = store._file.path  # type: ignore[attr-defined]
     shop = paced(site, 0.4)
     token = turn_of(store, 30.0, 0.4, shop.host).token
     assert token
@@ -195,8 +195,8 @@ async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path:
     (await crawl(settings=obey(JOBDIR=str(tmp_path)), plans=urls(shop, 2))).check()
     store = SqliteStore(tmp_path / "robots.db")
     assert store.count() == 1
-    assert store._database.ask("SELECT * FROM host_turns") == []
-    assert store._database.ask("SELECT * FROM turn_memory") == []
+    for table in ("turns", "turn_memory"):
+        assert list(store._file.rows(f"SELECT * FROM {table}")) == []
     store.close()
 
 
@@ -303,7 +303,7 @@ class OddStore(CustomStore):
     keeps_pace = True
     answer: Any = None
 
-    def take_turn(self, host: str, seconds: float, interval: float) -> Any:
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Any:
         """Anything."""
         if isinstance(self.answer, Exception):
             raise self.answer

@@ -190,15 +190,15 @@ async def test_signal_example_works(site: Site) -> None:
 def test_store_example_keeps_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is put can be got, by another object as well."""
     monkeypatch.chdir(tmp_path)
-    store_class = executed(block_with("DbmStore(Store)"))["DbmStore"]
+    store_class = executed(block_with("DbmStore(BlockingStore)"))["DbmStore"]
     authority = authority_of("https://example.org/")
     entry = Entry(Answer(status=200, body=b"User-agent: *\nDisallow: /\n", fetched_at=1e9))
     store = store_class()
     store.put(authority, entry)
     store.close()
     again = store_class()
-    assert again.get(authority) == entry
-    assert again.get(authority_of("http://example.org/")) is None
+    assert again.get(authority).result(10) == entry
+    assert again.get(authority_of("http://example.org/")).result(10) is None
     again.close()
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
+import time
 from itertools import product
 
 import pytest
 
-from scrapy_rep.linting.difference import difference
-from scrapy_rep.linting.effects import Effect, agents_of, witnesses
+from scrapy_rep.linting.effects import difference, witnesses
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
+from tests.timed import timed
 
 OLD = b"User-agent: *\nDisallow: /a\nDisallow: /b/\nAllow: /a/x\n"
 
@@ -78,7 +79,7 @@ def test_new_group_changes_the_crawler_that_it_names() -> None:
 def test_pace_is_a_difference() -> None:
     """RFC 9309 section 2.2.4."""
     [one] = difference(OLD, OLD + b"Crawl-delay: 7\n")
-    assert (one.paths, one.old_pace.crawl_delay, one.new_pace.crawl_delay) == ((), None, "7 s")
+    assert (one.paths, one.old_pace, one.new_pace) == ((), {}, {"crawl delay": "7 s"})
 
 
 def test_only_the_crawlers_asked_for_are_compared() -> None:
@@ -124,23 +125,73 @@ def _body(rules: list[tuple[bool, str]]) -> bytes:
 
 
 def test_witnesses_are_paths() -> None:
-    """Whatever the rules look like."""
-    rules = [(False, text) for text in ("/a#b", "*", "$", "x", "/\xe9", "*$", "/*?*=$", "")]
-    assert all(path.startswith("/") for path in witnesses(rules))
+    """Whatever the rules look like, in ASCII, as a request has them."""
+    rules = [f"disallow {text}" for text in ("/a#b", "*", "$", "x", "/\xe9", "*$", "/*?*=$", "")]
+    found = witnesses(rules, rules)
+    assert found
+    assert all(path.startswith("/") and path.isascii() for path in found)
 
 
-def test_fingerprint_is_of_the_rules_alone() -> None:
-    """Neither order nor comments nor other crawlers change it; a rule does."""
-    one = Effect(OLD, "foo").fingerprint
-    assert Effect(b"# c\n" + OLD + b"\nUser-agent: bar\nDisallow: /\n", "foo").fingerprint == one
-    assert Effect(OLD + b"Disallow: /c\n", "foo").fingerprint != one
-    assert Effect(OLD + b"Crawl-delay: 1\n", "foo").fingerprint != one
+@pytest.mark.parametrize("profile", [*PROFILES])
+def test_a_rule_beyond_ascii_is_a_change(profile: str) -> None:
+    """Raw octets of UTF-8 in a rule match their encoded forms in a URL."""
+    [one] = difference(OLD, OLD + "Disallow: /été/\n".encode(), profile=profile)
+    assert [change.path for change in one.paths] == ["/%C3%A9t%C3%A9/"]
 
 
-def test_agents_of_files_are_all_that_they_name() -> None:
-    """Each once, and all others."""
-    assert agents_of(b"User-agent: Foo\nDisallow:\n", b"User-agent: foo/2\nUser-agent: b\n") == [
-        "*",
-        "foo",
-        "b",
-    ]
+def test_half_an_escape_matches_the_start_of_one() -> None:
+    """`/%2` forbids `/%2Ab` as well, and `/%25` does not."""
+    old, new = (f"User-agent: *\nDisallow: {path}\n".encode() for path in ("/%2", "/%25"))
+    robots = [RobotsTxt.parse(body) for body in (old, new)]
+    paths = ["/%2Ab", "/%25", "/%2", "/%2F"]
+    verdicts = [[one.allowed("https://e.org" + path, "*") for path in paths] for one in robots]
+    assert (verdicts[0] != verdicts[1]) is bool(difference(old, new))
+
+
+def test_the_order_of_groups_is_a_change_where_the_first_counts() -> None:
+    """The documents before RFC 9309 read one group of a crawler."""
+    one, other = b"User-agent: *\nDisallow: /x\n", b"User-agent: *\nAllow: /x\nDisallow: /y\n"
+    bodies = one + b"\n" + other, other + b"\n" + one
+    assert difference(*bodies, profile="1996")
+    assert difference(*bodies) == []
+
+
+def test_lines_of_the_files_are_named() -> None:
+    """Not those of the few lines that were compared."""
+    head = "".join(f"User-agent: bot{n}\nDisallow: /{n}\n\n" for n in range(9))
+    old = f"{head}User-agent: foo\nDisallow: /a\n"
+    new = f"{head}User-agent: foo\nDisallow: /b\n\nUser-agent: foo\nDisallow: /c\n"
+    [one] = difference(old.encode(), new.encode())
+    lines = {change.path: (change.old.line, change.new.line) for change in one.paths}
+    assert lines == {"/a": (29, None), "/b": (None, 29), "/c": (None, 32)}
+    assert {change.new.group for change in one.paths if change.new.rule} == {"foo"}
+
+
+def bots(count: int, path: str, each: str = "") -> bytes:
+    """One group with many crawlers, or a group for each."""
+    lines = [f"User-agent: bot{n}{each}" for n in range(count)]
+    return ("\n".join(lines) + f"\nDisallow: {path}\n").encode()
+
+
+@timed
+@pytest.mark.parametrize("each", ["", "\nDisallow: /of-one\n"], ids=["agents", "groups"])
+def test_thousands_of_crawlers_take_seconds(each: str) -> None:
+    """The work grows with the file, not with its square."""
+    started = time.process_time()
+    found = difference(bots(4_000, "/x", each), bots(4_000, "/y", each.replace("one", "all")))
+    assert sum(len(one.agents) for one in found) == 4_000
+    assert time.process_time() - started < 8
+
+
+@timed
+def test_thousands_of_wildcards_take_two_seconds() -> None:
+    """24,000 rules, all of them changed."""
+    old, new = (
+        (
+            "User-agent: *\n" + "".join(f"Disallow: /*{n:X}{mark}1*7\n" for n in range(24_000))
+        ).encode()
+        for mark in "FG"
+    )
+    started = time.process_time()
+    assert difference(old, new)
+    assert time.process_time() - started < 2

@@ -1,38 +1,12 @@
-"""Dictionaries of structured fields, as far as the linter reads them."""
+"""What the linter says of a Content-Usage is what a crawler makes of it."""
 
 from __future__ import annotations
 
 import random
 
-from http_sf import StructuredFieldError, parse
-
-from scrapy_rep.linting.lint import lint
-from scrapy_rep.linting.preference_checks import dictionary
+from scrapy_rep.linting.checks import lint
 from scrapy_rep.preferences.content_usage import of_rule
 from tests.rows import rows
-
-PIECES = (
-    *("train-ai", "=", "n", "y", ",", " ", ", ", ";", "a", "A", "1", "1.5", '"x"', '"', "(", ")"),
-    *("?1", "?2", ":YQ==:", "@1", "*", "-", ".", "=n", "search=y", "\t"),
-)
-
-
-@rows("seed", range(20))
-def test_dictionary_is_read_as_the_parser_of_structured_fields_does(seed: int) -> None:
-    """RFC 9651 section 4.2.2: what parses, and with which keys."""
-    rnd = random.Random(seed)
-    for _ in range(300):
-        value = "".join(rnd.choices(PIECES, k=rnd.randrange(1, 8)))
-        try:
-            wanted = [*parse(value.encode(), tltype="dictionary")]
-        except StructuredFieldError:
-            wanted = None
-        found = dictionary(value)
-        if not value.strip(" "):
-            assert found is None  # an empty dictionary says nothing
-        else:
-            keys = None if found is None else [*dict.fromkeys(name for name, _ in found)]
-            assert keys == wanted, value
 
 
 @rows("seed", range(20))

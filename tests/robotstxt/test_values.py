@@ -351,7 +351,7 @@ def test_a_file_without_a_pace_keeps_nothing_for_each_crawler_that_asks_for_it()
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n")
     asked_once(robots)
     assert [robots.pace(f"bot{number}") for number in range(60)] == [Pace()] * 60
-    assert robots._paces == {}
+    assert len(robots._kept) == 1
 
 
 def test_dir_names_all_public_names() -> None:

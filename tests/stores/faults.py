@@ -65,16 +65,15 @@ def half(sock: socket.socket) -> bytes:
 def stored(words: list[bytes]) -> bytes:
     """The reply to a command, of a server that has an entry."""
     answer = encode_parts(authority(), entry())["answer"]
-    if words[0] == b"EVAL":
-        is_lookup = b"HMGET" in words[1]
-        return b"*2\r\n$%d\r\n%s\r\n$-1\r\n" % (len(answer), answer) if is_lookup else b":1\r\n"
-    return b"+OK\r\n"
+    if words[0] == b"HMGET":
+        return b"*2\r\n$%d\r\n%s\r\n$-1\r\n" % (len(answer), answer)
+    return b":1\r\n" if words[0] == b"EVAL" else b"+OK\r\n"
 
 
 def foreign(sock: socket.socket) -> None:
     """What is stored is not what it is taken for."""
     octets = b"*2\r\n$3\r\nREP\r\n$3\r\nREP\r\n"
-    commands(sock, lambda words: octets if words[0] == b"EVAL" else b"+OK\r\n")
+    commands(sock, lambda words: octets if words[0] == b"HMGET" else b"+OK\r\n")
 
 
 def idle_close(sock: socket.socket) -> None:
@@ -82,7 +81,7 @@ def idle_close(sock: socket.socket) -> None:
 
     def answer(words: list[bytes]) -> bytes | None:
         sock.sendall(stored(words))
-        return None if words[0] == b"EVAL" else b""
+        return None if words[0] == b"HMGET" else b""
 
     commands(sock, answer)
 

@@ -1,4 +1,4 @@
-"""What every store must offer to its operator: look, count, forget, expire, prune, carry over."""
+"""What every store must offer to its operator: look, count, forget, expire, carry over."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.access.policy import Fetch, Policy, State, confirmable, decide
-from scrapy_rep.stores.base import FLUSH_AFTER, Store
-from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH, StoredEntry
+from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.stored import StoredEntry
 from tests.stores.samples import (
     NOW,
     authority,
@@ -145,28 +145,6 @@ class OperatorsContract:
         assert store.expire(authority()) is False
         assert store.count() == 0
 
-    def test_pruning_forgets_what_is_of_no_more_use(self, store: Store) -> None:
-        """A copy is of use for a month, a conclusion for a week, a failure for a day."""
-        ends = [(entry, MONTH), (gone, KEEP_CONCLUSIONS), (failure, KEEP_FAILURES)]
-        for number, (kind, life) in enumerate(ends):
-            store.put(authority(number), kind(at=NOW - life + 1))
-            store.put(authority(number + 10), kind(at=NOW - life - 1))
-        store.put(authority(20), failure(at=NOW - KEEP_FAILURES - 1))
-        store.put(authority(20), refused(at=NOW - 1), "aa")
-        assert store.prune() <= 3  # some stores drop them themselves
-        assert set(listed(store)) == {authority(number) for number in (0, 1, 2, 20)}
-
-    def test_pruning_to_a_number_forgets_the_oldest(self, store: Store) -> None:
-        """By the newest part of each; none is forgotten that there is room for."""
-        for number in range(FLUSH_AFTER + 100):
-            store.put(authority(number), entry(number, at=NOW - number))
-        store.put(authority(99), failure(at=NOW, count=1))
-        assert store.prune(FLUSH_AFTER + 100) == 0
-        assert store.prune(50) == FLUSH_AFTER + 50
-        assert set(listed(store)) == {authority(number) for number in (*range(49), 99)}
-        assert store.prune(0) == 50
-        assert store.count() == 0
-
     def test_an_export_is_lines_of_json_that_an_import_reads(
         self, store: Store, place: Any
     ) -> None:
@@ -209,23 +187,3 @@ class OperatorsContract:
         with pytest.raises(ValueError, match=r"^entry 3: an entry is not an object$"):
             store.import_([*good[:2], "nonsense", good[2]])
         assert set(listed(store)) == {authority(0), authority(1)}
-
-    def test_leases_are_listed_and_broken(self, store: Store) -> None:
-        """A store that is not shared holds none; in a shared one a broken lease is free again."""
-        token = told(store.lease(authority(0), 30.0))
-        told(store.lease(authority(1), 30.0))
-        held = list(store.leases())
-        if token == "":
-            assert held == []
-            store.break_lease(authority(0))
-            return
-        assert {lease.authority for lease in held} == {authority(0), authority(1)}
-        (lease,) = store.leases("https://host-0")
-        assert lease.token == token
-        assert 0 < lease.seconds <= 30.0
-        store.break_lease(authority(0))
-        store.break_lease(authority(5))
-        store.flush()
-        assert [lease.authority for lease in store.leases()] == [authority(1)]
-        assert told(store.lease(authority(0), 30.0))
-        assert told(store.lease(authority(1), 30.0)) is None

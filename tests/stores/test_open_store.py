@@ -12,8 +12,7 @@ import pytest
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.policy import Entry
-from scrapy_rep.stores import Store, StoreError, check_store, open_store
-from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores import Store, StoreError, _without_slash, check_store, open_store
 from tests.stores.contract import StoreContract
 from tests.stores.samples import authority, entry
 
@@ -25,11 +24,11 @@ class OwnStore(Store):
         self.name = name
         self.entries: dict[Authority, Entry] = {}
 
-    def get(self, authority: Authority) -> Entry | None:
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
         """What the dictionary holds."""
         return self.entries.get(authority)
 
-    def put(self, authority: Authority, entry: Entry) -> None:
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Into the dictionary."""
         self.entries[authority] = entry
 
@@ -69,15 +68,26 @@ def test_stores_say_what_they_are(tmp_path: Path) -> None:
     store = open_store("sqlite:", directory=tmp_path)
     assert repr(store) == f"SqliteStore('{tmp_path}/robots.db')"
     store.close()
-    assert repr(open_store("memory:", memory_limit=5)) == "MemoryStore(5)"
 
 
-def test_memory_has_a_limit() -> None:
-    """`memory:` takes the limit it is given."""
-    store = open_store("memory:", memory_limit=1)
-    assert isinstance(store, MemoryStore)
-    store.put(authority(), entry())
-    assert store.get(authority()) is None
+@pytest.mark.parametrize(
+    ("path", "system", "expected"),
+    [
+        ("/C:/data/robots.db", "win32", "C:/data/robots.db"),
+        ("/c:/robots.db", "win32", "c:/robots.db"),
+        ("/data/robots.db", "win32", "/data/robots.db"),
+        ("/C:/data/robots.db", "linux", "/C:/data/robots.db"),
+    ],
+)
+def test_a_path_in_windows_may_begin_with_a_drive(path: str, system: str, expected: str) -> None:
+    """``sqlite:///C:/data/robots.db``: what follows ``sqlite://`` has one slash too many."""
+    assert _without_slash(path, system) == expected
+
+
+def test_memory_is_no_store_to_be_opened() -> None:
+    """A crawl keeps it for itself."""
+    with pytest.raises(ValueError, match=r"^memory: is kept by the crawl itself"):
+        open_store("memory:")
 
 
 def test_a_redis_uri_opens_without_a_server() -> None:
@@ -97,7 +107,7 @@ def test_a_class_path_opens_a_store_of_ones_own() -> None:
     assert named.name == "built"
 
 
-def test_a_store_of_ones_own_needs_nothing_but_get_and_put() -> None:
+def test_a_custom_store_needs_nothing_but_get_and_put() -> None:
     """The rest has defaults: leases are granted, what it cannot do is a StoreError."""
     store = OwnStore()
     assert store.lease(authority(), 1.0) == ""
@@ -174,8 +184,8 @@ def test_redis_is_optional() -> None:
     """Without redis-py all but Redis works, and Redis says what to install."""
     code = (
         "import sys; sys.modules['redis'] = None\n"
-        "from scrapy_rep.stores import open_store\n"
-        "open_store('memory:')\n"
+        "from scrapy_rep.stores import check_store, open_store\n"
+        "check_store('memory:')\n"
         "try: open_store('redis://h/0')\n"
         "except ValueError as error: print(error)\n"
     )

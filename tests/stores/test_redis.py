@@ -15,7 +15,6 @@ import pytest
 import redis
 
 from scrapy_rep.access.entry import Entry
-from scrapy_rep.stores.codec import decode_v1
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_client import ClusterClient, open_client
@@ -36,7 +35,6 @@ from tests.stores.samples import (
     told,
 )
 from tests.stores.servers import DistantServer, RedisServer, free_port
-from tests.stores.test_codec import V1_FULL
 from tests.stores.tls import write_certificate
 from tests.stores.turn_contract import HOST, TurnContract, granted, taken
 
@@ -148,7 +146,7 @@ def store(redis_server: RedisServer, client: Any) -> Iterator[RedisStore]:
 
 def seconds_left(client: Any, number: int) -> float:
     """For how long the server keeps the entry of that number."""
-    return int(client.pttl(f"scrapy_rep:2:{authority(number)}")) / 1000
+    return int(client.pttl(f"scrapy_rep:entry:{authority(number)}")) / 1000
 
 
 @pytest.mark.parametrize(
@@ -185,7 +183,7 @@ def test_all_keys_have_one_prefix_and_an_expiry(
     store.flush()
     keys = sorted(client.keys("*"))
     assert keys == [
-        f"{prefix}:2:https://host-1.example".encode(),
+        f"{prefix}:entry:https://host-1.example".encode(),
         f"{prefix}:lease:https://host-2.example".encode(),
     ]
     assert 0 < client.pttl(keys[1]) <= 15_000
@@ -207,51 +205,6 @@ def test_a_prefix_parts_what_two_projects_know(redis_server: RedisServer, client
         store.close()
 
 
-def test_what_version_1_stored_is_read_once(store: RedisStore, client: Any) -> None:
-    """A string of 0.1 is an entry until there is a hash, into which it is put; it stays itself."""
-    key = f"scrapy_rep:1:{authority()}"
-    means = decode_v1(authority(), V1_FULL)
-    assert means is not None
-    client.set(key, V1_FULL, px=60_000)
-    assert listed(store) == {authority(): means}
-    assert told(store.get(authority(), "crawler")) == means
-    store.flush()
-    assert client.get(key) == V1_FULL
-    assert sorted(client.hkeys(f"scrapy_rep:2:{authority()}")) == [b"answer", b"failure"]
-    client.delete(key)
-    assert told(store.get(authority())) == means
-    client.set(key, b"REP\x01 damaged")
-    store.forget(authority())
-    store.flush()
-    assert client.keys("*") == []
-
-
-def test_a_failure_costs_nothing_that_version_1_knew(store: RedisStore, client: Any) -> None:
-    """RFC 9309 section 2.3.1.4: a failure that was put unread hides no copy of 0.1."""
-    client.set(f"scrapy_rep:1:{authority()}", V1_FULL, px=60_000)
-    means = decode_v1(authority(), V1_FULL)
-    assert means is not None
-    failed = failure(at=NOW + 1)
-    store.put(authority(), failed)
-    store.flush()
-    both = Entry(means.answer, failure=failed.failure)
-    assert told(store.get(authority(), "crawler")) == both
-    store.flush()
-    client.delete(f"scrapy_rep:1:{authority()}")
-    assert told(store.get(authority())) == both
-
-
-def test_what_version_1_stored_is_of_the_default_prefix(
-    redis_server: RedisServer, client: Any
-) -> None:
-    """Version 0.1 had no prefixes: what it stored belongs to no project."""
-    client.set(f"scrapy_rep:1:{authority()}", V1_FULL, px=60_000)
-    store = RedisStore(redis_server.uri, clock=now, prefix="mine")
-    assert told(store.get(authority())) is None
-    assert listed(store) == {}
-    store.close()
-
-
 def test_a_lease_expires_on_the_server(store: RedisStore) -> None:
     """A worker that died delays the others by no more than its lease."""
     assert told(store.lease(authority(), 0.2))
@@ -260,15 +213,14 @@ def test_a_lease_expires_on_the_server(store: RedisStore) -> None:
     assert told(store.lease(authority(), 0.2))
 
 
-@pytest.mark.parametrize("foreign", [b"", b"x", b"REP\x02", b"REP\x02" + b"\xff" * 40])
+@pytest.mark.parametrize("foreign", [b"", b"x", b"REP\x01", b"REP\x01" + b"\xff" * 40])
 def test_what_others_wrote_into_our_hashes_is_a_miss(
     store: RedisStore, client: Any, foreign: bytes
 ) -> None:
     """A foreign part is not read, and gives way."""
-    key = f"scrapy_rep:2:{authority()}"
+    key = f"scrapy_rep:entry:{authority()}"
     client.hset(key, "answer", foreign)
     client.hset(key, "failure", foreign)
-    client.set(f"scrapy_rep:1:{authority()}", foreign)
     assert told(store.get(authority())) is None
     store.put(authority(), entry())
     assert told(store.get(authority())) == entry()
@@ -276,7 +228,7 @@ def test_what_others_wrote_into_our_hashes_is_a_miss(
 
 def test_a_foreign_type_under_our_key_is_a_store_error(store: RedisStore, client: Any) -> None:
     """What is no hash is left as it is."""
-    key = f"scrapy_rep:2:{authority()}"
+    key = f"scrapy_rep:entry:{authority()}"
     client.lpush(key, b"x")
     with pytest.raises(StoreError, match="WRONGTYPE"):
         told(store.get(authority()))
@@ -284,6 +236,30 @@ def test_a_foreign_type_under_our_key_is_a_store_error(store: RedisStore, client
     with pytest.raises(StoreError, match="WRONGTYPE"):
         store.flush()
     assert client.lrange(key, 0, -1) == [b"x"]
+
+
+def test_a_listing_goes_on_past_a_key_of_another_type(
+    store: RedisStore, client: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another program has written it; a line names it."""
+    client.set(f"scrapy_rep:entry:{authority(3)}", b"x")
+    client.lpush(f"scrapy_rep:entry:{authority(4)}", b"x")
+    store.put(authority(1), entry(1))
+    assert listed(store) == {authority(1): entry(1)}
+    assert store.find(authority(3)) is None
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 3
+    assert all("is not a hash, and is passed over" in line for line in said)
+
+
+def test_a_damaged_refusal_is_a_miss(store: RedisStore, client: Any) -> None:
+    """RFC 9309 section 2.3.1.3: what another crawler was served would be permission."""
+    store.put(authority(), entry(at=NOW - 10), "other")
+    store.put(authority(), refused(), "mine")
+    store.flush()
+    client.hset(f"scrapy_rep:entry:{authority()}", "refusal mine", b"damaged")
+    assert told(store.get(authority(), "mine")) is None
+    assert told(store.get(authority(), "other")) == entry(at=NOW - 10)
 
 
 def test_a_put_that_failed_shows_at_the_next_one(store: RedisStore, client: Any) -> None:
@@ -584,7 +560,6 @@ def test_a_forked_process_has_connections_of_its_own(
     code = f"""
 import os, sys, warnings
 warnings.simplefilter("ignore")  # of a fork while there are threads
-from scrapy_rep.stores.codec import decode_v1
 from scrapy_rep.stores.redis import RedisStore
 from tests.stores.samples import authority, entry, told
 store = RedisStore({redis_server.uri!r})
@@ -601,4 +576,4 @@ if not child:
 assert os.waitpid(child, 0)[1] == 0
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-    assert len(client.keys("scrapy_rep:2:*")) == 3
+    assert len(client.keys("scrapy_rep:entry:*")) == 3

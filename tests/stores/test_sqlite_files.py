@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +18,18 @@ import pytest
 
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import open_store
-from scrapy_rep.stores.codec import MAX_INFLATED
 from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.sqlite_header import APPLICATION, check_owner
+from scrapy_rep.stores.sqlite_file import APPLICATION, check_file
 from tests.stores.contract import now
 from tests.stores.samples import (
-    NOW,
     authority,
     entry,
-    failure,
-    full_entry,
-    gone,
     listed,
     make_file,
     refused,
     told,
 )
-from tests.stores.test_codec import V1_FULL, V1_GONE
-from tests.stores.turn_contract import eventually
-
-TABLES_V1 = (
-    "CREATE TABLE entries (authority TEXT PRIMARY KEY, dated REAL NOT NULL,"
-    " octets BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE INDEX entries_dated ON entries (dated)",
-    "CREATE TABLE leases (authority TEXT PRIMARY KEY, token TEXT NOT NULL,"
-    " until REAL NOT NULL) WITHOUT ROWID",
-)
-"""The tables of version 1, in the order in which it made them."""
 
 
 def database(path: Path, *statements: str, journal: str = "DELETE") -> sqlite3.Connection:
@@ -57,15 +40,6 @@ def database(path: Path, *statements: str, journal: str = "DELETE") -> sqlite3.C
     for statement in statements:
         connection.execute(statement)
     connection.execute("COMMIT")
-    return connection
-
-
-def version_1(path: Path, octets: bytes = V1_FULL) -> sqlite3.Connection:
-    """A file as version 1 began it, with an entry."""
-    mark = (f"PRAGMA application_id = {APPLICATION}", "PRAGMA user_version = 1")
-    connection = database(path, *mark, *TABLES_V1, journal="WAL")
-    row = (str(authority()), NOW, octets)
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
     return connection
 
 
@@ -91,7 +65,7 @@ STRANGERS: dict[str, Callable[[Path], object]] = {
     "a database of another application": lambda path: database(
         path, "PRAGMA application_id = 1196444487", BILLS
     ).close(),
-    "a newer version": lambda path: database(
+    "another version": lambda path: database(
         path, f"PRAGMA application_id = {APPLICATION}", "PRAGMA user_version = 2", BILLS
     ).close(),
     "zeros": lambda path: path.write_bytes(bytes(8192)),
@@ -121,9 +95,9 @@ def test_what_is_not_ours_is_an_error_at_the_start_and_never_touched(
     STRANGERS[stranger](Path("robots.db"))
     before = surroundings(tmp_path)
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"robots\.db' (is not|was written by a newer)"):
+        with pytest.raises(ValueError, match=r"robots\.db' (is not|was written by another)"):
             SqliteStore(tmp_path / "robots.db", clock=now)
-        with pytest.raises(ValueError, match=r"robots\.db' (is not|was written by a newer)"):
+        with pytest.raises(ValueError, match=r"robots\.db' (is not|was written by another)"):
             open_store("sqlite:", directory=tmp_path)
     assert surroundings(tmp_path) == before
 
@@ -152,7 +126,7 @@ def test_an_empty_file_is_taken(tmp_path: Path) -> None:
     store = SqliteStore(path, clock=now)
     store.put(authority(), entry())
     store.close()
-    check_owner(path)
+    check_file(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
@@ -162,7 +136,7 @@ def test_a_file_is_marked_as_ours_from_its_first_octet(tmp_path: Path) -> None:
     store.flush()
     shutil.copy(tmp_path / "robots.db", tmp_path / "copy.db")
     store.close()
-    check_owner(tmp_path / "copy.db")
+    check_file(tmp_path / "copy.db")
     assert (tmp_path / "copy.db").stat().st_size > 0
 
 
@@ -180,103 +154,10 @@ def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
     assert modes == dict.fromkeys(["robots.db", "robots.db-wal", "robots.db-shm"], 0o600)
 
 
-@pytest.mark.parametrize("end", ["closed", "killed"])
-def test_what_version_1_stored_is_read_and_written_anew(tmp_path: Path, end: str) -> None:
-    """Its entries count until there are newer ones; its tables stay as they are for it."""
-    path = tmp_path / "robots.db"
-    if end == "killed":
-        killed(version_1, path)
-    else:
-        version_1(path).close()
-    store = SqliteStore(path, clock=now)
-    assert list(listed(store)) == [authority()]
-    found = told(store.get(authority()))
-    assert found.answer.body == full_entry().answer.body  # type: ignore[union-attr]
-    # It did not know of archives.
-    assert found.failure == replace(failure().failure, record="")  # type: ignore[type-var]
-    assert listed(store) == {authority(): found}
-    store.close()
-    connection = sqlite3.connect(path)
-    parts = connection.execute("SELECT authority, part FROM parts ORDER BY 2").fetchall()
-    assert parts == [(str(authority()), "answer"), (str(authority()), "failure")]
-    assert connection.execute("SELECT count(*) FROM entries").fetchone() == (1,)
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
-    connection.close()
-
-
-def test_a_look_up_of_what_version_1_stored_keeps_the_report_of_a_loss(tmp_path: Path) -> None:
-    """The next put or flush says what could not be written, although an entry is rewritten."""
-    version_1(tmp_path / "robots.db").close()
-    with closing(SqliteStore(tmp_path / "robots.db", clock=now)) as store:
-        store.put(authority(2), entry(body=bytes(MAX_INFLATED)))
-        eventually(lambda: not any(store._writer.waiting(authority(2))))
-        found = told(store.get(authority()))
-        with pytest.raises(StoreError, match="is larger than"):
-            store.flush()
-        store.flush()
-        assert listed(store) == {authority(): found}
-    with closing(sqlite3.connect(tmp_path / "robots.db")) as connection:
-        assert connection.execute("SELECT DISTINCT authority FROM parts").fetchall() == [
-            (str(authority()),)
-        ]
-
-
-def test_a_look_up_of_what_version_1_stored_drops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """While the queue is full, it is not rewritten; the log does not count it as lost."""
-    version_1(tmp_path / "robots.db").close()
-    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.QUEUE_LIMIT", 1)
-    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 0.1)
-    with closing(SqliteStore(tmp_path / "robots.db", clock=now)) as store:
-        store.flush()
-        with closing(sqlite3.connect(tmp_path / "robots.db", isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            store.put(authority(2), entry())
-            eventually(lambda: "is not written for now" in caplog.text)
-            assert told(store.get(authority())) is not None
-            other.execute("ROLLBACK")
-        eventually(lambda: "; 0 entries were dropped meanwhile" in caplog.text)
-
-
-def test_a_failure_costs_nothing_that_version_1_knew(tmp_path: Path) -> None:
-    """RFC 9309 section 2.3.1.4: what is put is merged with what version 1 kept, too."""
-    version_1(tmp_path / "robots.db", V1_GONE).close()
-    store = SqliteStore(tmp_path / "robots.db", clock=now)
-    store.put(authority(), failure(at=NOW + 1))
-    store.flush()
-    found = told(store.get(authority()))
-    assert found.answer.status == gone().answer.status  # type: ignore[union-attr]
-    assert found.failure == failure(at=NOW + 1).failure
-    store.close()
-
-
-def test_a_version_1_at_work_on_the_same_file_harms_nothing(tmp_path: Path) -> None:
-    """It writes its own table; what it knows is read where nothing else is known."""
-    path = tmp_path / "robots.db"
-    store = SqliteStore(path, clock=now)
-    store.flush()
-    old = sqlite3.connect(path, isolation_level=None)
-    old.execute(TABLES_V1[2])  # it makes what it misses
-    row = (str(authority()), NOW, V1_GONE)
-    old.execute("INSERT INTO entries VALUES (?, ?, ?)", row)
-    assert told(store.get(authority())).answer.status == 404
-    store.put(authority(), entry(0, at=NOW + 5))
-    store.flush()
-    assert told(store.get(authority())) == entry(0, at=NOW + 5)
-    store.forget(authority())
-    store.flush()
-    assert told(store.get(authority())) is None
-    old.close()
-    store.close()
-
-
 def test_a_prefix_parts_projects(tmp_path: Path) -> None:
     """Two projects on one file see neither the entries nor the leases of each other."""
-    version_1(tmp_path / "robots.db").close()
     ours = SqliteStore(tmp_path / "robots.db", clock=now)
     theirs = SqliteStore(tmp_path / "robots.db", prefix="theirs", clock=now)
-    assert told(theirs.get(authority(0))) is None  # version 1 knew no prefix
     ours.put(authority(5), entry(5))
     ours.flush()
     theirs.put(authority(5), refused(), "crawler")
@@ -375,5 +256,54 @@ def test_a_second_store_in_a_process_ends_no_lock_of_the_first(tmp_path: Path) -
     ]
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert connection.execute("SELECT count(*) FROM parts").fetchall() == [(4,)]
+        assert connection.execute("SELECT count(*) FROM entries").fetchall() == [(4,)]
     store.close()
+
+
+def test_several_processes_set_a_damaged_file_aside_once(tmp_path: Path) -> None:
+    """Those that come later find the new file of the first one, and leave it."""
+    path = tmp_path / "robots.db"
+    for number in range(5):
+        make_file(path)
+        damaged = path.read_bytes()[:200] + bytes([number]) * 4_000
+        path.write_bytes(damaged)
+        code = (
+            "import sys; from scrapy_rep.stores.sqlite import SqliteStore;"
+            "from tests.stores.samples import *; sys.stdin.readline();"
+            "store = SqliteStore(sys.argv[1], clock=lambda: NOW);"
+            "n = int(sys.argv[2]); store.put(authority(n), entry(n)); store.close()"
+        )
+        several = [
+            subprocess.Popen(
+                [sys.executable, "-c", code, str(path), str(n)],
+                cwd=Path(__file__).parents[2],
+                stdin=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for n in range(4)
+        ]
+        said = "".join(process.communicate("go\n", timeout=60)[1] for process in several)
+        assert said.count("set aside") == 1
+        assert (tmp_path / "robots.db.corrupt").read_bytes() == damaged
+        store = SqliteStore(path, clock=now)
+        assert set(listed(store)) == {authority(n) for n in range(4)}
+        store.close()
+        assert not (tmp_path / "robots.db.mending").exists()
+        path.unlink()
+
+
+def test_a_process_that_was_killed_as_it_set_a_file_aside_holds_up_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it leaves behind is removed after a while."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite_file.MENDING_PATIENCE", 0.1)
+    path = tmp_path / "robots.db"
+    make_file(path)
+    path.write_bytes(path.read_bytes()[:200] + b"x" * 4_000)
+    (tmp_path / "robots.db.mending").mkdir()
+    store = SqliteStore(path, clock=now)
+    store.put(authority(), entry())
+    store.flush()
+    store.close()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["robots.db", "robots.db.corrupt"]

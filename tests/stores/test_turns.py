@@ -7,23 +7,21 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 import redis
 from redis.crc import key_slot
 
 from scrapy_rep.stores import StoreError
-from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_turns import _TAKE, PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.turn import LONGEST_INTERVAL
 from tests.crawl.sharing import CustomStore
-from tests.rows import first
 from tests.stores.deployments import ClusterDeployment
-from tests.stores.samples import make_file, told
-from tests.stores.servers import RedisServer, free_port
-from tests.stores.turn_contract import HOST, eventually, granted, renew_often, taken
+from tests.stores.samples import authority, told
+from tests.stores.servers import RedisServer
+from tests.stores.turn_contract import HOST, granted, renew_often, taken
 
 
 @pytest.fixture(autouse=True)
@@ -32,12 +30,12 @@ def renewed(monkeypatch: pytest.MonkeyPatch) -> float:
     return renew_often(monkeypatch)
 
 
-@pytest.mark.parametrize("store", [MemoryStore(), CustomStore()], ids=["memory", "custom"])
-def test_other_stores_keep_no_pace(store: Any) -> None:
-    """Nobody shares a store in memory; a custom one with get and put is not asked for turns."""
+def test_other_stores_keep_no_pace() -> None:
+    """A custom store without turns is not asked for any."""
+    store = CustomStore()
     assert not store.keeps_pace
     with pytest.raises(StoreError, match="grants no turns"):
-        store.take_turn(HOST, 10.0, 1.0)
+        store.take_turn(HOST, 10.0, 1.0, "token")
     store.renew_turn(HOST, "", 10.0)
     store.end_turn(HOST, "", 1.0)
     store.cancel_turn(HOST, "")
@@ -66,7 +64,7 @@ def test_damaged_rows_do_not_hold_a_host_up(tmp_path: Path) -> None:
     granted(store, interval=0.1)
     store.flush()
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE host_turns SET since = x'00', interval = 'long'")
+        connection.execute("UPDATE turns SET since = x'00', interval = 'long'")
         connection.execute("UPDATE turn_memory SET since = 'yesterday'")
     connection.close()
     assert granted(store, interval=0.1, limit=5)
@@ -82,7 +80,7 @@ def test_old_turns_do_not_stay_in_the_file(tmp_path: Path) -> None:
         clock[0] += 2.0
         assert taken(store, seconds=10.0, interval=1.0, host=f"{number}.example").token
     store.flush()
-    rows = store._database.ask("SELECT count(*) FROM host_turns")
+    rows = store._file.read(lambda db: db.execute("SELECT count(*) FROM turns").fetchall())
     assert rows[0][0] <= 36  # those of 70 seconds
     store.close()
 
@@ -96,7 +94,7 @@ def test_turns_fail_while_another_process_holds_the_lock(tmp_path: Path) -> None
         connection.execute("BEGIN IMMEDIATE")
         store.end_turn(HOST, token, 0.2)
         with pytest.raises(StoreError):
-            told(store.take_turn(HOST, 10.0, 0.2))
+            told(store.take_turn(HOST, 10.0, 0.2, "lost"))
         connection.execute("ROLLBACK")
     connection.close()
     assert granted(other, interval=0.2, limit=9)
@@ -114,19 +112,6 @@ def test_a_turn_is_ended_though_the_store_closes_at_once(tmp_path: Path) -> None
     again = SqliteStore(path)
     assert granted(again, interval=0.2, limit=5)
     again.close()
-
-
-def test_a_file_of_an_earlier_version_grants_turns(tmp_path: Path) -> None:
-    """Its tables are added when it is opened."""
-    path = tmp_path / "robots.db"
-    make_file(path)
-    with sqlite3.connect(path) as connection:
-        connection.execute("DROP TABLE host_turns")
-        connection.execute("DROP TABLE turn_memory")
-    connection.close()
-    store = SqliteStore(path)
-    assert granted(store, interval=0.1)
-    store.close()
 
 
 @pytest.mark.parametrize("persistent", [False, True])
@@ -174,7 +159,7 @@ def test_a_turn_that_a_dump_does_not_know_of_is_renewed(
     store, other = RedisStore(server.uri), RedisStore(server.uri)
     assert taken(other, interval=0.1).token is None
     store.renew_turn(HOST, token, 30.0)
-    told(store.take_turn("another.example", 1.0, 0.1))
+    taken(store, 1.0, 0.1, "another.example")
     time.sleep(renewed + 0.2)
     assert taken(other, interval=0.1).token is None
     store.end_turn(HOST, token, 0.1)
@@ -201,7 +186,7 @@ def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -
 
 def test_a_command_that_comes_twice_is_granted_one_turn(server: RedisServer) -> None:
     """A connection may break after the server has done what was asked."""
-    sizes = (60, 10**7, 1000, 10**6, 6 * 10**7, 0)
+    sizes = (60, 10**7, 1000, 10**6, 6 * 10**7, 0, 10**9)
     with redis.Redis(port=server.port) as client:
         again = [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(3)]
         time.sleep(0.01)
@@ -267,7 +252,7 @@ def hung(server: RedisServer, store: RedisStore, seconds: float, pause: float) -
     end, failed = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         try:
-            told(store.take_turn(HOST, 10.0, 0.1))
+            told(store.take_turn(HOST, 10.0, 0.1, "lost"))
         except StoreError:
             failed += 1
         time.sleep(pause)
@@ -290,23 +275,23 @@ def test_a_turn_that_was_granted_after_a_hang_is_found(server: RedisServer) -> N
         end = time.monotonic() + 60
         while True:
             try:
-                token = granted(store, seconds=10.0, interval=0.1)
-                break
+                turn = told(store.take_turn(HOST, 10.0, 0.1, "lost"))
             except StoreError:
                 assert time.monotonic() < end
                 time.sleep(0.1)
+                continue
+            if turn.token is not None:
+                break
+            time.sleep(turn.wait)
         end = time.monotonic() + 1.0
         while time.monotonic() < end:
             assert taken(other, interval=0.1).token is None
             time.sleep(0.05)
-        store.end_turn(HOST, token, 0.1)
+        store.end_turn(HOST, "lost", 0.1)
         granted(other, interval=0.1, limit=5)
 
 
-@pytest.mark.parametrize("again", first(1, [False, True]))
-def test_a_turn_that_is_granted_late_is_given_back_unless_it_is_asked_for_again(
-    server: RedisServer, again: bool
-) -> None:
+def test_a_turn_that_is_granted_late_is_found_with_the_same_token(server: RedisServer) -> None:
     """The answer comes after a second, when its worker has given up; the connection is well."""
     with closing(RedisStore(server.uri)) as store, closing(RedisStore(server.uri)) as other:
         store.end_turn(HOST, granted(store, interval=0.1), 0.1)
@@ -314,37 +299,59 @@ def test_a_turn_that_is_granted_late_is_given_back_unless_it_is_asked_for_again(
         time.sleep(0.2)
         server.signal(signal.SIGSTOP)
         with pytest.raises(StoreError):
-            told(store.take_turn(HOST, 10.0, 0.1))
-        asked = store.take_turn(HOST, 10.0, 0.1) if again else None
+            told(store.take_turn(HOST, 10.0, 0.1, "lost"))
+        asked = store.take_turn(HOST, 10.0, 0.1, "lost")
         time.sleep(0.2)
         server.signal(signal.SIGCONT)
-        if asked is not None:
-            assert told(asked).token
-            end = time.monotonic() + 1.0
-            while time.monotonic() < end:
-                assert taken(other, interval=0.1).token is None
-                time.sleep(0.05)
-        else:
-            eventually(lambda: taken(other, interval=0.1).token, limit=5.0)
+        assert told(asked).token == "lost"
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            assert taken(other, interval=0.1).token is None
+            time.sleep(0.05)
 
 
-def test_the_tokens_of_lost_answers_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crawl may ask for turns of any number of hosts while the server is down."""
-    monkeypatch.setattr("scrapy_rep.stores.redis_turns._MOST_LOST", 3)
-    with closing(RedisStore(f"redis://127.0.0.1:{free_port()}/0")) as store:
-        for number in range(10):
-            with pytest.raises(StoreError):
-                told(store.take_turn(f"{number}.example", 10.0, 0.1))
-        assert len(store._lost_answers._lost) == 3
-
-
-def test_two_that_ask_at_once_after_a_failure_do_not_share_a_turn(server: RedisServer) -> None:
-    """The token of a lost answer is used for one question only."""
+def test_turns_are_asked_for_past_the_breaker(tmp_path: Path) -> None:
+    """The requests that need them wait all the same; and an outage is over when it is over."""
+    server = RedisServer(tmp_path).start()
     with closing(RedisStore(server.uri)) as store:
-        granted(store, interval=0.1, host="in-use.example")
-        server.signal(signal.SIGSTOP)
-        with pytest.raises(StoreError):
-            told(store.take_turn(HOST, 10.0, 0.1))
-        asked = [store.take_turn(HOST, 10.0, 0.1) for _ in range(3)]
-        server.signal(signal.SIGCONT)
-        assert sum(told(one).token is not None for one in asked) == 1
+        try:
+            granted(store, interval=0.1)
+            server.stop()
+            for _ in range(6):
+                with pytest.raises(StoreError):
+                    taken(store, interval=0.1)
+            with pytest.raises(StoreError):
+                told(store.get(authority()))
+            server.start()
+            assert granted(store, interval=0.1, limit=1.0)
+            assert told(store.get(authority())) is None
+        finally:
+            server.stop()
+
+
+@pytest.mark.parametrize("interval", ["inf", "1e300", "1e15", "nan", "-5", "soon"])
+def test_an_interval_that_nobody_meant_is_bounded(server: RedisServer, interval: str) -> None:
+    """Who can write to the server may write anything: a wait is never negative, nor for years."""
+    with closing(RedisStore(server.uri)) as store, redis.Redis(port=server.port) as client:
+        store.end_turn(HOST, granted(store, interval=0.1), 0.1)
+        store.flush()
+        client.hset(f"scrapy_rep:turn:{HOST}", "interval", interval)
+        turn = taken(store, interval=0.1)
+        assert 0.0 <= turn.wait <= LONGEST_INTERVAL
+        if interval in ("inf", "1e300", "1e15"):
+            assert turn.wait > LONGEST_INTERVAL - 5
+
+
+def test_a_server_whose_memory_is_full_refuses_turns_at_once(server: RedisServer) -> None:
+    """A turn that it granted could not be ended: each request would wait until it lapses."""
+    with closing(RedisStore(server.uri)) as store, redis.Redis(port=server.port) as client:
+        store.end_turn(HOST, granted(store, interval=0.1), 0.1)
+        store.flush()
+        time.sleep(0.2)
+        client.config_set("maxmemory", "1")
+        start = time.monotonic()
+        with pytest.raises(StoreError, match=r"OutOfMemory|OOM"):
+            taken(store, interval=0.1)
+        assert time.monotonic() - start < 0.9
+        client.config_set("maxmemory", "0")
+        assert granted(store, interval=0.1, limit=2.0)

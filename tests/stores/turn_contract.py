@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from random import uniform
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ HOST = "slow.example"
 
 def taken(store: Store, seconds: float = 30.0, interval: float = 0.3, host: str = HOST) -> Turn:
     """What the store says to a request for a turn."""
-    turn = told(store.take_turn(host, seconds, interval))
+    turn = told(store.take_turn(host, seconds, interval, token_hex(8)))
     assert isinstance(turn, Turn)
     return turn
 
@@ -120,7 +121,7 @@ class TurnContract:
     def test_a_turn_that_nothing_waits_for_any_more_is_given_back(self, store: Store) -> None:
         """As when a crawl closes: other workers do not wait until the turn lapses."""
         granted(store, host="in-use.example")
-        asked = store.take_turn(HOST, 60.0, 0.1)
+        asked = store.take_turn(HOST, 60.0, 0.1, "token")
         assert isinstance(asked, Future)
         if asked.cancel():
             eventually(lambda: taken(store, 60.0, 0.1).token)
@@ -149,6 +150,19 @@ class TurnContract:
                 holder = stores[number % 2]
                 holder.end_turn(HOST, token, 0.01)
                 store.cancel_turn(HOST, granted(holder, interval=0.01))
+
+    def test_a_turn_is_found_by_the_token_that_it_was_asked_for_with(
+        self, store: Store, place: Any
+    ) -> None:
+        """The answer may be lost: the worker asks again, and no other one has the turn."""
+        with self.second(place) as other:
+            store.cancel_turn(HOST, granted(store, interval=0.1))
+            eventually(lambda: told(store.take_turn(HOST, 30.0, 0.1, "mine")).token)
+            for _ in range(2):
+                assert told(store.take_turn(HOST, 30.0, 0.1, "mine")) == Turn("mine")
+                assert taken(other, interval=0.1).token is None
+            store.end_turn(HOST, "mine", 5.0)
+            eventually(lambda: told(store.take_turn(HOST, 30.0, 0.1, "mine")).wait > 4.0)
 
     def test_the_interval_begins_when_a_turn_ends(self, store: Store, place: Any) -> None:
         """Not when it was granted: the next turn comes an interval after the end."""
@@ -204,7 +218,7 @@ class TurnContract:
         with self.second(place) as other:
             store.cancel_turn(HOST, granted(store, interval=0.1))
             store.end_turn(HOST, "", 30.0)
-            told(store.take_turn("another.example", 1.0, 0.1))
+            taken(store, 1.0, 0.1, "another.example")
             assert 0 < taken(other, interval=30.0).wait <= 30.0
 
     def test_a_turn_is_ended_by_no_one_but_its_holder(self, store: Store, place: Any) -> None:
@@ -215,7 +229,7 @@ class TurnContract:
             for token in (late, ""):
                 store.end_turn(HOST, token, 0.1)
                 store.cancel_turn(HOST, token)
-            told(store.take_turn("another.example", 1.0, 0.1))
+            taken(store, 1.0, 0.1, "another.example")
             time.sleep(0.3)
             assert taken(store, interval=0.1).token is None
             other.end_turn(HOST, holder, 0.1)
@@ -340,7 +354,7 @@ class TurnContract:
             self.lose_memory(place)
             holder = granted(other, interval=0.1)
             store.renew_turn(HOST, late, 0.01)
-            told(store.take_turn("another.example", 1.0, 0.1))
+            taken(store, 1.0, 0.1, "another.example")
             time.sleep(0.2)
             assert taken(store, interval=0.1).token is None
             other.end_turn(HOST, holder, 0.1)
@@ -356,5 +370,5 @@ class TurnContract:
                 token = granted(store, interval=0.1)
                 over(token)
                 store.renew_turn(HOST, token, 30.0)
-                told(store.take_turn("another.example", 1.0, 0.1))
+                taken(store, 1.0, 0.1, "another.example")
                 other.cancel_turn(HOST, granted(other, interval=0.1, limit=2))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
@@ -12,14 +14,24 @@ from scrapy import Request
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.awaiting import sleep
 from scrapy_rep.caching.shared_turns import StoreTurns
 from scrapy_rep.caching.store_adapter import in_time
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.stats import RepStats
+from scrapy_rep.stores import Store, StoreError, Turn
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.waiting.hosts import PacedHost
-from scrapy_rep.waiting.shared_pace import SPREAD, UNUSED, SharedPace
+from scrapy_rep.waiting.shared_pace import (
+    LATEST,
+    MOST_SPREAD,
+    SOONEST,
+    SPREAD,
+    UNUSED,
+    SharedPace,
+)
 from tests.crawl.leftovers import turn
+from tests.crawl.sharing import CustomStore
 from tests.scripted import Clock, Counts
 from tests.stores.turn_contract import eventually, granted, taken, used_store
 
@@ -30,7 +42,7 @@ INTERVAL = 0.2
 class Worker:
     """A worker whose requests to one host need turns."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store, in_time: Callable[[Any], Any] = in_time) -> None:
         self.waiting = {NAME}
         self.faults: list[Exception] = []
         self.pace = SharedPace(StoreTurns(store, in_time), RepStats(Counts()))
@@ -123,3 +135,84 @@ async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
     assert taken(other, 1.0, INTERVAL, NAME).token is None
     worker.host.end(request)
     assert granted(other, 1.0, INTERVAL, NAME)
+
+
+@ensureDeferred
+async def test_a_wait_is_counted_from_when_the_worker_asked(
+    tmp_path: Path, other: SqliteStore
+) -> None:
+    """The store is far away: counted from the answer, its question would always come too late."""
+
+    async def late(answer: Any) -> Any:
+        result = await in_time(answer)
+        await sleep(2 * INTERVAL)
+        return result
+
+    token = granted(other, 10.0, INTERVAL, NAME)
+    with closing(SqliteStore(tmp_path / "robots.db")) as store:
+        worker = Worker(store, late)
+        assert not worker.host.has_room(monotonic())
+        while worker.host.not_before < 0.0:
+            await turn(0.01)
+        assert worker.host.not_before <= monotonic() + SOONEST + SPREAD
+        worker.pace.close()
+    other.end_turn(NAME, token, INTERVAL)
+
+
+class OddStore(CustomStore):
+    """It refuses turns, and names any wait."""
+
+    keeps_pace = True
+    wait = 0.0
+    asked: list[str] = []  # noqa: RUF012
+
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
+        """Not now."""
+        self.asked.append(token)
+        return Turn(None, self.wait)
+
+
+@pytest.mark.parametrize("wait", [float("nan"), float("inf"), 1e15, -1e15, -0.0])
+@ensureDeferred
+async def test_no_wait_is_shorter_or_longer_than_reason_has_it(
+    monkeypatch: pytest.MonkeyPatch, wait: float
+) -> None:
+    """Whatever is read from a store: it is asked neither without end nor in years."""
+    monkeypatch.setattr(OddStore, "wait", wait)
+    monkeypatch.setattr(OddStore, "asked", [])
+    worker = Worker(OddStore())
+    asked = monotonic()
+    assert not worker.host.has_room(asked)
+    while worker.host.not_before < 0.0:
+        await turn(0.01)
+    assert asked + SOONEST <= worker.host.not_before <= monotonic() + LATEST + MOST_SPREAD
+    worker.pace.close()
+
+
+class LostStore(OddStore):
+    """Its first answers are lost."""
+
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
+        """A turn, the third time."""
+        super().take_turn(host, seconds, interval, token)
+        if len(self.asked) < 3:
+            raise StoreError("the answer was lost")
+        return Turn(token)
+
+
+@ensureDeferred
+async def test_after_a_lost_answer_the_same_turn_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may have been granted. The next turn has another token."""
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.05)
+    monkeypatch.setattr(LostStore, "asked", [])
+    worker = Worker(LostStore())
+    await worker.take()
+    assert len(set(LostStore.asked)) == 1
+    worker.host.ended = monotonic()
+    worker.pace.ended(worker.host)
+    await worker.take()
+    assert len(LostStore.asked) == 4
+    assert len(set(LostStore.asked)) == 2
+    worker.pace.close()

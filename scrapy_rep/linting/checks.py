@@ -1,0 +1,301 @@
+"""Findings about the lines of a robots.txt and their values, and all findings about a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from itertools import chain
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from scrapy_rep.linting.file_checks import check_characters, check_file, is_html
+from scrapy_rep.linting.group_checks import (
+    check_agents,
+    check_order,
+    check_redundancy,
+    check_repetition,
+)
+from scrapy_rep.linting.lines import (
+    JUNK,
+    RULES,
+    UNKNOWN,
+    VISIT_TIME,
+    Finding,
+    Line,
+    RobotsFile,
+    quoted,
+)
+from scrapy_rep.preferences.content_usage import MOST_OCTETS, path_and_expression
+from scrapy_rep.preferences.robots_lines import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
+from scrapy_rep.preferences.vocabulary import CONTENT_USAGE, COUNTS_FOR, OUTDATED
+from scrapy_rep.robotstxt import lines as syntax
+from scrapy_rep.robotstxt import pace
+
+_USUAL: Final = {
+    syntax.AGENT: "User-agent",
+    syntax.ALLOW: "Allow",
+    syntax.DISALLOW: "Disallow",
+    syntax.SITEMAP: "Sitemap",
+    syntax.CRAWL_DELAY: "Crawl-delay",
+    syntax.REQUEST_RATE: "Request-rate",
+    VISIT_TIME: "Visit-time",
+    syntax.CLEAN_PARAM: "Clean-param",
+    syntax.HOST: "Host",
+    USAGE_KEY: "Content-Usage",
+    SIGNAL_KEY: "Content-Signal",
+    LICENSE_KEY: "License",
+}
+_WHO_READS: Final = {
+    syntax.CRAWL_DELAY: "Google ignores it; Bing and most crawlers outside search read it",
+    syntax.REQUEST_RATE: "few crawlers read it",
+    VISIT_TIME: "few crawlers read it",
+    syntax.HOST: "only Yandex ever read it, until 2018",
+    syntax.CLEAN_PARAM: "only Yandex reads it",
+    USAGE_KEY: "it is a draft of the IETF (draft-ietf-aipref-attach-05)",
+    SIGNAL_KEY: "it is a proposal of Cloudflare's, whose draft has expired",
+    LICENSE_KEY: "it belongs to RSL 1.0",
+}
+_GIVEN_UP: Final = {
+    "noindex": "Google gave it up on 2019-09-01: use a robots META tag or X-Robots-Tag",
+    "nofollow": "Google gave it up on 2019-09-01: use a robots META tag or X-Robots-Tag",
+    "nosnippet": "use a robots META tag or X-Robots-Tag",
+    "noarchive": "use a robots META tag or X-Robots-Tag",
+}
+_READERS: Final = {
+    syntax.CRAWL_DELAY: (pace.crawl_delay, "a number of seconds: Crawl-delay: 10"),
+    syntax.REQUEST_RATE: (pace.request_rate, "requests/seconds: Request-rate: 1/10"),
+}
+_MOST_JUNK: Final = 100
+"""Lines that are not understood and are named one by one; a binary file has thousands."""
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?[^/?]*")
+_ALL: Final = frozenset(("", "/", "/*", "/$"))
+"""What follows a host where the whole host is meant."""
+_LABELS: Final = tuple(COUNTS_FOR[CONTENT_USAGE])
+_SIGNALS: Final = {
+    "search": ("yes", "no"),
+    "ai-input": ("yes", "no"),
+    "ai-train": ("yes", "no"),
+    "use": ("immediate", "reference", "full"),
+}
+
+
+def lint(body: bytes) -> list[Finding]:
+    """Return what there is to say about a robots.txt, by line and column; raise nothing.
+
+    Only the first 500 KiB are read line by line (RFC 9309 section 2.5), and of a page of HTML
+    nothing is.
+    """
+    found = [*check_file(body)]
+    if not is_html(body):
+        file = RobotsFile(body)
+        found += chain(
+            check_characters(file.lines),
+            check_keys(file),
+            check_paths(file),
+            check_values(file),
+            check_agents(file),
+            check_order(file),
+            check_repetition(file),
+            check_redundancy(file),
+            check_preferences(file),
+        )
+    return sorted(found, key=lambda one: (one.line or 0, one.column or 0, one.code))
+
+
+def check_keys(file: RobotsFile) -> Iterator[Finding]:
+    """Yield the lines whose key is missing, misspelt, unknown, or not of RFC 9309."""
+    told: set[str] = set()
+    junk = 0
+    for line in file.parsed:
+        if line.key == UNKNOWN:
+            yield from _unknown(file, line, told)
+        elif line.key == JUNK:
+            junk += 1
+            if junk <= _MOST_JUNK:
+                yield _junk(file, line)
+        elif line.key in _WHO_READS and line.key not in told:
+            told.add(line.key)
+            name = _USUAL[line.key]
+            message = f"{name} is not a record of RFC 9309: {_WHO_READS[line.key]}"
+            fix = "nothing, if it is for crawlers that read it"
+            yield file.finding_at("key-not-standard", line, message, fix, _key_column(file, line))
+        if line.key in _USUAL and (not line.colon or line.name != _USUAL[line.key]):
+            yield from _misspelt(file, line)
+
+
+def _key_column(file: RobotsFile, line: Line) -> int:
+    text = file.lines[line.number - 1]
+    return len(text) - len(text.lstrip(" \t")) + 1
+
+
+def _misspelt(file: RobotsFile, line: Line) -> Iterator[Finding]:
+    usual = _USUAL[line.key]
+    column = _key_column(file, line)
+    if line.name.lower() != usual.lower():
+        message = f'"{quoted(line.name)}" is read as {usual} by lenient crawlers only'
+        yield file.finding_at("misspelt-key", line, message, f"write {usual}:", column)
+    if not line.colon:
+        message = f"no colon follows {usual}; only lenient crawlers read the line"
+        fix = f"write {usual}: {quoted(line.value)}"
+        yield file.finding_at("missing-colon", line, message, fix, column)
+
+
+def _unknown(file: RobotsFile, line: Line, told: set[str]) -> Iterator[Finding]:
+    """Yield one finding for each name; a file may repeat an unknown key thousands of times."""
+    low = line.name.lower()
+    column = _key_column(file, line)
+    if low in told:
+        return
+    told.add(low)
+    if low in ("http", "https") and line.value.startswith("//"):
+        url = f"{quoted(line.name)}:{quoted(line.value)}"
+        message = f'"{url}" is a URL without a key, and has no effect'
+        yield file.finding_at("key-without-effect", line, message, f"write Sitemap: {url}", column)
+        return
+    nearest = [] if low in _GIVEN_UP else get_close_matches(low[:40], _NEAR, n=1, cutoff=0.8)
+    if nearest:
+        usual = _USUAL[nearest[0]]
+        message = f'"{quoted(line.name)}" is not known; {usual} may be meant, and is not read here'
+        yield file.finding_at("misspelt-key", line, message, f"write {usual}:", column)
+        return
+    why = _GIVEN_UP.get(low, "no crawler is known to read it")
+    message = f'"{quoted(line.name)}" has no effect: {why}'
+    yield file.finding_at("key-without-effect", line, message, "remove the line", column)
+
+
+_NEAR: Final = [*_USUAL]
+
+
+def _junk(file: RobotsFile, line: Line) -> Finding:
+    message = f'"{quoted(line.value)}" is neither a record nor a comment'
+    fix = "put # before a comment, and a colon between key and value"
+    return file.finding_at("line-not-understood", line, message, fix, _key_column(file, line))
+
+
+def check_paths(file: RobotsFile) -> Iterator[Finding]:
+    """Yield the rules whose path matches nothing, or something else than it seems to."""
+    for line in file.parsed:
+        if line.key not in RULES:
+            continue
+        path = line.value
+        if path[:1] not in ("/", "*", ""):
+            yield _cannot_match(file, line)
+        if "$" in path[:-1]:
+            at = line.column + path.index("$")
+            message = "a $ before the end of a path stands for itself"
+            fix = "end the path at the $, or write %24 to make clear that it is meant"
+            yield file.finding_at("dollar-inside", line, message, fix, at)
+        written = file.lines[line.number - 1]
+        mark = written.find("#")
+        if mark > line.column - 1 and path and written[mark - 1] not in " \t":
+            message = f'the path ends before the #: "{quoted(path)}" is what counts'
+            fix = "write %23 for a # in a path, or a space before a comment"
+            yield file.finding_at("comment-in-path", line, message, fix, mark + 1)
+
+
+def _cannot_match(file: RobotsFile, line: Line) -> Finding:
+    path = line.value
+    url = _URL.match(path)
+    rest = path[url.end() :] if url else path
+    why = "is a URL, and a rule takes a path" if url else "does not begin with / or *"
+    fix = f"write {quoted(rest if rest[:1] == '/' else '/' + rest)}"
+    if url and rest in _ALL:  # perhaps of another host
+        fix = "write Disallow: in its place, or / for all of the host of this file"
+    elif path[0] in "?$.":
+        fix = f"write {quoted('/*' + path)}"
+    elif not url and "." in path.partition("/")[0]:  # which may be a host
+        fix = "write the path alone, beginning with /"
+    return file.finding_at(
+        "path-cannot-match", line, f'"{quoted(path)}" {why}: it matches nothing', fix
+    )
+
+
+def check_values(file: RobotsFile) -> Iterator[Finding]:
+    """Yield the values that their keys have no use for."""
+    for line in file.parsed:
+        if line.key in _READERS:
+            read, wanted = _READERS[line.key]
+            if read(line.value) is None:
+                message = f'"{quoted(line.value)}" cannot be read, and is ignored'
+                yield file.finding_at("value-unreadable", line, message, f"write {wanted}")
+        elif line.key == syntax.SITEMAP and not _is_absolute(line.value):
+            message = f'"{quoted(line.value)}" is not an absolute URL'
+            fix = "write the whole URL: https://example.org/sitemap.xml"
+            yield file.finding_at("sitemap-not-absolute", line, message, fix)
+        elif line.key in (syntax.HOST, syntax.CLEAN_PARAM) and not line.value:
+            message = f"{_USUAL[line.key]} has no value"
+            yield file.finding_at("value-unreadable", line, message, "remove the line")
+        elif line.key == LICENSE_KEY:
+            yield from _license(file, line)
+
+
+def _license(file: RobotsFile, line: Line) -> Iterator[Finding]:
+    fix = "write the whole URL: https://example.org/license.xml"
+    if not _is_absolute(line.value):
+        message = f'"{quoted(line.value)}" is not an absolute URL: it names no licence'
+        yield file.finding_at("license-not-absolute", line, message, fix)
+    elif not line.value.lower().startswith("https:"):
+        message = "a licence is retrieved by https alone"
+        yield file.finding_at("license-not-https", line, message, fix)
+
+
+def _is_absolute(value: str) -> bool:
+    """Return True for an http or https URL with a host, and without white space."""
+    try:
+        parts = urlsplit(value)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in value
+    except ValueError:
+        return False
+
+
+def check_preferences(file: RobotsFile) -> Iterator[Finding]:
+    """Yield what the preferences say that their vocabularies do not know."""
+    for line in file.parsed:
+        if line.key == USAGE_KEY:
+            yield from _usage(file, line)
+        elif line.key == SIGNAL_KEY:
+            yield from _signal(file, line)
+
+
+def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
+    import http_sf  # late, as in the reading of preferences
+
+    _, value = path_and_expression(line.value)
+    column = line.column + len(line.value) - len(value)
+    try:
+        if not value.strip() or len(value) > MOST_OCTETS:
+            raise ValueError("not a dictionary")
+        members: Any = http_sf.parse(value.encode("latin-1"), tltype="dictionary")
+    except ValueError:
+        message = f'"{quoted(value)}" is not a dictionary of structured fields: all of it is lost'
+        fix = "write train-ai=n, or several parted by commas, in lower case"
+        yield file.finding_at("content-usage-does-not-parse", line, message, fix, column)
+        return
+    for name, (said, _) in members.items():
+        if name not in _LABELS:
+            old = " any more" if name in OUTDATED[CONTENT_USAGE] else ""
+            message = f'"{quoted(name)}" is not a category of the vocabulary{old}'
+            fix = f"use one of {', '.join(_LABELS)}"
+            yield file.finding_at("content-usage-unknown-label", line, message, fix, column)
+        elif not isinstance(said, http_sf.Token) or str(said) not in ("y", "n"):
+            message = f'the value of "{name}" is neither y nor n, and counts as unknown'
+            fix = f"write {name}=y or {name}=n"
+            yield file.finding_at("content-usage-unknown-value", line, message, fix, column)
+
+
+def _signal(file: RobotsFile, line: Line) -> Iterator[Finding]:
+    column = line.column
+    for part in line.value[:MOST_OCTETS].split(","):
+        name, _, said = (text.strip(" \t") for text in part.partition("="))
+        start = column + len(part) - len(part.lstrip(" \t"))
+        column += len(part) + 1
+        known = _SIGNALS.get(name.lower())
+        if known is None:
+            message = f'"{quoted(name)}" is not a content signal'
+            fix = f"use one of {', '.join(_SIGNALS)}"
+            yield file.finding_at("content-signal-unknown-label", line, message, fix, start)
+        elif said.lower() not in known:
+            message = f'"{quoted(said)}" is not a value of {name.lower()}'
+            fix = f"write {name.lower()}={known[0]} or {name.lower()}={known[1]}"
+            yield file.finding_at("content-signal-unknown-value", line, message, fix, start)

@@ -1,1 +1,0 @@
-"""Records of a crawl: decisions, what sites answered, and the replay of one from the other."""

@@ -1,0 +1,216 @@
+"""The lines of a decision log, ``REP_DECISION_LOG``: each is one JSON object.
+
+A class here is the schema of its lines, and what writes and reads them.
+``msgspec.json.schema(Line)`` is their JSON Schema.
+"""
+
+from __future__ import annotations
+
+import json
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from enum import Enum
+from functools import lru_cache
+from typing import Annotated, Any, BinaryIO, Literal
+
+import msgspec
+
+SCHEMA_VERSION: Literal[1] = 1
+
+_LONGEST_LINE = 1 << 20
+"""Octets of a line that is read; Scrapy's URLs and the rules of a robots.txt are far shorter."""
+
+_START = b'{"type":'
+
+Time = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
+"""UTC, to the millisecond (RFC 3339)."""
+
+Crawl = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{32}$")]
+"""The random name of a run, the same in all of its lines."""
+
+LineNumber = Annotated[int, msgspec.Meta(ge=1, lt=1 << 31)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, lt=1e12)]
+Outcome = Literal["rules", "stale", "unavailable", "denied", "unreachable", "unknown"]
+Digest = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
+
+
+class OverrideEntry(msgspec.Struct, frozen=True):
+    """An entry of ``REP_OVERRIDES``; ``value`` is that of its action."""
+
+    entry: int
+    authority: str
+    action: str
+    paths: list[str]
+    value: float | list[str] | None
+    reason: str
+    by: str
+    until: str
+
+
+class RunLine(msgspec.Struct, frozen=True, tag_field="type", tag="run"):
+    """The first line of a run: what all its decisions depend on.
+
+    ``settings`` are those of this package, by the names of the fields of ``RepSettings``, without
+    the store and the paths of files. ``archive`` is the name of the file of ``REP_WARC``.
+    """
+
+    crawl: Crawl
+    schema: Literal[1]
+    time: Time
+    versions: dict[str, str | None]
+    agent: list[str]
+    settings: dict[str, Any]
+    overrides: list[OverrideEntry]
+    archive: str | None
+
+
+class LoggedVerdict(msgspec.Struct, frozen=True):
+    """A verdict: whether the request is allowed, and by which rule, line and group, or why."""
+
+    allowed: bool
+    rule: str | None
+    line: LineNumber | None
+    group: str | None
+    reason: str
+
+
+class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
+    """The line of a decision.
+
+    ``requested`` is given if ``url`` is the final URL of a response: the page that was asked for.
+    ``cause`` says why a site is unreachable. ``digest`` is that of the octets of robots.txt that
+    were followed. ``record`` and ``failure_record`` are the IDs of the records in the archive of
+    the response that counts and of the newest failed fetch. ``age`` is seconds since the rules were
+    fetched, ``delay`` the seconds between two requests that the site asks for. ``without`` is the
+    verdict without the override that changed it.
+    """
+
+    crawl: Crawl
+    time: Time
+    authority: str | None
+    method: str
+    url: str
+    requested: str | None
+    agent: list[str]
+    allowed: bool
+    rule: str | None
+    line: LineNumber | None
+    group: str | None
+    reason: str
+    outcome: Outcome
+    status: int | None
+    cause: str | None
+    digest: Digest | None
+    record: str | None
+    failure_record: str | None
+    age: Seconds | None
+    delay: Seconds | None = None
+    preferences: dict[str, str] | None = None
+    override: str | None = None
+    without: LoggedVerdict | None = None
+
+
+Line = RunLine | DecisionLine
+
+
+class Unread(Enum):
+    """Why a line is left out."""
+
+    CUT = "cut short"
+    FOREIGN = "not a line of a decision log"
+    DAMAGED = "not as the schema says"
+    SCHEMA = "of another version of the schema"
+    LONG = "longer than 1 MiB"
+
+
+class NotALogError(ValueError):
+    """A file has no line of a decision log; the message says what it is instead."""
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encoded(line: Line) -> bytes:
+    """Return a line with its end: ASCII, and no control character, whatever is in it."""
+    try:
+        octets = _encode(line)
+        if octets.isascii() and b"\x7f" not in octets:
+            return octets + b"\n"
+    except UnicodeEncodeError:  # half of a surrogate pair
+        pass
+    plain = msgspec.to_builtins(line)
+    return json.dumps(plain, separators=(",", ":")).replace("\x7f", "\\u007f").encode() + b"\n"
+
+
+def read_lines(stream: BinaryIO) -> Iterator[Line | Unread]:
+    """Yield the lines of a log, and why a line cannot be read.
+
+    A log may end in the middle of a line, hold lines of other programs, or have been written by
+    another version.
+    """
+    foreign_runs: set[str] = set()
+    for octets in _lines_of(stream):
+        line: Line | Unread
+        line = Unread.LONG if octets is None else _read(octets, foreign_runs)
+        if isinstance(line, DecisionLine) and line.crawl in foreign_runs:
+            line = Unread.SCHEMA
+        yield line
+
+
+def _lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
+    """Yield lines without a byte order mark; None for one that is too long."""
+    is_within = False
+    while octets := stream.readline(_LONGEST_LINE):
+        is_whole = octets.endswith(b"\n")
+        if not is_whole and len(octets) == _LONGEST_LINE:
+            if not is_within:
+                yield None
+            is_within = True
+        elif is_within:
+            is_within = not is_whole
+        elif octets := octets.removeprefix(BOM_UTF8):
+            yield octets
+
+
+_decode = msgspec.json.Decoder(Line).decode
+
+
+class _Head(msgspec.Struct):
+    """What tells a line of another version from one that is damaged."""
+
+    type: str
+    crawl: str = ""
+    schema: Any = None
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def _read(octets: bytes, foreign_runs: set[str]) -> Line | Unread:
+    try:
+        return _decode(octets)  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        pass
+    try:
+        head = _decode_head(octets)
+    except (ValueError, RecursionError):
+        line = octets.rstrip(b"\n")
+        if not line or not _START.startswith(line[: len(_START)]):
+            return Unread.FOREIGN
+        return Unread.DAMAGED if line.endswith(b"}") else Unread.CUT
+    if head.type == "run" and head.schema != SCHEMA_VERSION:
+        foreign_runs.add(head.crawl)
+        return Unread.SCHEMA
+    return Unread.DAMAGED if head.type in ("run", "decision") else Unread.FOREIGN
+
+
+def utc(time: float) -> str:
+    """Return a time in seconds since the epoch as RFC 3339 has it, to the millisecond."""
+    milliseconds = int(time * 1_000)
+    return f"{_second(milliseconds // 1_000)}.{milliseconds % 1_000:03}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")

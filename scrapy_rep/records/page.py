@@ -1,0 +1,67 @@
+"""The report as one page of HTML that needs nothing besides itself.
+
+It has no script and loads nothing. Text from outside appears as text: Jinja2 escapes it, and what
+cannot be seen becomes visible before that.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files as resources
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from scrapy_rep.records.sections import sections
+from scrapy_rep.records.tally import Tally
+from scrapy_rep.robotstxt.printable import escaped
+
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z")
+_CODE = frozenset({"Rule", "Example", "Mostly by", "Version", "Run", "Site", "File"})
+"""Columns whose cells are set as code."""
+
+
+def page(tally: Tally) -> str:
+    """Return the page; the same for the same logs."""
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["moment"] = _moment
+    template = resources("scrapy_rep.records").joinpath("report.html").read_text("utf-8")
+    totals, (step, columns) = tally.totals, tally.course()
+    highest = max([sum(column[1:]) for column in columns], default=0)
+    return environment.from_string(template).render(
+        totals=totals,
+        sections=[*sections(tally)],
+        columns=columns,
+        highest=highest,
+        step=_interval(step),
+        code=_CODE,
+    )
+
+
+def _visible(value: Any) -> Any:
+    """Return what a template prints: escapes for what cannot be seen, commas in numbers."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return escaped(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if is_number else "" if value is None else value
+
+
+def _moment(value: Any) -> Any:
+    """Return a time of the log to the second; anything else as it is."""
+    found = _TIME.fullmatch(value) if isinstance(value, str) else None
+    return value if found is None else f"{found[1]} {found[2]}"
+
+
+def _interval(seconds: int) -> str:
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)):
+        if seconds % length == 0:
+            number = seconds // length
+            return unit if number == 1 else f"{number:,} {unit}s"
+    return ""

@@ -1,0 +1,395 @@
+"""Which decisions are recorded, and what a line says of them: ``REP_DECISION_LOG``."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import asdict
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from scrapy_rep import stats as names
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.policy import Decision
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.gate.page_url import page_of
+from scrapy_rep.nofollow import is_by_nofollow
+from scrapy_rep.preferences.robots_txt import preferences, speaks_of_use
+from scrapy_rep.records.lines import (
+    SCHEMA_VERSION,
+    DecisionLine,
+    LoggedVerdict,
+    Outcome,
+    OverrideEntry,
+    RunLine,
+    encoded,
+    utc,
+)
+from scrapy_rep.records.log_file import LogFile
+from scrapy_rep.records.versions import versions
+from scrapy_rep.robotstxt.printable import without_login
+from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, Verdict
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.gate.page_url import Asked
+    from scrapy_rep.overrides.override import Override
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.stats import RepStats
+
+_MOST_KNOWN = 10_000
+"""Authorities whose basis is remembered; past that, a decision may count as the first again."""
+
+_NOT_LOGGED = ("store", "overrides", "decision_log", "warc")
+"""Settings that a run's line leaves out: what may hold a password, and what stands apart there."""
+
+
+class Basis(NamedTuple):
+    """What a decision rests on: what is known of an authority, since when, and its digest."""
+
+    since: float | None = None
+    outcome: Outcome = "unknown"
+    status: int | None = None
+    cause: str | None = None
+    digest: str | None = None
+    record: str | None = None
+    failure_record: str | None = None
+
+    @classmethod
+    def of(cls, cached: CachedRules) -> Basis:
+        """Return the basis that rules in memory are; this takes a digest of the octets."""
+        answer, failure = cached.answer, cached.failure
+        cause = None if failure is None else failure.cause
+        failed = None if failure is None else failure.record or None
+        if answer is None or cached.unreachable:  # a copy that is too old does not count
+            since = None if failure is None else failure.since
+            return cls(since, "unreachable", None, cause, None, None, failed)
+        body = cached.body
+        if body is not None:
+            outcome: Outcome = "stale" if failure is not None else "rules"
+        else:
+            outcome = "unavailable" if cached.decision is Decision.ALLOW_ALL else "denied"
+        digest = None if body is None else digest_of(body)
+        record = answer.record or None
+        return cls(answer.fetched_at, outcome, answer.status, cause, digest, record, failed)
+
+
+_NOTHING = Basis()
+
+
+class Run(NamedTuple):
+    """A run of a crawler: its random name, its overrides, and the file of its archive."""
+
+    name: str
+    overrides: tuple[Override, ...] = ()
+    archive: str | None = None
+
+
+class DecisionRecorder:
+    """Writes the decisions of a crawl to ``REP_DECISION_LOG``.
+
+    With ``REP_DECISIONS = "refused"`` these are the refusals, the first decision by each entry of
+    an authority, and each override; with ``"all"`` it is each decision. ``known(authority)``
+    returns what memory holds, usable or not; ``clock()`` is in seconds since the epoch. Raises
+    ``ValueError`` if the file cannot be opened.
+
+    A line that cannot be written is lost and counted. If ``REP_DECISION_LOG_REQUIRED`` is on, the
+    methods that record a request that goes on raise what kept its line from being written.
+    """
+
+    def __init__(
+        self,
+        settings: RepSettings,
+        stats: RepStats,
+        known: Callable[[Authority], CachedRules | None],
+        clock: Callable[[], float],
+        run: Run,
+    ):
+        self._is_required = settings.decision_log_required
+        self._settings = settings
+        self._stats = stats
+        self._known = known
+        self._clock = clock
+        self._records_all = settings.decisions == "all"
+        self._shown = _SHOWN[settings.log_urls]
+        self._run = run
+        self._bases: OrderedDict[Authority, tuple[Any, Basis]] = OrderedDict()
+        self._run_line: RunLine | None = None
+        """The first line, until it is written."""
+        self._lost = 0
+        self._is_said = False
+        try:
+            self._file = LogFile(str(settings.decision_log))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            name = f"REP_DECISION_LOG = {settings.decision_log!r}"
+            raise ValueError(f"{name} cannot be opened: {reason}") from None
+
+    def open(self, agent: tuple[str, ...]) -> None:
+        """Write what all decisions of the run depend on."""
+        settings = asdict(self._settings)
+        self._run_line = RunLine(
+            crawl=self._run.name,
+            schema=SCHEMA_VERSION,
+            time=utc(self._clock()),
+            versions=versions(),
+            agent=[*agent],
+            settings={name: settings[name] for name in settings if name not in _NOT_LOGGED},
+            overrides=[_plain_override(one) for one in self._run.overrides],
+            archive=self._run.archive,
+        )
+        self._append()
+
+    def wants_verdict(self, cached: CachedRules) -> bool:
+        """Return whether the next request by these rules is recorded if it goes on."""
+        return self._records_all or cached.basis is None
+
+    def passed(
+        self,
+        asked: Asked,
+        cached: CachedRules,
+        verdict: Verdict | None,
+        *,
+        requested: str | None = None,
+    ) -> None:
+        """Record a request that goes on; ``verdict`` is None if it was not needed so far.
+
+        ``requested`` is given for the final URL of a response: the page that was asked for.
+        """
+        request, url, authority, agent = asked
+        is_first = self._note_basis(authority, cached)
+        if not (is_first or self._records_all or verdict is not None):
+            return
+        if verdict is None:
+            verdict = cached.verdict(authority, url, agent)
+        if is_first or self._records_all or verdict.override is not None:
+            line = self._line(request.method, url, authority, agent, verdict, cached.basis)
+            if requested is None:
+                line.preferences = preferences_of(cached, url, agent)
+                line.delay = _delay(cached, agent)
+            else:
+                line.requested = self._shown(requested, None)
+            try:
+                self._append_required(line)
+            except Exception:
+                cached.note_basis(None)  # the next request is the first one that is recorded
+                self._bases.pop(authority, None)
+                raise
+
+    def passed_without_rules(self, asked: Asked) -> None:
+        """Record a request for rules that are not known; it rests on nothing."""
+        if self._records_all:
+            request, url, authority, agent = asked
+            verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
+            self._append_required(self._line(request.method, url, authority, agent, verdict))
+
+    def refused(
+        self, request: Request, agent: tuple[str, ...], error: Exception, final_url: str = ""
+    ) -> None:
+        """Record the refusal of a request, or of a response by its final URL.
+
+        An error that is not a refusal is ignored.
+        """
+        if not isinstance(error, (RobotsForbidden, RobotsUnreachable)):
+            return
+        authority, basis = error.authority, _NOTHING
+        cached = None if authority is None else self._known(authority)
+        if authority is not None and cached is not None and _rests_on(cached, error):
+            self._note_basis(authority, cached)
+            basis = cached.basis
+        statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
+        page = _page_of(request)
+        url = final_url or page
+        line = self._line(request.method, url, authority, agent, error.verdict, basis)
+        if final_url:
+            line.requested = self._shown(page, None)
+        if statement is not None:
+            line.preferences = {str(statement.category): str(statement.answer)}
+        if cause:
+            line.cause = str(cause)
+        self._append(line)
+
+    def bypassed(self, request: Request, agent: tuple[str, ...]) -> None:
+        """Record a request that does not obey: an override without a name."""
+        try:
+            authority = authority_of(request.url)
+        except ValueError:
+            authority = None
+        verdict = Verdict(allowed=True, reason="dont_obey_robotstxt", override="without a name")
+        self._append_required(self._line(request.method, request.url, authority, agent, verdict))
+
+    def close(self) -> None:
+        """Close the file, and say how much was lost."""
+        self._file.close()
+        self._lost += self._run_line is not None
+        if self._lost:
+            self._stats.inc(names.DECISIONS_LOST, self._lost)
+
+    def _line(
+        self,
+        method: str,
+        url: str,
+        authority: Authority | None,
+        agent: tuple[str, ...],
+        verdict: Verdict,
+        basis: Basis = _NOTHING,
+    ) -> DecisionLine:
+        time = self._clock()
+        since, outcome, status, cause, digest, record, failure_record = basis
+        without = verdict.without
+        return DecisionLine(
+            self._run.name,
+            utc(time),
+            None if authority is None else str(authority),
+            method,
+            self._shown(url, authority),
+            None,
+            [*agent],
+            *_told(verdict),
+            outcome,
+            status,
+            None if cause is None else str(cause),
+            digest,
+            record,
+            failure_record,
+            None if since is None else round(max(time - since, 0.0), 3),
+            override=verdict.override,
+            without=None if without is None else LoggedVerdict(*_told(without)),
+        )
+
+    def _append(self, line: DecisionLine | None = None) -> Exception | None:
+        """Append a line, after that of the run; return what kept it from being written."""
+        try:
+            if self._run_line is not None:
+                self._file.append(encoded(self._run_line))
+                self._run_line = None
+            if line is not None:
+                self._file.append(encoded(line))
+        except (OSError, ValueError, msgspec.MsgspecError) as error:
+            if not self._is_said:
+                self._is_said = True
+                self._stats.decisions_lost(error, required=self._is_required)
+            self._lost += line is not None
+            return error
+        return None
+
+    def _append_required(self, line: DecisionLine) -> None:
+        """Append the line of a request that goes on; raise if that failed and is required."""
+        error = self._append(line)
+        if error is not None and self._is_required:
+            raise error
+
+    def _note_basis(self, authority: Authority, cached: CachedRules) -> bool:
+        """Note what decisions by these rules rest on; return True if none is recorded so far."""
+        if cached.basis is not None:
+            return False
+        found = _version_of(cached)
+        version, basis = self._bases.get(authority, (None, _NOTHING))
+        is_new: bool = version != found
+        if is_new:
+            basis = Basis.of(cached)
+            self._bases[authority] = found, basis
+            self._bases.move_to_end(authority)
+            if len(self._bases) > _MOST_KNOWN:
+                self._bases.popitem(last=False)
+        cached.note_basis(basis)
+        return is_new
+
+
+def _told(verdict: Verdict) -> tuple[bool, str | None, int | None, str | None, str]:
+    rule = None if verdict.rule is None else str(verdict.rule)
+    return verdict.allowed, rule, verdict.line, verdict.group, verdict.reason
+
+
+def _version_of(cached: CachedRules) -> tuple[Decision, float | None, float | None]:
+    """Return what tells rules in memory from those of the same authority after the next fetch."""
+    answer, failure = cached.answer, cached.failure
+    fetched_at = None if answer is None else answer.fetched_at
+    return cached.decision, fetched_at, None if failure is None else failure.failed_at
+
+
+def _page_of(request: Request) -> str:
+    """Return the URL of the page that was asked for; that of the request if it names none."""
+    try:
+        return page_of(request)
+    except ValueError:
+        return request.url
+
+
+def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -> bool:
+    """Return whether a refusal follows from what is known of the site.
+
+    Otherwise the crawler failed, or the page that the request was found on refused it.
+    """
+    if isinstance(error, RobotsUnreachable):
+        return cached.unreachable and cached.cause == error.cause
+    return not is_by_nofollow(error.verdict.reason)
+
+
+def _plain_override(one: Override) -> OverrideEntry:
+    """Return an override as its line has it."""
+    value: Any = [*one.value] if isinstance(one.value, tuple) else one.value
+    return OverrideEntry(
+        entry=one.entry,
+        authority=str(one.authority),
+        action=one.action,
+        paths=[*one.paths],
+        value=value,
+        reason=one.reason,
+        by=one.by,
+        until=one.until.isoformat(),
+    )
+
+
+def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:
+    """Return the interval in seconds that the rules ask of ``agent``; None for none.
+
+    It is None at an authority that has overrides, which may set another pace: there
+    :class:`scrapy_rep.gate.judge.Judge` never asks the cache for the pace, so that none is read.
+    """
+    pace = cached.pace
+    if pace is None or pace.agent != agent:
+        return None
+    return round(pace.interval, 3) or None
+
+
+def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:
+    """Return what a robots.txt says about the use of a page, by category; None if nothing."""
+    robots = cached.robots
+    if robots is None or not speaks_of_use(robots):
+        return None
+    said = preferences(robots, url, agent)
+    return None if said is None else said.answers or None
+
+
+def digest_of(octets: bytes) -> str:
+    """Return the digest by which a line names octets."""
+    return f"sha256:{sha256(octets).hexdigest()}"
+
+
+def _full(url: str, authority: Authority | None) -> str:
+    """Return a URL without the user information and the fragment."""
+    return without_login(url.partition("#")[0])
+
+
+def _path(url: str, authority: Authority | None) -> str:
+    return _full(url, authority).partition("?")[0]
+
+
+def _digest(url: str, authority: Authority | None) -> str:
+    """Return a digest of a URL; that of the rules is the same however their URL is written."""
+    if authority is not None and authority.has_its_rules_at(url):
+        url = authority.robots_uri
+    return digest_of(_full(url, authority).encode("utf-8", "surrogatepass"))
+
+
+_SHOWN: dict[str, Callable[[str, Authority | None], str]] = {
+    "full": _full,
+    "path": _path,
+    "hash": _digest,
+}

@@ -1,0 +1,168 @@
+"""The base of a custom store: octets by key, read and written by calls that may block."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import TypeVar
+
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
+from scrapy_rep.stores.base import Change, Store, merging
+from scrapy_rep.stores.codec import decode_stored, encode_stored
+from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.stored import StoredEntry
+
+T = TypeVar("T")
+
+QUEUE_LIMIT = 10_000
+"""Calls that may wait: a store that hangs takes memory for no more."""
+
+FLUSH_PATIENCE = 60.0
+"""Seconds for which ``flush`` waits until what was put is written."""
+
+CLOSE_PATIENCE = 3.0
+"""Seconds for which ``close`` waits until what was put is written."""
+
+
+class BlockingStore(Store):
+    """Keeps what :meth:`write` keeps; a custom store defines this method and :meth:`read`.
+
+    Both are called by one thread of the store, one after another, in the order of the gets and
+    puts. They may block. What is put is merged in between, so that a failure never replaces a good
+    copy. Another process that writes to the same place may come in between as well. Then what it
+    has put last counts.
+
+    A subclass that defines ``__init__`` calls that of this class.
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._waiting = 0
+        self._lock = Lock()
+        self._closed = False
+        self._fault: StoreError | None = None
+        # A daemon, so that a call that hangs does not keep the process from ending.
+        self._thread = Thread(target=self._run, name="robots.txt store", daemon=True)
+        self._is_begun = False
+
+    @abstractmethod
+    def read(self, key: str) -> bytes | None:
+        """Return the octets that were written under ``key``, ``None`` if there are none."""
+
+    @abstractmethod
+    def write(self, key: str, octets: bytes) -> None:
+        """Keep the octets under ``key``, in the place of what was kept there.
+
+        They are empty if nothing is to be kept.
+        """
+
+    def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
+        """Return a Future of what is kept of ``authority``."""
+
+        def look_up() -> Entry | None:
+            stored = self._read(authority)
+            return None if stored is None else stored.seen_by(crawler)
+
+        return self._call(look_up)
+
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
+        """Queue ``entry``. Raises ``StoreError`` if too much waits, or an earlier one was lost."""
+        self._change(authority, merging(authority, entry, crawler, self._clock()))
+
+    def forget(self, authority: Authority) -> None:
+        """Drop what is kept of ``authority``. Raises ``StoreError``."""
+        self._change(authority, lambda kept: None)
+
+    def find(self, authority: Authority) -> StoredEntry | None:
+        """Return all that is kept of ``authority``, ``None`` if nothing is."""
+        try:
+            return self._call(lambda: self._read(authority)).result(FLUSH_PATIENCE)
+        except FutureTimeoutError:
+            raise StoreError(f"read did not end within {FLUSH_PATIENCE:g} s") from None
+
+    def flush(self) -> None:
+        """Return once all puts are written. Raises ``StoreError`` if one was not."""
+        try:
+            self._call(lambda: None).result(FLUSH_PATIENCE)
+        except FutureTimeoutError:
+            raise StoreError(f"write did not end within {FLUSH_PATIENCE:g} s") from None
+        fault = self._take_fault()
+        if fault is not None:
+            raise fault
+
+    def close(self) -> None:
+        """Write what is queued, if that ends soon. A subclass that overrides this calls it first.
+
+        A second call does nothing.
+        """
+        if self._is_begun and not self._closed:
+            with suppress(StoreError, FutureTimeoutError):
+                self._call(lambda: None).result(CLOSE_PATIENCE)
+            self._calls.put(None)
+        self._closed = True
+
+    def _read(self, authority: Authority) -> StoredEntry | None:
+        octets = self.read(str(authority))
+        if octets is not None and not isinstance(octets, bytes):
+            raise StoreError(f"read returned {type(octets).__name__} where octets were expected")
+        return decode_stored(authority, octets) if octets else None
+
+    def _change(self, authority: Authority, change: Change) -> None:
+        def write() -> None:
+            before = self._read(authority)
+            after = change(before)
+            if after is None:
+                self.write(str(authority), b"")
+            elif after != before:
+                self.write(str(authority), encode_stored(after))
+
+        fault = self._take_fault()
+        self._call(write).add_done_callback(self._note)
+        if fault is not None:
+            raise fault
+
+    def _call(self, run: Callable[[], T]) -> Future[T]:
+        """Return a Future of what ``run`` returns. Every error is a ``StoreError``."""
+        answer: Future[T] = Future()
+
+        def call() -> None:
+            if answer.set_running_or_notify_cancel():
+                try:
+                    answer.set_result(run())
+                except StoreError as error:
+                    answer.set_exception(error)
+                except Exception as error:  # noqa: BLE001  # a custom store may raise anything
+                    answer.set_exception(StoreError(f"{type(error).__name__}: {error}"))
+
+        with self._lock:
+            if self._closed:
+                raise StoreError("the store is closed")
+            if self._waiting >= QUEUE_LIMIT:
+                raise StoreError(f"{QUEUE_LIMIT} calls wait for the store")
+            self._waiting += 1
+            self._calls.put(call)
+            if not self._is_begun:  # a crawl that does not start leaves no thread
+                self._is_begun = True
+                self._thread.start()
+        return answer
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+            with self._lock:
+                self._waiting -= 1
+
+    def _note(self, written: Future[None]) -> None:
+        error = None if written.cancelled() else written.exception()
+        if isinstance(error, StoreError):
+            self._fault = error
+
+    def _take_fault(self) -> StoreError | None:
+        fault, self._fault = self._fault, None
+        return fault

@@ -1,0 +1,214 @@
+"""Stored entries as plain values, which any JSON writer can write: one schema for all purposes.
+
+A store keeps entries in this form (:mod:`scrapy_rep.stores.codec`), an export writes it, and an
+import reads it. A field that has its default is left out. Octets that are UTF-8 stand as text under
+their own name. All others stand in Base64 under that name with ``_base64`` behind it, so that every
+octet survives. What is read is checked as strictly as anything that comes from outside.
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.stores.stored import StoredEntry, authority_in_key
+
+Part = TypeVar("Part", Answer, Failure)
+Check = Callable[[object, str], Any]
+
+_PARTS = {"answer", "refusals", "failure"}
+_ENTRY = {"authority", *_PARTS}
+_LARGEST = 2**31 - 1
+
+LONGEST_VALIDATOR = 1024
+"""Octets of a validator, as in a fetch: a longer one would be sent to the site as it is."""
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is not a text")
+    return value
+
+
+def _texts(value: object, name: str) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise ValueError(f"{name} is not a list")
+    return tuple(_text(each, f"a text of {name}") for each in value)
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{name} is not a number")
+    if abs(value) > _LARGEST * 1000.0 or not math.isfinite(value):
+        raise ValueError(f"{name} is out of range")
+    return float(value)
+
+
+def _integer(value: object, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
+        raise ValueError(f"{name} is not a whole number from 0 to {_LARGEST}")
+    return value
+
+
+def _truth(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} is neither true nor false")
+    return value
+
+
+def _optional(check: Check) -> Check:
+    return lambda value, name: None if value is None else check(value, name)
+
+
+_OCTETS = ("body", "etag", "last_modified")
+_CHECKS: dict[type[Answer | Failure], dict[str, Check]] = {
+    Answer: {
+        "status": _integer,
+        "uri": _text,
+        "redirects": _texts,
+        "fetched_at": _number,
+        "lifetime": _optional(_number),
+        "cut_at": _optional(_integer),
+        "record": _text,
+    },
+    Failure: {
+        "since": _number,
+        "failed_at": _number,
+        "count": _integer,
+        "retry_after": _optional(_number),
+        "cause": _text,
+        "record": _text,
+        "ours": _truth,
+    },
+}
+"""The fields of each part but those of octets, and how a value of each is checked."""
+
+_REQUIRED = {"status", "fetched_at", "since", "failed_at", "count"}
+"""Fields that are always written and have to be there, whether they have a default or not."""
+
+_DEFAULTS = {
+    kind: {f.name: f.default for f in fields(kind) if f.default is not MISSING}
+    for kind in (Answer, Failure)
+}
+
+
+_KNOWN = {
+    Answer: {*_CHECKS[Answer], *_OCTETS, *(f"{name}_base64" for name in _OCTETS)},
+    Failure: set(_CHECKS[Failure]),
+}
+
+
+def to_plain(stored: StoredEntry) -> dict[str, Any]:
+    """Return texts, numbers, lists and dictionaries that :func:`from_plain` reads."""
+    return {"authority": str(stored.authority), **plain_parts(stored)}
+
+
+def plain_parts(stored: StoredEntry) -> dict[str, Any]:
+    """Return the same without the authority, for :func:`stored_of`."""
+    plain: dict[str, Any] = {}
+    if stored.entry.answer is not None:
+        plain["answer"] = plain_part(stored.entry.answer)
+    if stored.refusals:
+        plain["refusals"] = {
+            crawler: plain_part(refusal) for crawler, refusal in stored.refusals.items()
+        }
+    if stored.entry.failure is not None:
+        plain["failure"] = plain_part(stored.entry.failure)
+    return plain
+
+
+def from_plain(plain: object) -> StoredEntry:
+    """Return what :func:`to_plain` wrote. Raises ``ValueError``, one line, on anything else."""
+    found = dict(_mapping(plain, "an entry", _ENTRY))
+    name = _text(found.pop("authority", None), "authority")
+    authority = authority_in_key(name)
+    if authority is None:
+        raise ValueError(f"authority: {name!a} is not like https://example.org")
+    return stored_of(authority, found)
+
+
+def stored_of(authority: Authority, plain: object) -> StoredEntry:
+    """Return what :func:`plain_parts` wrote. Raises ``ValueError``, one line, on anything else."""
+    found = _mapping(plain, "an entry", _PARTS)
+    answer, failure, refusals = (found.get(name) for name in ("answer", "failure", "refusals"))
+    refusals = {} if refusals is None else refusals
+    if not isinstance(refusals, Mapping) or not all(map(_is_digest, refusals)):
+        raise ValueError("refusals is not an object with a crawler's digest for each refusal")
+    if answer is None and failure is None and not refusals:
+        raise ValueError("an entry has neither an answer, nor refusals, nor a failure")
+    return StoredEntry(
+        authority,
+        Entry(
+            None if answer is None else part_of(Answer, answer, "answer"),
+            failure=None if failure is None else part_of(Failure, failure, "failure"),
+        ),
+        {crawler: part_of(Answer, refusal, "refusal") for crawler, refusal in refusals.items()},
+    )
+
+
+def plain_part(part: Answer | Failure) -> dict[str, Any]:
+    """Return a part as texts, numbers and lists, which :func:`part_of` reads."""
+    plain = {}
+    for name in _CHECKS[type(part)]:
+        value = getattr(part, name)
+        if name in _REQUIRED or value != _DEFAULTS[type(part)].get(name):
+            plain[name] = value
+    for name in _OCTETS if isinstance(part, Answer) else ():
+        octets = getattr(part, name)
+        if octets is not None:
+            try:
+                plain[name] = octets.decode("utf-8")
+            except UnicodeDecodeError:
+                plain[f"{name}_base64"] = b64encode(octets).decode("ascii")
+    return plain
+
+
+def part_of(kind: type[Part], plain: object, name: str) -> Part:
+    """Return what :func:`plain_part` wrote. Raises ``ValueError``, one line, on anything else."""
+    checks: dict[str, Check] = _CHECKS[kind]
+    octets: tuple[str, ...] = _OCTETS if kind is Answer else ()
+    found = _mapping(plain, name, _KNOWN[kind])
+    values = {
+        field: check(found.get(field), field)
+        for field, check in checks.items()
+        if field in found or field in _REQUIRED
+    }
+    values |= {field: _octets(found, field) for field in octets}
+    return kind(**values)
+
+
+def _mapping(plain: object, name: str, known: set[str]) -> Mapping[str, Any]:
+    if not isinstance(plain, Mapping):
+        raise ValueError(f"{name} is not an object")
+    if not plain.keys() <= known:
+        unknown = min(ascii(key) for key in plain if key not in known)
+        raise ValueError(f"{name} has no field {unknown}")
+    return plain
+
+
+def _is_digest(crawler: object) -> bool:
+    return isinstance(crawler, str) and crawler.isascii() and crawler.isalnum()
+
+
+def _octets(found: Mapping[str, Any], name: str) -> bytes | None:
+    text, encoded = found.get(name), found.get(f"{name}_base64")
+    if text is not None and encoded is not None:
+        raise ValueError(f"{name} stands there twice")
+    octets: bytes | None = None
+    try:
+        if encoded is not None:
+            octets = b64decode(_text(encoded, f"{name}_base64"), validate=True)
+        elif text is not None:
+            octets = _text(text, name).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} is not UTF-8") from None
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    if name != "body" and octets is not None and len(octets) > LONGEST_VALIDATOR:
+        raise ValueError(f"{name} is longer than {LONGEST_VALIDATOR} octets")
+    return octets

@@ -1,0 +1,171 @@
+"""`scrapy robots store`: what the configured store holds, as a table and as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.running import Ended, results, robots
+from tests.replies import Reply
+from tests.site import Authority, Site
+
+
+class Stored:
+    """A store with three authorities: rules, none, and one that is unreachable."""
+
+    def __init__(self, site: Site, folder: Path) -> None:
+        self.words = ("-s", f"REP_STORE=sqlite://{folder}/robots.db")
+        self.shop = site.authority(robots="User-agent: *\nDisallow: /a\n")
+        self.gone = site.authority(robots=Reply(404))
+        self.down = site.authority(robots=Reply(503))
+        urls = [one.url("/") for one in (self.shop, self.gone, self.down)]
+        robots("check", *urls, "-s", "REP_RETRY_DELAYS=[]", *self.words)
+
+    def __call__(self, *words: object, given: str = "") -> Ended:
+        """How an action ends."""
+        return robots("store", *words, *self.words, given=given)
+
+    def listed(self, *words: object) -> list[str]:
+        """The sites that a selection has."""
+        rows = results(self("list", "--format", "json", *words).out)
+        return [row["authority"] for row in rows]
+
+
+@pytest.fixture
+def store(site: Site, tmp_path: Path) -> Stored:
+    """Such a store."""
+    return Stored(site, tmp_path)
+
+
+def name(one: Authority) -> str:
+    """The name of an authority in the store."""
+    return one.url("")
+
+
+def test_everything_about_a_store(store: Stored, tmp_path: Path) -> None:
+    """List, show, export, forget and import, one after another."""
+    rows = {one["authority"]: one for one in results(store("list", "--format", "json").out)}
+    assert rows[name(store.shop)]["state"] == "rules"
+    assert rows[name(store.shop)]["octets"] == 27
+    assert (rows[name(store.gone)]["state"], rows[name(store.gone)]["status"]) == (
+        "unavailable",
+        404,
+    )
+    assert rows[name(store.down)]["state"] == "unreachable"
+    assert rows[name(store.down)]["cause"] == "status 503"
+    [shown] = results(store("show", "--format", "json", store.shop.url("/any/page")).out)
+    assert shown["entry"]["answer"]["body"] == "User-agent: *\nDisallow: /a\n"
+    exported = store("export").out
+    assert store("forget", "--state", "unreachable").err.endswith(": 1 site forgotten\n")
+    assert store("forget", "--all").err.endswith(": 2 sites forgotten\n")
+    assert store.listed() == []
+    assert store("import", given=exported).err.endswith(": 3 sites imported\n")
+    assert len(store.listed()) == 3
+
+
+def test_list_is_a_table(store: Stored) -> None:
+    """With a heading; how many there are stands on stderr."""
+    ended = store("list")
+    head, *rows = ended.out.splitlines()
+    assert head.split() == ["SITE", "STATE", "AGE", "STATUS", "OCTETS", "CAUSE"]
+    [row] = [row for row in rows if row.startswith(name(store.shop))]
+    assert row.split()[1] == "rules"
+    assert row.split()[-2:] == ["200", "27"]
+    assert ended.err == "scrapy robots store list: 3 sites\n"
+
+
+def test_a_stored_body_can_be_compared(store: Stored, tmp_path: Path) -> None:
+    """`show --body` writes the octets alone, which `diff` reads."""
+    body = store("show", "--body", store.shop.url("/")).out
+    assert body == "User-agent: *\nDisallow: /a\n"
+    assert robots("diff", "-", store.shop.url("/"), given=body).status == 0
+    store.shop.robots = "User-agent: *\nDisallow: /b\n"
+    ended = robots("diff", "-", store.shop.url("/"), given=body)
+    assert (ended.status, ended.out.split()[:2]) == (1, ["*", "/a"])
+
+
+def test_filters_select(store: Stored) -> None:
+    """By prefix, age and state."""
+    assert store.listed("--prefix", name(store.shop)) == [name(store.shop)]
+    assert store.listed("--prefix", "https://") == []
+    assert store.listed("--older-than", "3600") == []
+    assert len(store.listed("--older-than", "0")) == 3
+    assert len(store.listed("--state", "rules", "--state", "unreachable")) == 2
+
+
+def test_unknown_site_is_status_1(store: Stored) -> None:
+    """The reason says which."""
+    for action in ("show", "forget"):
+        ended = store(action, "https://nobody.example/")
+        assert (ended.status, ended.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("forget",), ("show",), ("forget", "--all", "https://e.org/")],
+    ids=" ".join,
+)
+def test_nothing_is_changed_by_a_word_left_out(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """`forget` alone is no order to forget everything."""
+    store = ("-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
+    robots("store", "import", *store)
+    assert robots("store", *words, *store).status == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *[("store", action) for action in ("list", "export")],
+        *[("store", action, "https://e.org/") for action in ("show", "forget")],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("setting", ["REP_STORE=sqlite://{}/robots.db", "JOBDIR={}"])
+def test_nothing_but_import_makes_a_store(
+    tmp_path: Path, words: tuple[str, ...], setting: str
+) -> None:
+    """A mistyped path is an error, not an empty store; neither a file nor a folder is made."""
+    ended = robots(*words, "-s", setting.format(tmp_path / "mistyped"))
+    assert (ended.status, ended.out) == (2, "")
+    assert "does not exist" in ended.err
+    assert ended.err.count("\n") == 1
+    assert not [*tmp_path.iterdir()]
+
+
+def test_import_makes_the_store(tmp_path: Path) -> None:
+    """A copy may go to a new place."""
+    ended = robots("store", "import", "-s", f"REP_STORE=sqlite://{tmp_path}/new/robots.db")
+    assert (ended.status, ended.out) == (0, "")
+    assert (tmp_path / "new" / "robots.db").exists()
+
+
+@pytest.mark.parametrize("given", ["{}", "nonsense", "[1]", '{"authority": "x"}', "\0"])
+def test_bad_import_is_status_2(tmp_path: Path, given: str) -> None:
+    """And the number of the entry is said."""
+    store = ("-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
+    ended = robots("store", "import", *store, given=given)
+    assert ended.status == 2
+    assert "entry 1" in ended.err
+
+
+def test_without_a_store_is_status_2() -> None:
+    """Memory outlives no process."""
+    ended = robots("store", "list")
+    assert ended.status == 2
+    assert "REP_STORE" in ended.err
+
+
+def test_store_that_is_down_is_status_3() -> None:
+    """Here no server listens."""
+    ended = robots("store", "list", "-s", "REP_STORE=redis://127.0.0.1:9/0")
+    assert ended.status == 3
+    assert ended.err.count("\n") == 1
+
+
+def test_file_that_is_no_store_is_status_2(tmp_path: Path) -> None:
+    """It is left as it is."""
+    (tmp_path / "robots.db").write_text("precious")
+    ended = robots("store", "list", "-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
+    assert ended.status == 2
+    assert (tmp_path / "robots.db").read_text() == "precious"

@@ -1,0 +1,180 @@
+"""`scrapy robots verify`: the decisions by rules of a log follow from the archive, or do not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+from tests.commands.running import robots
+from tests.crawl.clock import take_over
+from tests.crawl.harness import crawl
+from tests.crawl.plugin import RULES, obey
+from tests.crawl.recorded_crawl import RecordedCrawl
+from tests.crawl.test_flights import OneByOneSpider
+from tests.replies import Reply, redirect
+from tests.site import Site
+
+
+class Records:
+    """A log and the archives of crawls in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "decisions.jsonl"
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """Those of a crawl that keeps both."""
+        return obey(
+            REP_DECISION_LOG=str(self.log),
+            REP_DECISIONS="all",
+            REP_WARC=str(self.folder / "robots.warc.gz"),
+            ROBOTSTXT_USER_AGENT="mybot",
+            **more,
+        )
+
+    def verify(self, *words: object) -> Any:
+        """What the command says of them."""
+        archives = sorted(self.folder.glob("robots-*.warc.gz*"))
+        named = [word for one in archives for word in ("--warc", one)]
+        return robots("verify", self.log, *named, *words)
+
+    def change(self, change: Callable[[dict[str, Any]], None], number: int = -1) -> None:
+        """Change a line."""
+        lines = [json.loads(line) for line in self.log.read_bytes().splitlines()]
+        change(lines[number])
+        self.log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Records:
+    """A folder for them."""
+    return Records(tmp_path)
+
+
+async def one_decision(records: Records, site: Site, **more: Any) -> str:
+    """The URL of a request that a rule refused."""
+    shop = site.authority(RULES)
+    url = shop.url("/private/a?b")
+    (await crawl(settings=records.settings(**more), plans=[url])).check()
+    return url
+
+
+@ensureDeferred
+async def test_decisions_by_rules_agree(
+    site: Site, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After redirects, after a 304 and by the last good copy, too."""
+    clock = take_over(monkeypatch)
+    shop = site.authority([Reply(200, RULES, {"ETag": '"a"'}), Reply(304), Reply(503)])
+    moved = site.authority(redirect(site.authority(RULES).url("/elsewhere")))
+    gone = site.authority(Reply(404))
+    plans = [one.url(path) for one in (shop, moved) for path in ("/private/x", "/a")]
+    plans += [gone.url("/a"), shop.url("/private/y"), shop.url("/private/z")]
+    times = [0, 0, 0, 0, 0, 1.1, 2.2, 2.2]
+
+    def tick(ended: int) -> None:
+        clock.seconds = times[ended] * 86_400
+
+    settings = records.settings(REP_RETRY_DELAYS=[])
+    (await crawl(OneByOneSpider, settings, plans=plans, tick=tick)).check(["is unreachable"])
+    said = "scrapy robots verify: 7 decisions: 6 agree, 1 rest on no rules\n"
+    assert records.verify() == (0, "", said)
+    records.log.with_suffix(".gz").write_bytes(gzip.compress(records.log.read_bytes()))
+    records.log = records.log.with_suffix(".gz")
+    assert records.verify() == (0, "", said)
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
+@ensureDeferred
+async def test_no_decision_of_a_random_crawl_differs(site: Site, tmp_path: Path, seed: int) -> None:
+    """Whatever sites answer, and whatever has a say besides their rules."""
+    recorded = RecordedCrawl(site, tmp_path, seed, 30)
+    await recorded.run()
+    await recorded.run()
+    ended = Records(tmp_path).verify()
+    assert ended.status == 0, ended
+    assert "differ" not in ended.err
+    assert int(ended.err.split("decisions: ")[1].split(" agree")[0]) > 50
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"allowed": True},
+        {"rule": "Disallow: /"},
+        {"line": 1},
+        {"group": "mybot"},
+        {"url": "http://127.0.0.1/a"},
+        {"digest": f"sha256:{'0' * 64}"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+@ensureDeferred
+async def test_a_changed_decision_differs(
+    site: Site, records: Records, change: dict[str, Any]
+) -> None:
+    """Status 1, and a line that says what the archive says."""
+    await one_decision(records, site)
+    records.change(lambda line: line.update(change))
+    ended = records.verify()
+    assert ended.status == 1
+    assert ended.out.startswith("line 2: http://127.")
+    assert ended.err.endswith("1 decision: 0 agree, 1 differ\n")
+    found = json.loads(records.verify("--format", "json").out)
+    assert [one["result"] for one in found["results"]] == ["differs"]
+
+
+@pytest.mark.parametrize("kept", ["path", "hash"])
+@ensureDeferred
+async def test_what_the_log_does_not_say_cannot_be_compared(
+    site: Site, records: Records, kept: str
+) -> None:
+    """Status 3, and why."""
+    await one_decision(records, site, REP_LOG_URLS=kept)
+    ended = records.verify()
+    assert ended.status == 3
+    assert "1 cannot be compared (1: the log does not have its whole URL)" in ended.err
+
+
+@ensureDeferred
+async def test_what_is_missing_or_damaged_decides_nothing(site: Site, records: Records) -> None:
+    """A record, the first line of a run, the end of a line, the end of an archive."""
+    await one_decision(records, site)
+    whole = records.log.read_bytes()
+    records.change(lambda line: line.update(record="urn:uuid:0"))
+    ended = records.verify()
+    assert (ended.status, "the archives lack its record" in ended.err) == (3, True)
+    records.log.write_bytes(b"".join(whole.splitlines(keepends=True)[1:]))
+    ended = records.verify()
+    assert (ended.status, "the first line of its run is missing" in ended.err) == (3, True)
+    records.log.write_bytes(whole + whole[:-9].splitlines(keepends=True)[-1])
+    ended = records.verify()
+    assert (ended.status, "a line is cut short" in ended.err) == (3, True)
+    records.log.write_bytes(whole)
+    [archive] = records.folder.glob("robots-*.warc.gz")
+    octets = archive.read_bytes()
+    second = octets.index(b"\x1f\x8b\x08", 10)
+    archive.write_bytes(octets[: second + 90])
+    ended = records.verify()
+    assert (ended.status, "is damaged" in ended.err) == (3, True)
+
+
+@ensureDeferred
+async def test_input_of_another_kind_is_status_2(site: Site, records: Records) -> None:
+    """A log that is none, an archive that is none, or is not there."""
+    await one_decision(records, site)
+    other = records.folder / "robots-other.warc.gz"
+    other.write_bytes(b"no archive")
+    assert (records.verify().status, "is not a WARC file" in records.verify().err) == (2, True)
+    other.write_bytes(gzip.compress(b"filedesc://a.arc 0.0.0.0 20260101000000 text/plain 1\n"))
+    assert "is an ARC file; only WARC files are read" in records.verify().err
+    other.unlink()
+    assert robots("verify", records.log, "--warc", other).status == 2
+    records.log.write_text("no log\n")
+    assert records.verify().status == 2

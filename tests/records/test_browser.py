@@ -1,0 +1,61 @@
+"""The page in a browser, if there is one: a phone never scrolls sideways."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.records.test_page import HOSTILE, hostile, whole
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+MEASURE = """<script>
+const seen = [...document.body.querySelectorAll('*:not(thead, thead *)')];
+const wide = seen.filter(one => one.getBoundingClientRect().right > innerWidth + 1);
+const root = document.documentElement;
+const found = ['measured', innerWidth, root.scrollWidth, wide.length].join(' ');
+parent.postMessage(found, '*');
+</script>"""
+FRAME = """<!DOCTYPE html><title>none</title>
+<script>onmessage = event => { document.title = event.data; }</script>
+<iframe src="page.html" style="border: 0; width: %dpx; height: 900px"></iframe>"""
+"""A window cannot be as narrow as a phone, a frame can."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("source", ["whole", "hostile"])
+def test_nothing_is_wider_than_the_window(tmp_path: Path, width: int, source: str) -> None:
+    """The page of a usual log, and one whose texts have no place to break."""
+    text = whole() if source == "whole" else hostile("x" * 290 + HOSTILE[0])
+    text = re.sub(r"<meta http-equiv.*", "", text).replace("</body>", f"{MEASURE}</body>")
+    (tmp_path / "page.html").write_text(text, "utf-8")
+    file = tmp_path / "frame.html"
+    file.write_text(FRAME % width, "utf-8")
+    done = subprocess.run(
+        [
+            CHROMIUM or "",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--window-size=1600,900",
+            "--hide-scrollbars",
+            "--virtual-time-budget=5000",
+            "--dump-dom",
+            file.as_uri(),
+        ],
+        capture_output=True,
+        check=True,
+        timeout=90,
+    )
+    found = re.search(r"<title>measured (\d+) (\d+) (\d+)</title>", done.stdout.decode())
+    assert found is not None
+    inner, scrolled, wide = map(int, found.groups())
+    assert inner == width
+    assert scrolled <= inner
+    assert wide == 0

@@ -1,0 +1,228 @@
+"""One line of the decision log: whatever is in it, it is one object of JSON with these values."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Request
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep import RobotsTxt, Verdict
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.policy import Policy, standing
+from scrapy_rep.caching.cached_rules import CachedRules
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.gate.page_url import Asked
+from scrapy_rep.records.lines import (
+    DecisionLine,
+    LoggedVerdict,
+    RunLine,
+    encoded,
+    read_lines,
+    utc,
+)
+from scrapy_rep.records.recorder import DecisionRecorder, Run
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.stats import RepStats
+from tests.timed import timed
+
+TEXT = st.text(st.characters(exclude_categories=()), max_size=50)
+SITE = authority_of("http://a.example/")
+RUN = Run("0" * 32)
+
+
+def lines_in(folder: Path) -> list[dict[str, Any]]:
+    """The lines of the log in a folder, after that of the run."""
+    octets = (folder / "log").read_bytes()
+    assert octets.isascii()
+    assert all(line.decode().isprintable() for line in octets.split(b"\n"))
+    return [json.loads(line) for line in octets.splitlines()]
+
+
+@given(TEXT, TEXT, TEXT, TEXT, TEXT)
+def test_any_text_comes_back_as_it_was(
+    url: str, rule: str, group: str, reason: str, method: str
+) -> None:
+    """Quotes, control characters, separators of lines, halves of surrogate pairs."""
+    without = LoggedVerdict(False, rule, 3, group, reason)
+    line = DecisionLine(
+        "0" * 32, utc(1.5), url, method, url, None, [group], False, rule, 3, group, reason,
+        "unknown", None, reason, None, None, None, None, None, {"tdm": reason}, reason, without,
+    )  # fmt: skip
+    octets = encoded(line)
+    assert octets.isascii()
+    assert octets[:-1].decode().isprintable()
+    assert octets.endswith(b"\n")
+    found = json.loads(octets)
+    assert found["rule"] == found["without"]["rule"] == rule
+    assert (found["group"], found["reason"], found["override"]) == (group, reason, reason)
+    assert (found["method"], found["agent"], found["preferences"]) == (
+        method,
+        [group],
+        {"tdm": reason},
+    )
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    """The same classes write and read; their schema has each of their fields."""
+    recorder, cached = recorder_of(tmp_path / "log", decisions="all")
+    assert SITE is not None
+    recorder.open(("mybot",))
+    request = Request("http://a.example/private1/x")
+    recorder.passed(Asked(request, request.url, SITE, ("mybot",)), cached, None)
+    recorder.bypassed(request, ("mybot",))
+    recorder.close()
+    with (tmp_path / "log").open("rb") as stream:
+        run, decision, bypassed = read_lines(stream)
+    assert isinstance(run, RunLine)
+    assert run.settings["decisions"] == "all"
+    assert "store" not in run.settings
+    assert isinstance(decision, DecisionLine)
+    assert (decision.allowed, decision.rule, decision.line) == (False, "Disallow: /private1/", 3)
+    assert isinstance(bypassed, DecisionLine)
+    assert bypassed.override == "without a name"
+
+
+@pytest.mark.parametrize(
+    ("url", "full", "path"),
+    [
+        ("http://u:p@a/b?c#d", "http://a/b?c", "http://a/b"),
+        ("http://u:p@a?c@d", "http://a?c@d", "http://a"),
+        ("http://a/b@c?d", "http://a/b@c?d", "http://a/b@c"),
+        ("http://a#u:p@b", "http://a", "http://a"),
+        ("data:,x", "data:,x", "data:,x"),
+    ],
+)
+def test_secrets_are_left_out(tmp_path: Path, url: str, full: str, path: str) -> None:
+    """User information and fragment always, the query where it is not wanted."""
+    found = {}
+    for name in ("full", "path", "hash"):
+        recorder, _ = recorder_of(tmp_path / name, log_urls=name)
+        for asked in (url, full):
+            error = RobotsForbidden(Verdict(False, reason="nofollow"), SITE)
+            recorder.refused(Request("http://a/"), (), error, final_url=asked)
+        recorder.close()
+        found[name] = [
+            json.loads(line)["url"] for line in (tmp_path / name).read_bytes().splitlines()
+        ]
+    assert found["full"] == [full, full]
+    assert found["path"] == [path, path]
+    first, second = found["hash"]
+    assert first == second
+    assert len(first) == len("sha256:") + 64
+
+
+@given(st.floats(0, 4e9))
+def test_times_are_utc_to_the_millisecond(seconds: float) -> None:
+    """RFC 3339; cut, not rounded, so that no time lies in the future."""
+    told = utc(seconds)
+    whole, milliseconds = told[:-1].split(".")
+    assert time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(int(seconds))) == whole
+    assert abs(int(milliseconds) / 1_000 - seconds % 1) < 0.0011
+
+
+def test_a_failure_of_the_crawler_does_not_rest_on_that_of_the_site(tmp_path: Path) -> None:
+    """A site is known to be unreachable, and the crawl ends while it is asked again."""
+    assert SITE is not None
+    now = time.time()
+    entry = Entry(failure=Failure(now, now, cause="status 503"))
+    known = CachedRules(entry, standing(entry, now, Policy()), None, now)
+    settings = replace(RepSettings(), decision_log=str(tmp_path / "log"))
+    stats = RepStats(get_crawler().stats)
+    recorder = DecisionRecorder(settings, stats, lambda _: known, time.time, RUN)
+    request = Request("http://a.example/a")
+    for cause in ("status 503", Cause.CLOSING, Cause.TIMEOUT):
+        error = RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, cause)
+        recorder.refused(request, ("mybot",), error)
+    recorder.close()
+    found = lines_in(tmp_path)
+    assert [(line["outcome"], line["cause"], line["age"] is None) for line in found] == [
+        ("unreachable", "status 503", False),
+        ("unknown", "crawl closing", True),
+        ("unknown", "timeout", True),
+    ]
+
+
+def recorder_of(path: Path, **more: Any) -> tuple[DecisionRecorder, CachedRules]:
+    """A recorder, and rules of usual size."""
+    rules = "".join(f"Disallow: /private{number}/\n" for number in range(20))
+    body = f"User-agent: *\n{rules}Disallow: /*.gif$\n".encode()
+    now = time.time()
+    entry = Entry(Answer(200, body, fetched_at=now))
+    cached = CachedRules(entry, standing(entry, now, Policy()), RobotsTxt.parse(body), now)
+    settings = replace(RepSettings(), decision_log=str(path), **more)
+    stats = RepStats(get_crawler().stats)
+    return DecisionRecorder(settings, stats, lambda _: cached, time.time, RUN), cached
+
+
+def test_memory_of_authorities_is_bounded(tmp_path: Path) -> None:
+    """A crawl of very many sites: one that is forgotten is recorded as new, no more."""
+    recorder, rules = recorder_of(tmp_path / "log")
+    assert rules.answer is not None
+    now = rules.answer.fetched_at
+    for number in range(10_500):
+        cached = CachedRules(rules.entry, standing(rules.entry, now, Policy()), rules.robots, now)
+        authority = authority_of(f"http://a{number}.example/")
+        assert authority is not None
+        request = Request(f"http://a{number}.example/")
+        for _ in range(2):
+            recorder.passed(Asked(request, request.url, authority, ("mybot",)), cached, None)
+    recorder.close()
+    assert len((tmp_path / "log").read_bytes().splitlines()) == 10_500
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RobotsForbidden(Verdict(False, reason="nofollow (meta)"), SITE),
+        RobotsForbidden(Verdict(False, reason="nofollow"), SITE),
+        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.CLOSING),
+        RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.ERROR),
+    ],
+    ids=lambda error: f"{error.verdict.reason} {getattr(error, 'cause', '')}",
+)
+def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
+    tmp_path: Path, error: RobotsForbidden | RobotsUnreachable
+) -> None:
+    """Its line says nothing of them, and their first decision is recorded after it."""
+    recorder, rules = recorder_of(tmp_path / "log")
+    assert SITE is not None
+    request = Request("http://a.example/a")
+    recorder.refused(request, ("mybot",), error)
+    for _ in range(2):
+        recorder.passed(Asked(request, request.url, SITE, ("mybot",)), rules, None)
+    recorder.close()
+    refused, first = lines_in(tmp_path)
+    rests_on = ("status", "digest", "record", "failure_record", "age")
+    assert refused["outcome"] == "unknown"
+    assert {refused[name] for name in rests_on} == {None}
+    assert (refused["authority"], refused["reason"]) == (str(SITE), error.verdict.reason)
+    assert (first["allowed"], first["outcome"], first["status"]) == (True, "rules", 200)
+
+
+@timed
+@pytest.mark.parametrize(("which", "most"), [("refused", 2.0), ("all", 10.0)])
+def test_a_request_costs_little(tmp_path: Path, which: str, most: float) -> None:
+    """In microseconds of this thread, the verdict included; the least of several rounds."""
+    recorder, cached = recorder_of(Path(os.devnull), decisions=which)
+    assert SITE is not None
+    urls = [f"http://a.example/page/{number}" for number in range(2_000)]
+    requests = [Asked(Request(url), url, SITE, ("mybot",)) for url in urls]
+    rounds = []
+    for _ in range(8):
+        started = time.thread_time()
+        for asked in requests:
+            recorder.passed(asked, cached, None)
+        rounds.append((time.thread_time() - started) / len(requests) * 1e6)
+    recorder.close()
+    assert min(rounds) < most, rounds

@@ -1,0 +1,257 @@
+"""What a report counts: every decision once, whatever the order and the number of the lines."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.overrides.override import Override
+from scrapy_rep.records.lines import NotALogError, Unread
+from scrapy_rep.records.sections import sections
+from scrapy_rep.records.tally import Tally
+from tests.records.samples import crawl, decision, digest, failure, lines, overridden, refusal, run
+
+OTHER = "1" * 32
+
+
+def tallied(*logs: bytes) -> Tally:
+    """The tally of some logs, which is closed with the test."""
+    tally = Tally()
+    for number, octets in enumerate(logs):
+        tally.add(f"log {number}", io.BytesIO(octets))
+    tally.end()
+    return tally
+
+
+def of(*values: dict[str, Any]) -> Iterator[Tally]:
+    """That of one log, with the first line of a run."""
+    with closing(tallied(lines(run(), *values))) as tally:
+        yield tally
+
+
+def rows(name: str, *values: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows of a section; none if there is no such section."""
+    for tally in of(*values):
+        return next((one.rows for one in sections(tally) if one.name == name), [])
+    return []
+
+
+def test_each_refusal_has_a_reason() -> None:
+    """By what the line says: an override, a rule, a failure, a preference, the pace, a page."""
+    no: dict[str, Any] = {"allowed": False, "rule": None, "line": None}
+    found = rows(
+        "reasons",
+        refusal(),
+        refusal(reason="rule (last good copy)", outcome="stale"),
+        failure(),
+        decision(**no, reason="access denied (403)", outcome="denied"),
+        decision(**no, reason="use for train-ai", preferences={"train-ai": "disallowed"}),
+        decision(**no, reason="asks for 90 s between requests, more than 60 s"),
+        decision(**no, reason="nofollow (meta)"),
+        overridden(allowed=False),
+        decision(**no, reason="override"),
+        decision(**no, reason="too costly"),
+        decision(**no, reason="a reason of a later version"),
+        decision(),
+    )
+    assert {row[0]: row[1] for row in found} == {
+        "a rule of robots.txt": 2,
+        "robots.txt unreachable": 1,
+        "access to robots.txt denied": 1,
+        "a usage preference": 1,
+        "the pace that the site asks for": 1,
+        "a page that asks not to follow its links": 1,
+        "an override": 2,
+        "rules too costly to compare": 1,
+        "another reason": 1,
+    }
+
+
+def test_logs_in_any_order_give_the_same_figures() -> None:
+    """Those of several workers are read one after the other."""
+    values = crawl()[1:]
+    first = [{**one, "crawl": OTHER} for one in values[:900]]
+    logs = [lines(run(crawl=OTHER), *first), lines(run(), *values[900:])]
+    random.Random(3).shuffle(values)
+    orders = (logs, logs[::-1])
+    found = []
+    for order in orders:
+        with closing(tallied(*order)) as tally:
+            found.append((tally.totals, tally.course(), [*sections(tally)]))
+    assert found[0] == found[1]
+
+
+def test_the_whole_sample_is_summed_up() -> None:
+    """Each section has its figures."""
+    for tally in of(*crawl()[1:]):
+        totals = tally.totals
+        assert (totals["decisions"], totals["refused"], totals["sites"]) == (2_401, 816, 12)
+        assert (totals["unreachable_sites"], totals["changed_sites"]) == (2, 1)
+        assert (totals["overridden"], totals["is_complete"]) == (63, True)
+        tables = {one.name: one for one in sections(tally)}
+        assert tables["reasons"].rows[0] == ("a rule of robots.txt", 746, "91.4 %")
+        assert tables["sites"].rows[0][:3] == ("https://shop.example.com", 101, 223)
+        assert tables["unreachable"].rows[0][:3] == ("https://library.example.edu", 41, 0)
+        assert {*tables["unreachable"].rows[0][-1].split(", ")} == {"timeout", "status 503"}
+        assert tables["delays"].rows[0] == ("https://docs.example.org", "10 s", 143)
+        assert ("train-ai", "disallowed", 145, 1, 0) in tables["preferences"].rows
+        assert tables["overrides"].rows[0] == (
+            "https://intranet.example.org:8443",
+            "allow",
+            "our own site, ticket OPS-114",
+            "crawl-team@example.org",
+            "2027-03-31",
+            62,
+            "allowed",
+            "refused: Disallow: /private",
+        )
+        assert tables["runs"].rows[0][3:] == ("mybot-news, mybot", "rfc9309", "all", 2_401, 816)
+        step, columns = tally.course()
+        assert step == 300
+        assert sum(sum(column[1:]) for column in columns) == 2_401
+        assert sum(column.unreachable for column in columns) == 70
+
+
+def test_a_section_without_a_row_is_left_out() -> None:
+    """A log in which nothing happened has its runs alone."""
+    for tally in of(decision()):
+        assert [one.name for one in sections(tally)] == ["runs"]
+
+
+def test_a_change_of_rules_shows_when_and_what_it_did() -> None:
+    """By the digest; a robots.txt that goes away is a version as well."""
+    gone = decision(9, outcome="unavailable", digest=None, status=404)
+    found = rows("changes", decision(1, digest=digest(1)), refusal(5, digest=digest(2)), gone)
+    assert [row[1] for row in found] == [digest(1)[7:19], digest(2)[7:19], "no robots.txt"]
+    assert [row[4:] for row in found] == [(1, 0), (0, 1), (1, 0)]
+
+
+def test_whether_the_log_is_complete_is_known_of_all_runs() -> None:
+    """Only REP_DECISIONS = "all" records each decision; a run without a first line may be any."""
+    for octets, complete in (
+        (lines(run(), decision()), True),
+        (lines(run(decisions="refused"), decision()), False),
+        (lines(run(), decision(crawl=OTHER)), False),
+    ):
+        with closing(tallied(octets)) as tally:
+            assert tally.totals["is_complete"] is complete
+
+
+def test_unread_lines_are_counted_by_kind() -> None:
+    """The decisions of a run of another schema are left out with its first line."""
+    octets = (
+        lines(run(), decision())
+        + b"noise\n"
+        + lines(run(crawl=OTHER, schema=9), decision(crawl=OTHER), decision(time="now"))
+        + lines(decision(time="2026-13-45T99:00:00.000Z"))
+        + b'{"type":"deci'
+    )
+    with closing(tallied(octets)) as tally:
+        [file] = tally.files
+        assert file.unread == {
+            Unread.FOREIGN: 1,
+            Unread.SCHEMA: 2,
+            Unread.DAMAGED: 2,
+            Unread.CUT: 1,
+        }
+        assert (tally.totals["decisions"], tally.totals["unread"]) == (1, 6)
+
+
+@pytest.mark.parametrize(
+    ("octets", "reason"),
+    [
+        (b"", "it is empty"),
+        (b"noise\n" * 5, "it is not a decision log"),
+        (lines(run(schema=2)), "it was written by another version of scrapy_rep"),
+    ],
+)
+def test_a_file_without_a_line_of_a_log_is_not_one(octets: bytes, reason: str) -> None:
+    """It says why."""
+    with closing(Tally()) as tally, pytest.raises(NotALogError, match=reason):
+        tally.add("log", io.BytesIO(octets))
+
+
+def test_a_file_that_begins_with_noise_is_given_up_soon() -> None:
+    """A video takes no time."""
+    stream = io.BytesIO(b"noise\n" * 1_000_000)
+    with closing(Tally()) as tally, pytest.raises(NotALogError):
+        tally.add("video", stream)
+    assert stream.tell() < 100_000
+
+
+def test_figures_are_exact_and_memory_does_not_grow_with_the_log() -> None:
+    """However many sites, rules, runs and overrides there are."""
+    peaks = []
+    for count in (12_000, 36_000):
+        octets = b"".join(
+            lines(
+                overridden(number, f"https://b{number}.example", override=f"no {number}")
+                if number % 2
+                else refusal(number, f"https://a{number}.example", f"Disallow: /{number}")
+            )
+            for number in range(count)
+        )
+        stream = io.BytesIO(octets)
+        tracemalloc.start()
+        with closing(Tally()) as tally:
+            tally.add("log", stream)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            tally.end()
+            totals = tally.totals
+        assert (totals["decisions"], totals["sites"]) == (count, count)
+        assert (totals["refused"], totals["overridden"]) == (count // 2, count // 2)
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+@given(st.sampled_from(["1970", "1999", "2026", "9999"]), st.integers(1, 5_000))
+def test_a_course_has_few_intervals_and_every_decision(year: str, seconds: int) -> None:
+    """Whatever the times are."""
+    values = [decision(seconds * number) for number in range(20)]
+    values.append({**decision(), "time": f"{year}-01-01T00:00:00.000Z"})
+    for tally in of(*values):
+        _, columns = tally.course()
+        assert len(columns) <= 61
+        assert sum(sum(column[1:]) for column in columns) == 21
+
+
+PIECES = st.sampled_from(
+    ["a", " ", "(", ")", '"', "\\", ", until 2027-01-01)", ' ("', "entry 1: ", "ä"]
+)
+"""What the text of an override is made of, and whatever else."""
+
+TEXT = (
+    st.lists(PIECES | st.text(st.characters(codec="utf-8"), max_size=3), min_size=1, max_size=9)
+    .map(lambda several: " ".join("".join(several).split()))
+    .filter(bool)
+)
+
+
+@given(TEXT, TEXT)
+@example("our own site", "Jane Doe (operations)")
+@example("our own site (the old one)", "Jane (ops, until 2027-01-01)")
+@example('ours ("x", until 2027-01-01)', '"Jane" (ops)')
+def test_an_override_is_split_as_it_was_written(reason: str, by: str) -> None:
+    """Whatever is in the reason and in the name."""
+    authority = Authority("https", "example.org", 443)
+    text = str(Override(7, authority, "allow", reason, by, date(2027, 3, 31)))
+    [row] = rows("overrides", overridden(override=text))
+    assert [*row[1:5]] == ["allow", reason, by, "2027-03-31"]
+
+
+def test_what_is_not_the_text_of_an_override_is_left_whole() -> None:
+    """Of another program, or damaged."""
+    for text in ("", "allow", 'allow, entry 1: a ("b, until 2027-03-31)', json.dumps("x")):
+        [row] = rows("overrides", overridden(override=text))
+        assert [*row[1:5]] == [text, "", "", ""]

@@ -1,0 +1,36 @@
+"""What an archive holds of a request and a response."""
+
+from __future__ import annotations
+
+from scrapy import Request
+from scrapy.http import Response
+
+from scrapy_rep.records.warc import head_of_request, head_of_response, lines
+
+
+def test_credentials_are_not_archived() -> None:
+    """Of the site, of the proxy, of a session."""
+    secrets = dict.fromkeys(("Authorization", "Proxy-Authorization", "cookie"), "s3cret")
+    request = Request("https://a.example:8443/robots.txt?a", headers={**secrets, "Accept": "*/*"})
+    assert head_of_request(request) == (
+        b"GET /robots.txt?a HTTP/1.1\r\nHost: a.example:8443\r\nAccept: */*\r\n\r\n"
+    )
+
+
+def test_a_line_end_in_a_value_starts_no_field() -> None:
+    """Whatever a component has put there."""
+    headers = {"X": "a\r\nContent-Length: 3\r\n\r\nb", "Transfer-Encoding": "chunked"}
+    head = head_of_response(Response("http://a/robots.txt", 599, headers, b"body"))
+    assert head.split(b"\r\n") == [
+        b"HTTP/1.1 599 Unknown",
+        b"X: a  Content-Length: 3    b",
+        b"X-Archive-Orig-Transfer-Encoding: chunked",
+        b"",
+        b"",
+    ]
+
+
+def test_what_is_said_is_one_line() -> None:
+    """The text of an exception may be anything."""
+    said = lines({"detail": "first\r\nviaRecord: urn:uuid:0\r\n\r\n\ud800"})
+    assert said == b"detail: first viaRecord: urn:uuid:0 \\ud800\r\n"

@@ -1,0 +1,134 @@
+"""Stored entries as plain values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.stores.json_form import from_plain, to_plain
+from scrapy_rep.stores.stored import StoredEntry
+from tests.rows import rows
+from tests.stores.samples import NOW, authority, entry, full_entry, refused
+
+FULL = StoredEntry(authority(1), full_entry(1), {"0a": full_entry(2).answer or Answer()})
+MINIMAL = {"authority": "https://host-0.example", "answer": {"status": 404, "fetched_at": NOW}}
+
+
+def through_json(stored: StoredEntry) -> StoredEntry:
+    """Written as a line, and read."""
+    line = json.dumps(to_plain(stored))
+    assert "\n" not in line
+    return from_plain(json.loads(line))
+
+
+def test_no_field_is_lost() -> None:
+    """All fields of an answer, a failure and refusals survive, octets that are not UTF-8 too."""
+    assert through_json(FULL) == FULL
+
+
+@pytest.mark.parametrize(
+    "body",
+    [None, b"", b"\xff\xfe", b"\xef\xbb\xbfAllow: /", "Disallow: /ü\n".encode(), b"\x00\r\n\x7f",
+     b"\xed\xa0\x80", bytes(range(256))],
+)  # fmt: skip
+def test_every_octet_of_a_body_survives(body: bytes | None) -> None:
+    """Text where it is UTF-8, Base64 where it is not; none differs from an empty one."""
+    stored = StoredEntry(authority(), Entry(Answer(200, body, fetched_at=NOW)))
+    assert through_json(stored) == stored
+
+
+def test_rules_stand_as_text() -> None:
+    """So that a line can be read and searched."""
+    assert (
+        to_plain(StoredEntry(authority(), entry(body=b"Allow: /")))["answer"]["body"] == "Allow: /"
+    )
+
+
+def test_a_lone_surrogate_in_a_uri_survives() -> None:
+    """A redirect may hold anything that a server sent."""
+    stored = StoredEntry(authority(), Entry(Answer(200, uri="http://a/\udcff", fetched_at=NOW)))
+    assert through_json(stored) == stored
+
+
+def test_what_is_left_out_has_its_default() -> None:
+    """A line by hand needs a status and a date."""
+    read = from_plain(MINIMAL)
+    assert read == StoredEntry(authority(), Entry(Answer(404, fetched_at=NOW)))
+
+
+def _with(part: str, **fields: Any) -> dict[str, Any]:
+    plain = to_plain(FULL)
+    plain[part] = {**plain[part], **fields}
+    return plain
+
+
+@rows(
+    "plain, message",
+    [
+        (None, "an entry is not an object"),
+        ([], "an entry is not an object"),
+        ({}, "authority is not a text"),
+        ({"authority": "https://a.example"}, "neither an answer"),
+        ({**MINIMAL, "authority": "https://A.example"}, "authority: 'https://A.example' is not"),
+        ({**MINIMAL, "authority": "ftp://a.example"}, "authority: 'ftp://a.example' is not"),
+        ({**MINIMAL, "authority": "https://a.example/x"}, "is not like"),
+        ({**MINIMAL, "authority": "https://\ud800"}, "is not like https://example.org"),
+        ({**MINIMAL, "authority": "https://"}, "is not like https://example.org"),
+        ({**MINIMAL, "expires": 1}, "an entry has no field 'expires'"),
+        ({**MINIMAL, "answer": 5}, "answer is not an object"),
+        ({**MINIMAL, "refusals": []}, "refusals is not an object"),
+        ({**MINIMAL, "refusals": {"a b": {}}}, "refusals is not an object"),
+        ({**MINIMAL, "refusals": {"": {}}}, "refusals is not an object"),
+        ({**MINIMAL, "refusals": {"aa": None}}, "refusal is not an object"),
+        (_with("answer", x=1), "answer has no field 'x'"),
+        (_with("answer", status="200"), "status is not a whole number"),
+        (_with("answer", status=True), "status is not a whole number"),
+        (_with("answer", status=-1), "status is not a whole number"),
+        (_with("answer", status=2**31), "status is not a whole number"),
+        (_with("answer", cut_at=1.5), "cut_at is not a whole number"),
+        (_with("answer", fetched_at=None), "fetched_at is not a number"),
+        (_with("answer", fetched_at=True), "fetched_at is not a number"),
+        (_with("answer", fetched_at=float("nan")), "fetched_at is out of range"),
+        (_with("answer", fetched_at=float("inf")), "fetched_at is out of range"),
+        (_with("answer", fetched_at=10**400), "fetched_at is out of range"),
+        (_with("answer", lifetime="1"), "lifetime is not a number"),
+        (_with("answer", redirects="http://a"), "redirects is not a list"),
+        (_with("answer", redirects=[1]), "a text of redirects is not a text"),
+        (_with("answer", uri=None), "uri is not a text"),
+        (_with("answer", body=5, body_base64=None), "body: body is not a text"),
+        (_with("answer", body="x"), "body stands there twice"),
+        (_with("answer", etag="\ud800", etag_base64=None), "etag is not UTF-8"),
+        (_with("answer", body_base64="?"), "body: "),
+        (_with("answer", body_base64="ü"), "body: "),
+        (_with("failure", count=0.5), "count is not a whole number"),
+        (_with("failure", since="x"), "since is not a number"),
+        (_with("failure", retry_after=[]), "retry_after is not a number"),
+        (_with("failure", cause=None), "cause is not a text"),
+        (_with("failure", why=1), "failure has no field 'why'"),
+    ],
+)
+def test_anything_else_is_an_error_of_one_line(plain: Any, message: str) -> None:
+    """What comes from outside is checked, and never raises anything but ValueError."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (the message follows)
+        from_plain(plain)
+    assert message in str(caught.value)
+    assert str(caught.value).isascii()
+    assert "\n" not in str(caught.value)
+
+
+def test_an_expired_entry_is_carried_over() -> None:
+    """Its lifetime is negative, as is the Retry-After of an expired failure."""
+    expired = FULL.expired()
+    assert through_json(expired) == expired
+    assert isinstance(expired.entry.failure, Failure)
+    assert expired.refusals["0a"].fetched_at == FULL.refusals["0a"].fetched_at
+
+
+def test_a_crawler_sees_its_own_refusal_alone() -> None:
+    """RFC 9309 section 2.3.1.3."""
+    stored = StoredEntry(authority(), entry(), {"a": refused().refusal or Answer()})
+    assert stored.seen_by("a").refusal == refused().refusal
+    assert stored.seen_by("b") == entry()
