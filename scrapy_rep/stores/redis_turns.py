@@ -63,11 +63,20 @@ PARTS = 64
 _MICRO = 1_000_000
 
 # Servers before version 5 must be told that a script reads the clock and then writes.
-_NOW = """
+_NOW = f"""
+local LONGEST = {LONGEST_INTERVAL * _MICRO:.0f}
+"""
+_NOW += """
 if redis.replicate_commands then redis.replicate_commands() end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local key, token = KEYS[1], ARGV[1]
+
+local function bounded(interval)
+  local number = tonumber(interval) or 0
+  if number > 0 then return math.min(number, LONGEST) end
+  return 0
+end
 
 local function keep(holder, since, interval)
   redis.call('HMSET', key, 'token', holder, 'since', string.format('%.0f', since),
@@ -94,9 +103,8 @@ redis.call('PEXPIRE', KEYS[2], ARGV[5])
 
 local last = redis.call('HMGET', key, 'token', 'since', 'interval')
 if last[1] ~= token then
-  local kept = tonumber(last[3]) or 0
-  if not (kept > 0) then kept = 0 end
-  local longest = math.max(interval, math.min(kept, tonumber(ARGV[8])))
+  local kept = bounded(last[3])
+  local longest = math.max(interval, kept)
   local since = tonumber(last[2]) or 0
   if since > now + tonumber(ARGV[6]) then  -- the clock was set back
     since, last[1] = now, ''
@@ -104,7 +112,7 @@ if last[1] ~= token then
   end
   local wait = math.max(began + math.max(longest, tonumber(ARGV[7])), since + longest) - now
   if wait > 0 then
-    if last[2] and interval >= longest then keep(last[1] or '', since, interval) end
+    if last[2] and interval > kept then keep(last[1] or '', since, interval) end
     if last[1] and last[1] ~= '' then wait = math.min(wait, longest) end
     return {0, wait}
   end
@@ -119,7 +127,7 @@ _RENEW = (
 local last = redis.call('HMGET', key, 'token', 'since', 'interval', 'ended')
 local is_free = not last[1] or last[1] == '' or (tonumber(last[2]) or 0) <= now
 if last[1] == token or (is_free and last[4] ~= token) then
-  keep(token, now + tonumber(ARGV[3]), tonumber(last[3]) or 0)
+  keep(token, now + tonumber(ARGV[3]), bounded(last[3]))
 end
 return 1
 """
@@ -129,7 +137,7 @@ _END = (
     + """
 local last = redis.call('HMGET', key, 'token', 'interval')
 if not last[1] or last[1] == '' or last[1] == token then
-  keep('', now, math.max(tonumber(ARGV[3]), tonumber(last[2]) or 0))
+  keep('', now, math.max(tonumber(ARGV[3]), bounded(last[2])))
   redis.call('HSET', key, 'ended', token)
 end
 return 1
@@ -156,8 +164,8 @@ class RedisTurns:
     def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
         """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
         lease, pause = _micro(seconds), _micro(interval)
-        bounds = (_micro(LONGEST_TURN), _micro(RENEWED), _micro(LONGEST_INTERVAL))
-        arguments = (token, _micro(KEPT), lease, pause, int(MONTH * 1000), *bounds)
+        memory = (int(MONTH * 1000), _micro(LONGEST_TURN), _micro(RENEWED))
+        arguments = (token, _micro(KEPT), lease, pause, *memory)
 
         def give_back(turn: Turn) -> None:
             # After a deadline, the worker asks again with the same token.
