@@ -130,6 +130,10 @@ class Gate:
                     self._answered(authority)
         self._turns.look()
 
+    def offer(self, host: str) -> None:
+        """Have the next request to a host go on if the one whose turn it was left it."""
+        self._turns.offer(host)
+
     def landed(self, authority: Authority) -> None:
         """Have the requests go on that wait for the rules of an authority."""
         if authority not in self._first:

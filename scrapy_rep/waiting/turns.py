@@ -95,7 +95,7 @@ class Turns:
         self._is_early = False
         self._signals = crawler.signals
         if hosts.shared is not None:
-            hosts.shared.attach(self._open, self._is_waited_for, self._distrust)
+            hosts.shared.attach(self.offer, self._is_waited_for, self._distrust)
 
     @property
     def waiting(self) -> int:
@@ -135,7 +135,7 @@ class Turns:
         host.ask(asker, pace, idle=not (host.arrived or self._waiters.has_waiting(name)))
         self.hosts.touch(host)
         if pace.interval < before:
-            self._open(name)
+            self.offer(name)
         return before
 
     def withdraw(self, name: str, asker: Asker) -> None:
@@ -143,7 +143,7 @@ class Turns:
         host = self.hosts.get(name)
         if host is not None:
             host.withdraw(asker)
-            self._open(name)
+            self.offer(name)
             if not (host.asks or host.in_use or self._waiters.has_waiting(name)):
                 self._forget(host)
 
@@ -178,7 +178,7 @@ class Turns:
         for name, host in list(self._occupied.items()):
             if host.coming is not None and host.coming not in active:
                 host.coming = None
-                self._open(name)
+                self.offer(name)
             for request in host.busy - active:
                 self._end(host, request)
             if not host.in_use:
@@ -262,7 +262,7 @@ class Turns:
         self.hosts.touch(host)
         if self._is_early:
             host.ended = monotonic()
-            self._open(host.name)
+            self.offer(host.name)
             return
         host.busy.add(request)
         self._occupied[host.name] = host
@@ -306,7 +306,7 @@ class Turns:
         if not host.asks and not host.in_use and not self._waiters.has_waiting(host.name):
             self._forget(host)
             return
-        self._open(host.name)
+        self.offer(host.name)
 
     def _forget(self, host: PacedHost) -> None:
         self.hosts.remove(host)
@@ -331,9 +331,9 @@ class Turns:
 
     def _ring(self, host: PacedHost) -> None:
         host.timer = None
-        self._open(host.name)
+        self.offer(host.name)
 
-    def _open(self, name: str) -> None:
+    def offer(self, name: str) -> None:
         """Grant a turn of a host, or have the scheduler hand out its next request, if it is due."""
         host = self.hosts.get(name)
         if host is None or not host.asks:

@@ -81,6 +81,12 @@ class Readiness(Protocol):
     def look(self) -> None:
         """Tell :class:`Withheld` of requests that the downloader no longer has."""
 
+    def offer(self, host: str) -> None:
+        """Have the next request to a host go on if the one whose turn it was left it.
+
+        One that is to be refused leaves its turn, for example.
+        """
+
 
 _OF_CRAWL: WeakKeyDictionary[Crawler, Withheld] = WeakKeyDictionary()
 
@@ -313,10 +319,13 @@ class Withheld:
             lack = self._ask(item.request, waited=True)
             self._ready.remove_first(item.slot)
             self._forget(item)
-            self._free.pop(item.request, None)
+            if lack is not None:
+                self._wait(item, lack)
+            host = self._free.pop(item.request, None)
+            if host is not None:
+                self._gate.offer(host)
             if lack is None:
                 return item.request
-            self._wait(item, lack)
         return None
 
     def _next_of_base(self, pop: Callable[[], Request | None]) -> Request | None:
