@@ -19,7 +19,7 @@ from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.pacing import BurstsSpider, gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.spiders import RequestsSpider
-from tests.replies import Reply, html
+from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.scripted import Clock
 from tests.site import Authority, Site
@@ -304,3 +304,12 @@ async def test_the_delay_of_a_configured_slot_is_kept_between_requests(
     first, second = sorted(shop.page_hits, key=lambda hit: hit.received)
     assert first.finished
     assert second.received - first.finished >= 0.49
+
+
+@ensureDeferred
+async def test_a_refused_request_leaves_its_turn_to_the_next(site: Site) -> None:
+    """RFC 9309 section 2.2.2: a request that is refused when its turn comes holds up no other."""
+    shop = site.authority("User-agent: *\nDisallow: /no\nCrawl-delay: 0.1\n")
+    shop.pages = lambda hit: redirect("/no") if hit.path == "/0" else html()
+    result = (await crawl(settings=obey(), plans=pages(shop, 5))).check()
+    assert result.downloaded == pages(shop, 5)[1:]
