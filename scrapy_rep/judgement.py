@@ -229,7 +229,7 @@ class Judge:
 
 
 class PaceBySettings:
-    """Answers for the pace where there is no crawl: in a replay and in the command."""
+    """Answers for the pace where there is no crawl: in the command."""
 
     def __init__(self, settings: RepSettings):
         self._policy = settings.pace_policy

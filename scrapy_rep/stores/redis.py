@@ -142,8 +142,6 @@ class RedisStore(RedisTurns, Store):
     ``ValueError`` if the URI is not one.
     """
 
-    merges = True
-
     def __init__(
         self,
         uri: str,

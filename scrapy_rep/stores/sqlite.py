@@ -64,7 +64,6 @@ class SqliteStore(Store):
     batch. Several threads may use a store, several processes a file.
     """
 
-    merges = True
     keeps_pace = True
 
     def __init__(
