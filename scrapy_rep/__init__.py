@@ -13,47 +13,53 @@ if TYPE_CHECKING:
     from typing import Any
 
     from scrapy_rep.addon import Addon
-    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+    from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
     from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-    from scrapy_rep.page_responses import page_directives
-    from scrapy_rep.pages.statements import PageDirectives
+    from scrapy_rep.page_responses import page_directives, usage_preferences
+    from scrapy_rep.pages.directives import PageDirectives
     from scrapy_rep.preferences.robots_txt import RobotsTxt
     from scrapy_rep.preferences.statement import Preferences
     from scrapy_rep.robotparser import RepRobotParser
     from scrapy_rep.robotstxt.verdict import Rule, Verdict
+    from scrapy_rep.scheduler import RepScheduler, Withholding
     from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
-    from scrapy_rep.usage.of_response import usage_preferences
 
 __all__ = [
     "Addon",
     "PageDirectives",
     "Preferences",
     "RepDownloaderMiddleware",
+    "RepLastStep",
     "RepRobotParser",
+    "RepScheduler",
     "RepSpiderMiddleware",
     "RobotsForbidden",
     "RobotsTxt",
     "RobotsUnreachable",
     "Rule",
     "Verdict",
+    "Withholding",
     "page_directives",
     "usage_preferences",
 ]
 
 _MODULES = {
     "Addon": "addon",
-    "PageDirectives": "pages.statements",
+    "PageDirectives": "pages.directives",
     "Preferences": "preferences.statement",
     "RepDownloaderMiddleware": "downloadermiddlewares",
+    "RepLastStep": "downloadermiddlewares",
     "RepRobotParser": "robotparser",
+    "RepScheduler": "scheduler",
     "RepSpiderMiddleware": "spidermiddlewares",
     "RobotsForbidden": "exceptions",
     "RobotsTxt": "preferences.robots_txt",
     "RobotsUnreachable": "exceptions",
     "Rule": "robotstxt.verdict",
     "Verdict": "robotstxt.verdict",
+    "Withholding": "scheduler",
     "page_directives": "page_responses",
-    "usage_preferences": "usage.of_response",
+    "usage_preferences": "page_responses",
 }
 """Each public name, and the module that it is imported from."""
 

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.utils.misc import load_object
 
-from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
+from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import NEEDS_MSGSPEC, NEEDS_WARCIO
+from scrapy_rep.scheduler import PatientPriorityQueue, withholding
 from scrapy_rep.settings import RepSettings, loaded, obeys
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 from scrapy_rep.stores import check_store
@@ -26,6 +29,7 @@ logger = logging.getLogger("scrapy_rep")
 
 _SETTING = "DOWNLOADER_MIDDLEWARES"
 _DEFAULT_ORDER = 100
+_LAST_ORDER = 100_000
 
 
 class BadSettingError(ValueError, SystemExit):
@@ -82,10 +86,23 @@ class Addon:
         # As a path, because Scrapy 2.14 does not find a class among the paths of the defaults.
         configured[f"{RobotsTxtMiddleware.__module__}.{RobotsTxtMiddleware.__qualname__}"] = None
         configured.setdefault(RepDownloaderMiddleware, order)
+        configured.setdefault(RepLastStep, _LAST_ORDER)
         settings.set(_SETTING, configured, priority=settings.getpriority(_SETTING) or 0)
+        self._wrap_scheduler(settings)
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", RepSpiderMiddleware, _DEFAULT_ORDER
         )
+
+    @staticmethod
+    def _wrap_scheduler(settings: BaseSettings) -> None:
+        """Have the scheduler withhold requests, and Scrapy's queue pass over their slots."""
+        name = "SCHEDULER"
+        base = load_object(settings[name])
+        if isinstance(base, type):
+            settings.set(name, withholding(base), priority=settings.getpriority(name) or 0)
+        name = "SCHEDULER_PRIORITY_QUEUE"
+        if load_object(settings[name]) is DownloaderAwarePriorityQueue:
+            settings.set(name, PatientPriorityQueue, priority=settings.getpriority(name) or 0)
 
     def _order_in(self, configured: dict[Any, Any]) -> int:
         """Return the order of the middleware; warn of unusual settings of the project."""

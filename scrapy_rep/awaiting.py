@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import contextmanager
 from time import monotonic
 from typing import TypeVar
 
@@ -125,63 +124,3 @@ async def from_thread(future: Future[T]) -> T:
         call = reactor.callFromThread
     future.add_done_callback(lambda _: call(fire))
     return await maybe_deferred_to_future(done)
-
-
-class FetchSemaphore:
-    """Lets up to ``limit`` fetches run at once, and no longer counts one after ``seconds``.
-
-    A burst of fetches is spread out this way, and fetches that hang do not hold up the others.
-    """
-
-    def __init__(self, limit: int, seconds: float):
-        self._limit = limit
-        self._seconds = seconds
-        self._acquired = 0
-        self._queue: deque[Deferred[None]] = deque()
-
-    @property
-    def crowded(self) -> bool:
-        """Whether as many fetches wait as may run at once."""
-        return len(self._queue) >= self._limit
-
-    @asynccontextmanager
-    async def acquired(self) -> AsyncIterator[None]:
-        """Wait until the fetch may run, first come, first served, and count it meanwhile."""
-        if self._acquired < self._limit:
-            self._acquired += 1
-        else:
-            await self._wait()
-        counted = True
-
-        def release() -> None:
-            nonlocal counted
-            if counted:
-                counted = False
-                self._release()
-
-        timer = call_later(self._seconds, release)
-        try:
-            yield
-        finally:
-            timer.cancel()
-            release()
-
-    async def _wait(self) -> None:
-        granted: Deferred[None] = Deferred()
-        self._queue.append(granted)
-        received: list[bool] = []
-        granted.addCallback(lambda _: received.append(True))
-        try:
-            await maybe_deferred_to_future(granted)
-        except BaseException:
-            if received:  # cancelled after it was granted, and before the fetch could begin
-                self._release()
-            raise
-
-    def _release(self) -> None:
-        while self._queue:
-            granted = self._queue.popleft()
-            if not granted.called:
-                granted.callback(None)
-                return
-        self._acquired -= 1

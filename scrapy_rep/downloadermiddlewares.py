@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from functools import partial
-from typing import TYPE_CHECKING, NoReturn
-from uuid import uuid4
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakSet
 
 from scrapy import signals
@@ -14,49 +12,20 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause
-from scrapy_rep.awaiting import FetchSemaphore
-from scrapy_rep.caching.cache import RobotsCache
-from scrapy_rep.caching.context import AccessContext, RulesReader
-from scrapy_rep.caching.refresh import Attempts, Refresher
-from scrapy_rep.caching.store_adapter import open_store_adapter
-from scrapy_rep.explaining import Explainer
-from scrapy_rep.fetching.cancellable_downloads import DOWNLOAD
-from scrapy_rep.fetching.fetcher import FetchLimits, RobotsFetcher
-from scrapy_rep.gate import Gate
-from scrapy_rep.identity import Identity
-from scrapy_rep.judgement import Judge
-from scrapy_rep.overrides.application import AppliedOverrides
-from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.records import NEEDS_MSGSPEC
-from scrapy_rep.records.archive import Archive
-from scrapy_rep.robotparser import RobotsParsed
-from scrapy_rep.robotstxt.profiles import named
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from scrapy_rep.scheduling import fetches, nested
-from scrapy_rep.scheduling.hosts import Hosts
-from scrapy_rep.scheduling.places import MOST_LENT
-from scrapy_rep.scheduling.politeness import Politeness
-from scrapy_rep.scheduling.room import WaitingRoom
-from scrapy_rep.scheduling.shared_pace import SharedPace
-from scrapy_rep.scheduling.shutdown import Shutdown, may_resume
-from scrapy_rep.scrapy_internals import ScrapyInternals, UnknownScrapyError
-from scrapy_rep.settings import RepSettings, failing_at_start, obeys, unknown_settings
-from scrapy_rep.start_requests import StartRequests
-from scrapy_rep.stats import RepStats
-from scrapy_rep.stores.uri import shown
-from scrapy_rep.usage.admission import UseOfPages
-from scrapy_rep.without_effect import without_effect
+from scrapy_rep.awaiting import sleep
+from scrapy_rep.parts import Parts
+from scrapy_rep.scrapy_names import UnknownScrapyError
+from scrapy_rep.settings import obeys
+from scrapy_rep.sites.exchange import EXCHANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.explaining import LookUp
-    from scrapy_rep.overrides.override import Overrides
-    from scrapy_rep.records.recorder import DecisionRecorder
+    from scrapy_rep.gate.explain import LookUp
     from scrapy_rep.robotstxt.robotstxt import Verdict
 
 
@@ -65,6 +34,19 @@ _UNKNOWN_SCRAPY = "unknown_scrapy"
 
 _BUILT: WeakSet[Crawler] = WeakSet()
 """The crawls whose middleware was built. Scrapy makes spider middlewares before they can ask it."""
+
+
+@contextmanager
+def failing_at_start(crawler: Crawler) -> Iterator[None]:
+    """Have a ``ValueError`` end the process with a status other than 0.
+
+    Scrapy 2.14 ends with 0 after any error at the start if the crawler has a spider.
+    """
+    try:
+        yield
+    except ValueError:
+        crawler.spider = None
+        raise
 
 
 def is_obeying(crawler: Crawler) -> bool:
@@ -81,50 +63,18 @@ class RepDownloaderMiddleware:
     """
 
     def __init__(self, crawler: Crawler):
-        settings = RepSettings.from_settings(crawler.settings)
-        overrides = configured_overrides(settings, time.time())
-        self._stats = RepStats(crawler.stats)
-        for name, nearest in unknown_settings(crawler.settings):
-            self._stats.unknown_setting(name, nearest)
-        for name, why in without_effect(crawler.settings, settings):
-            self._stats.without_effect(name, why)
-        self._starts = StartRequests(self._stats)
-        inside = self._inside = ScrapyInternals(crawler, self._stats.switched_off)
+        parts = self._parts = Parts(crawler)
+        self._crawler = crawler
+        self._gate = parts.gate
+        self._stats = parts.stats
         self._is_prepared = False
-        at_once = fetches.most_at_once(crawler.settings.getint("CONCURRENT_REQUESTS"))
-        self._semaphore = FetchSemaphore(at_once, fetches.COUNTED_FOR)
-        resumed = may_resume(crawler.settings)  # asked first: the store makes a file in JOBDIR
-        self._identity = identity = Identity(crawler, settings, self._stats)
-        self._store = open_store_adapter(
-            crawler, settings, self._stats, time.time, lambda: identity.of_fetches
-        )
-        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
-        self._room = WaitingRoom(
-            crawler, inside, hosts, self._semaphore, MOST_LENT, self._stats, resumed=resumed
-        )
-        self._politeness = Politeness(crawler, inside, settings, self._stats, self._room)
-        self._shutdown = Shutdown(crawler, inside.engine, self._interrupt, self._busy)
-        run = uuid4().hex
-        self._archive = self._make_archive(settings, run)
-        self._fetcher = self._make_fetcher(crawler, settings)
-        self._cache = self._make_cache(crawler, settings)
-        self._overrides = self._applied(overrides)
-        self._recorder = self._make_recorder(settings, run, overrides)
-        use = self._make_use(settings)
-        judge = self._judge = self._make_judge(use)
-        self.explainer = Explainer(self._identity, self._cache, judge)
-        self._gate = Gate(
-            identity=self._identity,
-            cache=self._cache,
-            judge=judge,
-            politeness=self._politeness,
-            room=self._room,
-            shutdown=self._shutdown,
-            stats=self._stats,
-            clock=time.time,
-            overrides=self._overrides,
-            recorder=self._recorder,
-        )
+        self._takes_turns = False
+        self.turns = parts.turns
+        """The turns of the hosts that ask for a pace."""
+        self.withheld = parts.withheld
+        """The requests that the scheduler withholds."""
+        self.explainer = parts.explainer
+        """Answers for URLs that are not requested."""
         crawler.signals.connect(self._engine_started, signal=signals.engine_started)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -149,29 +99,26 @@ class RepDownloaderMiddleware:
     async def process_request(self, request: Request) -> Request | None:
         """Let ``request`` pass, or raise why not.
 
-        A request is returned only while the crawl closes, to be scheduled for its next run.
+        A request is returned if it lacks something. It then comes again, when its site is ready.
         """
         meta = request.meta
-        if DOWNLOAD in meta and meta.get("dont_obey_robotstxt"):  # for a robots.txt itself
-            nested.enter(request)
+        if EXCHANGE in meta and meta.get("dont_obey_robotstxt"):  # for a robots.txt itself
             return None
-        if "is_start_request" in meta:
-            self._starts.begin(request)
         try:
             if not self._is_prepared:
                 self._prepare()
             again = await self._gate.check(request)
+            if again is None and self._takes_turns:
+                again = await self.arrive(request)
         except Exception as error:  # noqa: BLE001  # it ends in a refusal
             self._end(request, error)
-        if again is None:
-            nested.enter(request)
         return again
 
     async def process_response(self, request: Request, response: Response) -> Response | Request:
         """Return ``response``, unless the rules of the page that it is of forbid it.
 
         That may be another page than was asked for: browsers and services follow redirects by
-        themselves. A request is returned only while the crawl closes, as by process_request.
+        themselves. A request is returned only if the crawl closes while it waits for rules.
         """
         url = response.url
         if url == request.url:
@@ -183,24 +130,14 @@ class RepDownloaderMiddleware:
             self._end(request, error, url)
         return response if again is None else again
 
-    def _arrive(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let ``request`` be sent, at the last step; hold it up if it has lost its turn."""
-        nested.leave()
+    async def arrive(self, request: Request) -> Request | None:
+        """Let ``request`` be sent, at the last step; return it if the crawl closes before that."""
         try:
-            if self._room.arrive(request):
+            waits = self.turns.arrive(request)
+            if waits is None:
                 return None
-        except Exception as error:  # noqa: BLE001
-            self._end(request, error)
-        return self._hold_up(request)
-
-    def _record(self, request: Request, refusal: Exception, final_url: str) -> None:
-        """Record the refusal of a request, or of the final URL of its response."""
-        if self._recorder is not None:
-            self._recorder.refused(request, self.agents(request), refusal, final_url)
-
-    async def _hold_up(self, request: Request) -> Request | None:
-        try:
-            return await self._gate.hold_up(request)
+            self._parts.stop.watch()
+            return await waits
         except Exception as error:  # noqa: BLE001
             self._end(request, error)
 
@@ -210,20 +147,17 @@ class RepDownloaderMiddleware:
         A failure here, or in what surrounds the gate, is not permission.
         """
         if isinstance(error, CancelledError):
-            self._starts.end(request, error)
             raise error
         if final_url:
             self._stats.inc(names.FINAL_URLS_REFUSED)
         if isinstance(error, IgnoreRequest):
-            self._starts.end(request, error)
-            self._record(request, error, final_url)
+            self._parts.account.ended(request, error, final_url)
             # The frames of the check hold the rules, which would live as long as the exception.
             raise error.with_traceback(None) from None
         if not isinstance(error, UnknownScrapyError):  # for which the crawl is about to end
             self._stats.own_fault("The check of a request", error)
-        refusal = self._gate.refuse(request, Cause.ERROR, str(error), url=final_url)
-        self._starts.end(request, refusal)
-        self._record(request, refusal, final_url)
+        refusal = self._parts.account.unreachable(request, Cause.ERROR, str(error), url=final_url)
+        self._parts.account.ended(request, refusal, final_url)
         raise refusal from error
 
     async def explain(self, url: str, agent: str | Sequence[str] | None = None) -> Verdict:
@@ -250,127 +184,95 @@ class RepDownloaderMiddleware:
         Without a request, or if the request names something that is not a token, these are the
         tokens of the crawl.
         """
-        return self._identity.default if request is None else self._identity.usable(request)
+        return (
+            self._parts.identity.default
+            if request is None
+            else self._parts.identity.usable(request)
+        )
 
     def cache_info(self) -> dict[str, int]:
         """Return how many authorities, octets, fetches and waiting requests there are now."""
         return {
-            "authorities": len(self._cache),
-            "octets": self._cache.octets,
-            "fetches": self._cache.flights,
-            "waiting": self._room.waiting,
+            "authorities": len(self._parts.cache),
+            "octets": self._parts.cache.octets,
+            "fetches": self._parts.cache.flights,
+            "waiting": self.withheld.count + self._parts.places.waiting,
         }
-
-    def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
-        """Return the pace that all workers keep together, if they share a store.
-
-        The file in a job directory is for one crawl at a time.
-        """
-        if not settings.shared_pace or settings.store is None or not self._store.has_store:
-            return None
-        turns = self._store.turns
-        if turns is None:
-            self._stats.unshared = shown(settings.store)
-            return None
-        return SharedPace(turns, self._stats)
-
-    def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
-        limits = FetchLimits(self._semaphore, self._room.places)
-        args = crawler, self._inside, settings, self._stats, limits, time.time
-        return RobotsFetcher(*args, lambda: self._identity.name_to_give, self._archive)
-
-    def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
-        context = AccessContext(self._store, settings.policy, self._stats, time.time)
-        attempts = Attempts(settings.timeout, settings.retry_delays)
-        profile = named(settings.profile)
-        parse = partial(RobotsTxt.parse, profile=profile, max_size=settings.max_size)
-        return RobotsCache(
-            context,
-            Refresher(context, self._fetcher.fetch, attempts),
-            RulesReader(parse, self._politeness.read),
-            RobotsParsed(crawler, self._inside.listeners, self._stats, settings.timeout),
-            started=self._shutdown.watch,
-            memory_limit=settings.memory_limit - self._store.memory_limit,
-        )
-
-    def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
-        if overrides is None:
-            return None
-        applied = AppliedOverrides(overrides, self._stats, self._politeness.read, time.time)
-        self._stats.is_overridden = applied.__contains__
-        return applied
-
-    def _make_recorder(
-        self, settings: RepSettings, run: str, overrides: Overrides | None
-    ) -> DecisionRecorder | None:
-        if settings.decision_log is None:
-            return None
-        try:
-            from scrapy_rep.records.recorder import DecisionRecorder, Run
-        except ImportError:
-            name = f"REP_DECISION_LOG = {settings.decision_log!r}"
-            raise ValueError(f"{name} {NEEDS_MSGSPEC}") from None
-        archive = None if self._archive is None else self._archive.name
-        about = Run(run, tuple(overrides or ()), archive)
-        return DecisionRecorder(settings, self._stats, self._cache.held, time.time, about)
-
-    def _make_archive(self, settings: RepSettings, run: str) -> Archive | None:
-        if settings.warc is None:
-            return None
-        return Archive(settings.warc, run, self._stats, time.time)
-
-    def _make_use(self, settings: RepSettings) -> UseOfPages | None:
-        if settings.preferences == "off":
-            return None
-        return UseOfPages(settings)
-
-    def _make_judge(self, use: UseOfPages | None) -> Judge:
-        wanted = None if self._recorder is None else self._recorder.wants_verdict
-        politeness, overrides = self._politeness, self._overrides
-        return Judge(self._cache, politeness, use, overrides, wants_verdict=wanted)
-
-    def _busy(self) -> bool:
-        return bool(self._room.waiting or self._cache.flights)
-
-    def _interrupt(self, started_before: float) -> None:
-        self._cache.interrupt(started_before, self._is_direct)
-        self._room.give_up()
-
-    def _is_direct(self, request: Request | None) -> bool:
-        """Return whether a request is downloaded directly, so that a stop waits for it."""
-        return request is not None and self._inside.engine.is_direct(request)
 
     def _prepare(self) -> None:
         """Look for what this package needs of Scrapy, the first time that a spider is open."""
-        if not self._is_prepared and self._inside.check():
-            self._inside.passage.watch(self._arrive, self._room.left)
-            self._inside.engine.mark_direct_downloads()
+        if not self._is_prepared and self._parts.scrapy.check():
             self._is_prepared = True
 
     async def _engine_started(self) -> None:
         """Say who obeys; end the crawl now if Scrapy lacks something necessary."""
-        self._stats.identity(self._identity.searched_for)
-        if self._overrides is not None:
-            self._overrides.open()
-        if self._archive is not None:
-            self._archive.open()
-        if self._recorder is not None:
-            self._recorder.open(self._identity.default)
+        self._stats.identity(self._parts.identity.searched_for)
+        self._parts.open()
+        self._look_around()
         try:
             self._prepare()
         except UnknownScrapyError as error:
             self._stats.unknown_scrapy(str(error))
-            await self._inside.engine.end(_UNKNOWN_SCRAPY)
+            await self._end_crawl()
 
-    def _spider_closed(self) -> None:
-        self._starts.close()
-        if self._overrides is not None:
-            self._overrides.close()
-        self._shutdown.stop()
-        self._cache.interrupt()
-        self._room.close()
-        self._store.close()
-        if self._archive is not None:
-            self._archive.close()
-        if self._recorder is not None:
-            self._recorder.close()
+    def _look_around(self) -> None:
+        """Say which other parts of this package are missing in the settings."""
+        try:
+            last_step = self._crawler.get_downloader_middleware(RepLastStep)
+        except AttributeError:  # a custom downloader has no middlewares
+            last_step = None
+        if last_step is None:
+            self._takes_turns = True
+            self.turns.take_early()
+            self._stats.without_last_step()
+        if not self.withheld.is_open:
+            self._stats.without_scheduler()
+
+    async def _end_crawl(self) -> None:
+        """End the crawl, which has just sent ``engine_started``, before its first request."""
+        await sleep(0.0)  # lets the other listeners finish first
+        engine: Any = self._crawler.engine
+        await engine.close_spider_async(reason=_UNKNOWN_SCRAPY)
+        await engine.stop_async()
+
+    def _spider_closed(self, reason: str) -> None:
+        if reason == "finished":  # otherwise nobody knows of the requests that were not made
+            self._stats.nothing_allowed()
+        self._parts.close()
+
+
+class RepLastStep:
+    """Has requests to hosts that ask for a pace wait for their turn, behind all other middlewares.
+
+    It belongs into ``DOWNLOADER_MIDDLEWARES`` at an order behind all others, such as 100,000.
+    """
+
+    def __init__(self, crawler: Crawler):
+        if not obeys(crawler.settings):
+            raise NotConfigured("ROBOTSTXT_OBEY is off")
+        self._crawler = crawler
+        self._gate: RepDownloaderMiddleware | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RepLastStep:
+        """Return the last step of a crawl; raise ``NotConfigured`` if it does not obey."""
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> Request | None:
+        """Return when the request may be sent."""
+        if self._gate is None:
+            self._gate = self._crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        if self._gate is None:
+            return None
+        return await self._gate.arrive(request)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Note that a download has ended."""
+        if self._gate is not None:
+            self._gate.turns.left(request)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Note that a download has failed."""
+        if self._gate is not None:
+            self._gate.turns.left(request)

@@ -1,4 +1,4 @@
-"""Page directives of Scrapy's responses.
+"""What Scrapy's responses say to crawlers: page directives, and preferences about their use.
 
 What the spider middleware has read of a response is kept as long as the response exists, so that a
 callback gets it without naming the crawler.
@@ -6,23 +6,27 @@ callback gets it without naming the crawler.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, ref
 
 from scrapy.http import HtmlResponse, XmlResponse
 
-from scrapy_rep.pages.profiles import DEFAULT, PageProfile, page_profile
-from scrapy_rep.pages.reading import read
+from scrapy_rep.gate.use import noted_for
+from scrapy_rep.pages.directives import PageDirectives, read
 from scrapy_rep.pages.source import Kind, PageSource
-from scrapy_rep.pages.statements import PageDirectives
+from scrapy_rep.preferences import robots_txt as of_robots_txt
+from scrapy_rep.preferences.page import of_response, speaks
+from scrapy_rep.preferences.statement import Preferences
 from scrapy_rep.robotstxt.product_token import tokens_of
-from scrapy_rep.robotstxt.profiles import RFC9309
+from scrapy_rep.robotstxt.profiles import RFC9309, Profile, named
 from scrapy_rep.settings import product_tokens
 
 if TYPE_CHECKING:
     from scrapy.http import Response
+
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 
 @dataclass(slots=True)
@@ -33,13 +37,13 @@ class _Read:
     """
 
     tokens: tuple[str, ...]
-    profile: PageProfile
+    profile: Profile
     directives: PageDirectives
     whole: PageDirectives | None = None
 
 
 _read: WeakKeyDictionary[Response, _Read] = WeakKeyDictionary()
-
+_preferences: WeakKeyDictionary[Response, Preferences] = WeakKeyDictionary()
 
 _latest: tuple[ref[Response], PageSource] | None = None
 """The source of the last response that was asked about.
@@ -89,12 +93,10 @@ def page_directives(
         if known.whole is None:
             known.whole = _said(response, known.tokens, known.profile)
         return known.whole
-    return _said(response, tokens or (), page_profile(profile) if profile else DEFAULT)
+    return _said(response, tokens or (), named(profile or RFC9309))
 
 
-def read_and_keep(
-    response: Response, agent: tuple[str, ...], profile: PageProfile
-) -> PageDirectives:
+def read_and_keep(response: Response, agent: tuple[str, ...], profile: Profile) -> PageDirectives:
     """Return what restricts a crawler. A page that names no directive is not parsed."""
     tokens = tokens_of(agent, RFC9309)
     directives = _said(response, tokens, profile, whole=False)
@@ -102,7 +104,7 @@ def read_and_keep(
     return directives
 
 
-def keep_unread(response: Response, profile: PageProfile, instead: PageDirectives) -> None:
+def keep_unread(response: Response, profile: Profile, instead: PageDirectives) -> None:
     """Keep ``instead`` for a response that could not be read."""
     _read[response] = _Read((), profile, instead, instead)
 
@@ -114,6 +116,62 @@ def kept(response: Response) -> PageDirectives | None:
 
 
 def _said(
-    response: Response, tokens: tuple[str, ...], profile: PageProfile, *, whole: bool = True
+    response: Response, tokens: tuple[str, ...], profile: Profile, *, whole: bool = True
 ) -> PageDirectives:
     return read(page_source(response), tokens, profile, whole=whole)
+
+
+def usage_preferences(
+    response: Response,
+    agent: str | Sequence[str] | None = None,
+    robots: RobotsTxt | None = None,
+) -> Preferences:
+    """Return what a page may be used for: its robots.txt, header and HTML together.
+
+    If they are None, in a crawl ``agent`` is that of the crawler, and ``robots`` is the copy that
+    was in force when the page was requested. Elsewhere only statements for all agents and those of
+    the response itself count then. Raises ``ValueError`` for an agent without a name, but never
+    because of a response.
+    """
+    if agent is None and robots is None and response in _preferences:
+        return _preferences[response]
+    noted = noted_for(response.request)
+    url = response.url if noted is None else noted.url
+    tokens = () if noted is None else noted.agent
+    if agent is not None:
+        tokens = product_tokens(agent)
+    page = _of_page(response, lambda: tokens, RFC9309)
+    if noted is not None:
+        page = noted.tokens + page
+        robots = robots or noted.robots
+    if robots is None:
+        return page
+    said = of_robots_txt.preferences(robots, url, tokens)
+    return (of_robots_txt.licenses(robots, tokens) if said is None else said) + page
+
+
+def preferences_in_a_crawl(
+    response: Response, agent_of: Callable[[Response], tuple[str, ...]], profile: Profile
+) -> Preferences | None:
+    """Return what is said about a page, and keep it for callbacks; None if nothing is.
+
+    The agent is only asked for if the page may say something: most pages say nothing to any.
+    """
+    noted = noted_for(response.request)
+    found = _of_page(response, lambda: agent_of(response), profile)
+    if noted is None and not found:
+        return None
+    if noted is not None:
+        found = noted.before_the_page + found
+    _preferences[response] = found
+    return found
+
+
+def _of_page(
+    response: Response, agent: Callable[[], tuple[str, ...]], profile: Profile
+) -> Preferences:
+    """Return what a response says about the use of its page."""
+    source = page_source(response)
+    if not speaks(source):
+        return Preferences()
+    return of_response(source, response.url, tokens_of(agent(), RFC9309), profile)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.scrapy_internals.listeners import Listeners
     from scrapy_rep.stats import RepStats
 
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -64,29 +63,25 @@ class RobotsParsed:
     ``timeout`` is how many seconds its listeners may take.
     """
 
-    def __init__(self, crawler: Crawler, listeners: Listeners, stats: RepStats, timeout: float):
+    def __init__(self, crawler: Crawler, stats: RepStats, timeout: float):
         self._crawler = crawler
-        self._listeners = listeners
         self._stats = stats
         self._timeout = timeout
-
-    @property
-    def has_listeners(self) -> bool:
-        """Whether anything may listen."""
-        return _ROBOTS_PARSED is not None and self._listeners.exist(_ROBOTS_PARSED)
+        self.is_heard = _ROBOTS_PARSED is not None
+        """Whether anything listened when it was last sent, or it was not sent yet."""
 
     async def send(self, robots: RobotsTxt, page: Request | None) -> None:
         """Send the signal, and return when its listeners are done, or too slow.
 
         ``page`` is the request that asked for the rules.
         """
-        if not self.has_listeners:
+        if _ROBOTS_PARSED is None:
             return
         sent = self._crawler.signals.send_catch_log_async(
             signal=_ROBOTS_PARSED, robotparser=RepRobotParser(robots), request=page
         )
         try:
-            await with_timeout(self._timeout, sent)
+            self.is_heard = bool(await with_timeout(self._timeout, sent))
         except DeadlineError as error:  # a listener hangs; the requests that wait must not
             self._stats.listener_late(error)
 

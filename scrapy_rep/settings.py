@@ -1,4 +1,8 @@
-"""Every setting with its default and its check; :class:`RepSettings` holds their values."""
+"""Every setting with its default and its check; :class:`RepSettings` holds their values.
+
+A new setting is a field of that class. If it can have no effect without another one, it gets a row
+in :func:`without_effect` as well.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,21 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
 
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.access.policy import MIN_LIFETIME, Policy
 from scrapy_rep.access.requested_pace import PacePolicy
-from scrapy_rep.access.spelling import nearest
-from scrapy_rep.preferences.vocabulary import CATEGORIES
+from scrapy_rep.preferences.statement import CATEGORIES
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309, Profile
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 DAY = 86_400.0
@@ -33,112 +36,17 @@ _LONGEST_PATH = 4_096
 """Characters of the path of a file."""
 
 _LONGEST_SHOWN = 100
-"""Characters of a bad value that an error message repeats."""
+"""Characters of a bad value that an error message repeats, and that are compared with names."""
 
-
-@dataclass(frozen=True, slots=True)
-class RepSettings:
-    """The settings of a crawl; sizes are in octets, times in seconds."""
-
-    user_agent: tuple[str, ...] | None = None
-    profile: str = "rfc9309"
-    store: str | None = field(default=None, repr=False)  # it may hold a password
-    store_limit: int = 1024 * 1024 * 1024
-    store_prefix: str = "scrapy_rep"
-    memory_limit: int = 64 * 1024 * 1024
-    max_size: int = LEAST_MAX_SIZE
-    timeout: float = 15.0
-    retry_delays: tuple[float, ...] = (1.0, 5.0)
-    unreachable_ttl: tuple[float, float] = (60.0, 3_600.0)
-    stale_if_unreachable: float = 30 * DAY
-    max_ttl: float = DAY
-    access_denied: str = "allow"
-    max_redirects: int = 5
-    crawl_delay: bool = True
-    max_crawl_delay: float = 60.0
-    over_max_crawl_delay: str = "cap"
-    shared_pace: bool = True
-    page_directives: str = "report"
-    noindex: str = "keep"
-    link_nofollow: bool = False
-    preferences: str = "report"
-    purposes: tuple[str, ...] = ()
-    purpose_tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    overrides: str | Sequence[Mapping[str, Any]] | None = None
-    decision_log: str | None = None
-    decisions: str = "refused"
-    log_urls: str = "full"
-    decision_log_required: bool = False
-    warc: str | None = None
-
-    @classmethod
-    def from_settings(cls, settings: BaseSettings) -> RepSettings:
-        """Return the checked settings; raise ``ValueError``, in one line, for a bad one."""
-        chosen: dict[str, Any] = {}
-        for name, attribute, check in _CHECKS:
-            value = settings.get(name)
-            if value is None or (value == "" and name == "ROBOTSTXT_USER_AGENT"):
-                continue  # Scrapy treats an empty user agent as not set
-            try:
-                chosen[attribute] = check(value)
-            except (ValueError, TypeError) as error:
-                said = (shown(value) or "''") if name == "REP_STORE" else _in_a_line(value)
-                raise ValueError(f"{name} = {said}: {error}") from None
-        profile = PROFILES[chosen.get("profile", RFC9309.name)]
-        if chosen.get("max_ttl", 0) > profile.default_life:
-            raise ValueError(
-                f"REP_MAX_TTL = {chosen['max_ttl']:g}: must be at most {profile.default_life:g} "
-                f"seconds in the profile {profile.name}"
-            )
-        return cls(**{**_access_defaults(profile), **chosen})
-
-    @property
-    def policy(self) -> Policy:
-        """The settings that decide how long an entry is used."""
-        return Policy(
-            max_ttl=self.max_ttl,
-            unreachable_ttl=self.unreachable_ttl,
-            stale_if_unreachable=self.stale_if_unreachable,
-            access_denied=self.access_denied,
-            max_size=self.max_size,
-            max_redirects=self.max_redirects,
-        )
-
-    @property
-    def pace_policy(self) -> PacePolicy:
-        """The settings that decide which pace is kept, and which one is refused."""
-        return PacePolicy(
-            keeps_delays=self.crawl_delay,
-            longest=self.max_crawl_delay,
-            forbids_longer=self.over_max_crawl_delay == "forbid",
-        )
-
-
-def _access_defaults(profile: Profile) -> dict[str, Any]:
-    """Return the defaults that follow from the document behind ``profile``."""
-    return {
-        "max_ttl": profile.default_life,
-        "access_denied": "disallow" if profile.access_denied_closes_the_site else "allow",
-        "max_redirects": profile.redirects_followed,
-    }
-
-
-def obeys(settings: BaseSettings) -> bool:
-    """Return whether ``ROBOTSTXT_OBEY`` is on. Raises ``ValueError`` if it is not a boolean."""
-    try:
-        return settings.getbool("ROBOTSTXT_OBEY")
-    except (ValueError, TypeError):
-        value = settings.get("ROBOTSTXT_OBEY")
-        raise ValueError(f"ROBOTSTXT_OBEY = {_in_a_line(value)}: must be True or False") from None
-
-
-def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]:
-    """Yield each unknown ``REP_`` setting, with the most similar known name, if there is one."""
-    known = {name.removeprefix(_PREFIX): name for name, *_ in _CHECKS if name.startswith(_PREFIX)}
-    for name in settings:
-        if str(name).upper().startswith(_PREFIX) and name not in known.values():
-            meant = nearest(str(name).upper().removeprefix(_PREFIX), known)
-            yield str(name), known[meant] if meant else None
+_SLIPS: Final = {  # words that people use for one that does not look like them
+    "aitrain": "train-ai",  # as Content-Signal has it
+    "aiinput": "ai-use",
+    "textanddatamining": "tdm",
+    "rfc": "rfc9309",
+    "on": "True",
+    "off": "False",
+}
+_MARKS: Final = dict.fromkeys(map(ord, "-_ "))
 
 
 def _in_a_line(value: object) -> str:
@@ -148,40 +56,6 @@ def _in_a_line(value: object) -> str:
     except Exception:  # noqa: BLE001  # a custom __repr__, or an integer of too many digits
         text = f"<{type(value).__name__}>"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
-
-
-def enabled_middlewares(settings: BaseSettings, kind: str) -> set[type]:
-    """Return the classes of the enabled middlewares, with all their base classes.
-
-    ``kind`` is ``SPIDER`` or ``DOWNLOADER``.
-    """
-    name = f"{kind}_MIDDLEWARES"
-    orders: dict[Any, Any] = {}
-    for each in (f"{name}_BASE", name):
-        orders.update({loaded(key): order for key, order in settings.getdict(each).items()})
-    classes = [cls for cls, order in orders.items() if order is not None]
-    return {base for cls in classes if isinstance(cls, type) for base in cls.__mro__}
-
-
-def loaded(name: Any) -> Any:
-    """Return the class at an import path, or the path itself if it cannot be imported."""
-    try:
-        return load_object(name)
-    except Exception:  # noqa: BLE001  # a module may raise anything
-        return name  # Scrapy reports it when it builds the middlewares, unless it is disabled
-
-
-@contextmanager
-def failing_at_start(crawler: Crawler) -> Iterator[None]:
-    """Have a ``ValueError`` end the process with a status other than 0.
-
-    Scrapy 2.14 ends with 0 after any error at the start if the crawler has a spider.
-    """
-    try:
-        yield
-    except ValueError:
-        crawler.spider = None
-        raise
 
 
 def product_tokens(value: str | bytes | Sequence[str | bytes]) -> tuple[str, ...]:
@@ -257,9 +131,17 @@ def _one_of(*names: str) -> Callable[[Any], str]:
     return check
 
 
+def _nearest(word: str, names: Iterable[str]) -> str | None:
+    """Return the name that a word was meant for; case, ``-``, ``_`` and spaces do not count."""
+    known = {name.lower().translate(_MARKS): name for name in names}
+    known.update((slip, name) for slip, name in _SLIPS.items() if name in known.values())
+    found = get_close_matches(word[:_LONGEST_SHOWN].lower().translate(_MARKS), known, n=1)
+    return known[found[0]] if found else None
+
+
 def _did_you_mean(value: Any, names: Sequence[str]) -> str:
     """Return the end of an error message: the spelling that was meant, if one is similar."""
-    meant = nearest(str(value), names) if isinstance(value, (str, int)) else None
+    meant = _nearest(str(value), names) if isinstance(value, (str, int)) else None
     return f"; did you mean {meant!r}?" if meant else ""
 
 
@@ -337,39 +219,231 @@ def _overrides(value: Any) -> Any:
         raise ValueError("must be the path of a TOML file, or a list of dictionaries") from None
 
 
-_CHECKS: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
-    ("ROBOTSTXT_USER_AGENT", "user_agent", product_tokens),
-    ("REP_PROFILE", "profile", _one_of(*PROFILES)),
-    ("REP_STORE", "store", _text),
-    ("REP_STORE_LIMIT", "store_limit", _whole(1_048_576, "octets")),
-    ("REP_STORE_PREFIX", "store_prefix", _key_prefix),
-    ("REP_MEMORY_LIMIT", "memory_limit", _whole(1_048_576, "octets")),
-    (
-        "REP_MAX_SIZE",
-        "max_size",
-        _whole(LEAST_MAX_SIZE, "octets", " (500 KiB, RFC 9309 section 2.5)"),
-    ),
-    ("REP_TIMEOUT", "timeout", _number(0.1)),
-    ("REP_RETRY_DELAYS", "retry_delays", _several(_number(0))),
-    ("REP_UNREACHABLE_TTL", "unreachable_ttl", _back_off),
-    ("REP_STALE_IF_UNREACHABLE", "stale_if_unreachable", _number(0)),
-    ("REP_MAX_TTL", "max_ttl", _number(MIN_LIFETIME)),
-    ("REP_ACCESS_DENIED", "access_denied", _one_of("allow", "disallow")),
-    ("REP_MAX_REDIRECTS", "max_redirects", _whole(5, "hops", " (RFC 9309 section 2.3.1.2)")),
-    ("REP_CRAWL_DELAY", "crawl_delay", _switch),
-    ("REP_MAX_CRAWL_DELAY", "max_crawl_delay", _number(0)),
-    ("REP_OVER_MAX_CRAWL_DELAY", "over_max_crawl_delay", _one_of("cap", "forbid")),
-    ("REP_SHARED_PACE", "shared_pace", _switch),
-    ("REP_PAGE_DIRECTIVES", "page_directives", _one_of("off", "report", "obey")),
-    ("REP_NOINDEX", "noindex", _one_of("keep", "drop")),
-    ("REP_LINK_NOFOLLOW", "link_nofollow", _switch),
-    ("REP_PREFERENCES", "preferences", _one_of("off", "report", "skip", "drop")),
-    ("REP_PURPOSES", "purposes", _purposes),
-    ("REP_PURPOSE_TOKENS", "purpose_tokens", _purpose_tokens),
-    ("REP_OVERRIDES", "overrides", _overrides),
-    ("REP_DECISION_LOG", "decision_log", _path),
-    ("REP_DECISIONS", "decisions", _one_of("refused", "all")),
-    ("REP_LOG_URLS", "log_urls", _one_of("full", "path", "hash")),
-    ("REP_DECISION_LOG_REQUIRED", "decision_log_required", _switch),
-    ("REP_WARC", "warc", _archive),
-)
+_CHECK = "check"
+
+
+def _setting(check: Callable[[Any], Any], default: Any, **more: Any) -> Any:
+    """Return the field of a setting, whose value ``check`` returns; it raises ``ValueError``."""
+    return field(default=default, metadata={_CHECK: check}, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class RepSettings:
+    """The settings of a crawl; sizes are in octets, times in seconds.
+
+    The setting of a field is its name in capitals, with ``REP_`` in front; that of ``user_agent``
+    is ``ROBOTSTXT_USER_AGENT``, as in Scrapy.
+    """
+
+    user_agent: tuple[str, ...] | None = _setting(product_tokens, None)
+    profile: str = _setting(_one_of(*PROFILES), RFC9309.name)
+    store: str | None = _setting(_text, None, repr=False)  # it may hold a password
+    store_limit: int = _setting(_whole(1_048_576, "octets"), 1024 * 1024 * 1024)
+    store_prefix: str = _setting(_key_prefix, "scrapy_rep")
+    memory_limit: int = _setting(_whole(1_048_576, "octets"), 64 * 1024 * 1024)
+    max_size: int = _setting(
+        _whole(LEAST_MAX_SIZE, "octets", " (500 KiB, RFC 9309 section 2.5)"), LEAST_MAX_SIZE
+    )
+    timeout: float = _setting(_number(0.1), 15.0)
+    retry_delays: tuple[float, ...] = _setting(_several(_number(0)), (1.0, 5.0))
+    unreachable_ttl: tuple[float, float] = _setting(_back_off, (60.0, 3_600.0))
+    stale_if_unreachable: float = _setting(_number(0), 30 * DAY)
+    max_ttl: float = _setting(_number(MIN_LIFETIME), DAY)
+    access_denied: str = _setting(_one_of("allow", "disallow"), "allow")
+    max_redirects: int = _setting(_whole(5, "hops", " (RFC 9309 section 2.3.1.2)"), 5)
+    crawl_delay: bool = _setting(_switch, True)
+    max_crawl_delay: float = _setting(_number(0), 60.0)
+    over_max_crawl_delay: str = _setting(_one_of("cap", "forbid"), "cap")
+    shared_pace: bool = _setting(_switch, True)
+    page_directives: str = _setting(_one_of("off", "report", "obey"), "report")
+    noindex: str = _setting(_one_of("keep", "drop"), "keep")
+    link_nofollow: bool = _setting(_switch, False)
+    preferences: str = _setting(_one_of("off", "report", "skip", "drop"), "report")
+    purposes: tuple[str, ...] = _setting(_purposes, ())
+    purpose_tokens: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict, metadata={_CHECK: _purpose_tokens}
+    )
+    overrides: str | Sequence[Mapping[str, Any]] | None = _setting(_overrides, None)
+    decision_log: str | None = _setting(_path, None)
+    decisions: str = _setting(_one_of("refused", "all"), "refused")
+    log_urls: str = _setting(_one_of("full", "path", "hash"), "full")
+    decision_log_required: bool = _setting(_switch, False)
+    warc: str | None = _setting(_archive, None)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> RepSettings:
+        """Return the checked settings; raise ``ValueError``, in one line, for a bad one."""
+        chosen: dict[str, Any] = {}
+        for name, each in SETTINGS.items():
+            value = settings.get(name)
+            if value is None or (value == "" and each.name == "user_agent"):
+                continue  # Scrapy treats an empty user agent as not set
+            try:
+                chosen[each.name] = each.metadata[_CHECK](value)
+            except (ValueError, TypeError) as error:
+                said = (shown(value) or "''") if name == "REP_STORE" else _in_a_line(value)
+                raise ValueError(f"{name} = {said}: {error}") from None
+        profile = PROFILES[chosen.get("profile", RFC9309.name)]
+        if chosen.get("max_ttl", 0) > profile.default_life:
+            raise ValueError(
+                f"REP_MAX_TTL = {chosen['max_ttl']:g}: must be at most {profile.default_life:g} "
+                f"seconds in the profile {profile.name}"
+            )
+        return cls(**{**_access_defaults(profile), **chosen})
+
+    @property
+    def policy(self) -> Policy:
+        """The settings that decide how long an entry is used."""
+        return Policy(
+            max_ttl=self.max_ttl,
+            unreachable_ttl=self.unreachable_ttl,
+            stale_if_unreachable=self.stale_if_unreachable,
+            access_denied=self.access_denied,
+            max_size=self.max_size,
+            max_redirects=self.max_redirects,
+        )
+
+    @property
+    def pace_policy(self) -> PacePolicy:
+        """The settings that decide which pace is kept, and which one is refused."""
+        return PacePolicy(
+            keeps_delays=self.crawl_delay,
+            longest=self.max_crawl_delay,
+            forbids_longer=self.over_max_crawl_delay == "forbid",
+        )
+
+
+SETTINGS: Final = {
+    "ROBOTSTXT_USER_AGENT" if each.name == "user_agent" else _PREFIX + each.name.upper(): each
+    for each in fields(RepSettings)
+}
+"""Each setting, and the field that holds its value."""
+
+
+def _access_defaults(profile: Profile) -> dict[str, Any]:
+    """Return the defaults that follow from the document behind ``profile``."""
+    return {
+        "max_ttl": profile.default_life,
+        "access_denied": "disallow" if profile.access_denied_closes_the_site else "allow",
+        "max_redirects": profile.redirects_followed,
+    }
+
+
+def obeys(settings: BaseSettings) -> bool:
+    """Return whether ``ROBOTSTXT_OBEY`` is on. Raises ``ValueError`` if it is not a boolean."""
+    try:
+        return settings.getbool("ROBOTSTXT_OBEY")
+    except (ValueError, TypeError):
+        value = settings.get("ROBOTSTXT_OBEY")
+        raise ValueError(f"ROBOTSTXT_OBEY = {_in_a_line(value)}: must be True or False") from None
+
+
+def unknown_settings(settings: BaseSettings) -> Iterator[tuple[str, str | None]]:
+    """Yield each unknown ``REP_`` setting, with the most similar known name, if there is one."""
+    known = {name.removeprefix(_PREFIX): name for name in SETTINGS if name.startswith(_PREFIX)}
+    for name in settings:
+        if str(name).upper().startswith(_PREFIX) and name not in known.values():
+            meant = _nearest(str(name).upper().removeprefix(_PREFIX), known)
+            yield str(name), known[meant] if meant else None
+
+
+def enabled_middlewares(settings: BaseSettings, kind: str) -> set[type]:
+    """Return the classes of the enabled middlewares, with all their base classes.
+
+    ``kind`` is ``SPIDER`` or ``DOWNLOADER``.
+    """
+    name = f"{kind}_MIDDLEWARES"
+    orders: dict[Any, Any] = {}
+    for each in (f"{name}_BASE", name):
+        orders.update({loaded(key): order for key, order in settings.getdict(each).items()})
+    classes = [cls for cls, order in orders.items() if order is not None]
+    return {base for cls in classes if isinstance(cls, type) for base in cls.__mro__}
+
+
+def loaded(name: Any) -> Any:
+    """Return the class at an import path, or the path itself if it cannot be imported."""
+    try:
+        return load_object(name)
+    except Exception:  # noqa: BLE001  # a module may raise anything
+        return name  # Scrapy reports it when it builds the middlewares, unless it is disabled
+
+
+_SPIDER_MIDDLEWARE: Final = "scrapy_rep.spidermiddlewares.RepSpiderMiddleware"
+"""By name, because its module needs this one."""
+
+# Why a setting has no effect.
+_NO_PARSER: Final = "has no effect: scrapy_rep reads robots.txt files itself"
+_NO_PAGES: Final = "has no effect without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
+_DROPS_NOTHING: Final = "drops no items without RepSpiderMiddleware in SPIDER_MIDDLEWARES"
+_NOT_OBEYED: Final = 'has no effect unless REP_PAGE_DIRECTIVES is "obey"'
+_NO_PURPOSES: Final = "refuses nothing as long as REP_PURPOSES is empty"
+_NOT_REFUSED: Final = 'has no effect unless REP_PREFERENCES is "skip" or "drop"'
+_NOT_READ: Final = 'has no effect as long as REP_PREFERENCES is "off"'
+_OTHER_PURPOSES: Final = "refuses nothing: none of its purposes is in REP_PURPOSES"
+_NO_STORE: Final = "has no effect without a REP_STORE that crawls can share"
+_NO_PACE: Final = "has no effect as long as REP_CRAWL_DELAY is off"
+_NO_LOG: Final = "has no effect without REP_DECISION_LOG"
+
+
+def without_effect(settings: BaseSettings, checked: RepSettings) -> Iterator[tuple[str, str]]:
+    """Yield each setting of the user that can have no effect as the others stand, and why.
+
+    ``checked`` are the settings of this package among all ``settings`` of the crawl. A value that
+    asks for nothing, such as "keep", "off" or False, is not named: what it asks for happens.
+    """
+    reads_pages = any(
+        f"{cls.__module__}.{cls.__qualname__}" == _SPIDER_MIDDLEWARE
+        for cls in enabled_middlewares(settings, "SPIDER")
+    )
+    has_builtin = RobotsTxtMiddleware in enabled_middlewares(settings, "DOWNLOADER")
+    for name, is_idle, why in _idle(checked, reads_pages, has_builtin):
+        # What is not set at all, or by Scrapy's defaults alone, is nobody's mistake.
+        if is_idle and settings.get(name) is not None and settings.getpriority(name):
+            yield name, why
+
+
+def _idle(
+    checked: RepSettings, reads_pages: bool, has_builtin: bool
+) -> Iterable[tuple[str, bool, str]]:
+    """Yield a setting, whether it has no effect if it is set, and why."""
+    obeys_pages = checked.page_directives == "obey"
+    drops_items = checked.noindex == "drop"
+    marks_links = checked.link_nofollow
+    refuses_uses = checked.preferences in ("skip", "drop")
+    tokens = checked.purpose_tokens.keys()
+    shares_store = checked.store not in (None, "memory:")
+    shares_pace = checked.shared_pace
+    keeps_pace = checked.crawl_delay
+    keeps_some_pace = keeps_pace or checked.overrides is not None
+    forbids_longer = checked.over_max_crawl_delay == "forbid"
+    logs = checked.decision_log is not None
+    return (
+        ("ROBOTSTXT_PARSER", not has_builtin, _NO_PARSER),
+        ("REP_PAGE_DIRECTIVES", checked.page_directives != "off" and not reads_pages, _NO_PAGES),
+        ("REP_NOINDEX", drops_items and not obeys_pages, _NOT_OBEYED),
+        ("REP_NOINDEX", drops_items and obeys_pages and not reads_pages, _NO_PAGES),
+        ("REP_LINK_NOFOLLOW", marks_links and not obeys_pages, _NOT_OBEYED),
+        ("REP_LINK_NOFOLLOW", marks_links and obeys_pages and not reads_pages, _NO_PAGES),
+        ("REP_PREFERENCES", checked.preferences == "report" and not reads_pages, _NO_PAGES),
+        (
+            "REP_PREFERENCES",
+            checked.preferences == "drop" and bool(checked.purposes) and not reads_pages,
+            _DROPS_NOTHING,
+        ),
+        ("REP_PREFERENCES", refuses_uses and not checked.purposes, _NO_PURPOSES),
+        ("REP_PURPOSES", bool(checked.purposes) and not refuses_uses, _NOT_REFUSED),
+        ("REP_PURPOSE_TOKENS", bool(tokens) and checked.preferences == "off", _NOT_READ),
+        (
+            "REP_PURPOSE_TOKENS",
+            refuses_uses and bool(tokens) and not tokens & {*checked.purposes},
+            _OTHER_PURPOSES,
+        ),
+        ("REP_STORE_PREFIX", not shares_store, _NO_STORE),
+        ("REP_SHARED_PACE", shares_pace and not shares_store, _NO_STORE),
+        ("REP_SHARED_PACE", shares_pace and shares_store and not keeps_some_pace, _NO_PACE),
+        ("REP_MAX_CRAWL_DELAY", not keeps_pace, _NO_PACE),
+        ("REP_OVER_MAX_CRAWL_DELAY", forbids_longer and not keeps_pace, _NO_PACE),
+        ("REP_DECISIONS", not logs, _NO_LOG),
+        ("REP_LOG_URLS", not logs, _NO_LOG),
+        ("REP_DECISION_LOG_REQUIRED", checked.decision_log_required and not logs, _NO_LOG),
+    )

@@ -1,13 +1,14 @@
 """The spider middleware: counts what pages ask of crawlers and, if asked, obeys it.
 
-It also ends a crawl whose downloader middleware was not built. So it stays enabled where
-``REP_PAGE_DIRECTIVES`` and ``REP_PREFERENCES`` are ``off``, and reads no page then. A page is read
-once, when its response is on the way to the callback. Start requests have no page, and are not
-changed.
+It also ends a crawl whose downloader middleware was not built, and holds back ``start()`` while
+many requests are withheld. So it stays enabled where ``REP_PAGE_DIRECTIVES`` and
+``REP_PREFERENCES`` are ``off``, and reads no page then. A page is read once, when its response is
+on the way to the callback. Start requests have no page, and are not changed.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
@@ -16,23 +17,38 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
-from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, is_obeying
-from scrapy_rep.nofollow import marked, marked_in_place, unmarked
-from scrapy_rep.page_responses import keep_unread, kept, page_source, read_and_keep
+from scrapy_rep import stats as names
+from scrapy_rep.awaiting import sleep
+from scrapy_rep.downloadermiddlewares import (
+    RepDownloaderMiddleware,
+    failing_at_start,
+    is_obeying,
+)
+from scrapy_rep.gate.nofollow import marked, marked_in_place, unmarked
+from scrapy_rep.page_responses import (
+    keep_unread,
+    kept,
+    page_source,
+    preferences_in_a_crawl,
+    read_and_keep,
+)
+from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.pages.links import canonical, urls_not_to_follow
-from scrapy_rep.pages.profiles import page_profile
-from scrapy_rep.pages.statements import NOFOLLOW, NOINDEX, PageDirectives
-from scrapy_rep.pages.terms import NONE
-from scrapy_rep.settings import RepSettings, failing_at_start, obeys
+from scrapy_rep.pages.terms import NOFOLLOW, NOINDEX, NONE
+from scrapy_rep.preferences.statement import CATEGORIES, DISALLOWED, Preferences
+from scrapy_rep.robotstxt.profiles import Profile, named
+from scrapy_rep.settings import RepSettings, obeys
 from scrapy_rep.stats import PageStats, RepStats
-from scrapy_rep.usage.responses import UseOfResponses
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+
+_PAUSE = 0.05
+"""Seconds after which ``start()`` looks again whether it may go on."""
 
 _UNREADABLE = PageDirectives(restrictions=frozenset((NOINDEX, NOFOLLOW)))
 """Stands for a page that could not be read by a fault of this package, which permits nothing."""
@@ -63,7 +79,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         self._obeys = settings.page_directives == "obey"
         self._drops = self._obeys and settings.noindex == "drop"
         self._link_nofollow = self._obeys and settings.link_nofollow
-        self._profile = page_profile(settings.profile)
+        self._profile = named(settings.profile)
         self._stats = RepStats(crawler.stats)
         self._pages = PageStats(self._stats)
         self._links: WeakKeyDictionary[Response, frozenset[str]] = WeakKeyDictionary()
@@ -84,7 +100,7 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
             return cls(crawler)
 
     def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Return the start requests as they are; raise ``ValueError`` if nothing would check them.
+        """Return what ``start()`` yields; raise ``ValueError`` if nothing would check it.
 
         Only now can Scrapy be asked whether a subclass of the downloader middleware disabled itself
         after it was built.
@@ -92,7 +108,35 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         if self.crawler.get_downloader_middleware(RepDownloaderMiddleware) is None:
             with failing_at_start(self.crawler):
                 raise ValueError(_NOT_BUILT)
-        return super().process_start(start)
+        return self._held_back(super().process_start(start))
+
+    async def _held_back(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Yield what ``start()`` yields, but wait while the scheduler withholds a great many.
+
+        A spider that yields a request whenever the engine has room would go on for ever: the engine
+        has room while nothing is ready.
+        """
+        async for each in start:
+            is_held = False
+            while self._withholds_many():
+                is_held = True
+                await sleep(_PAUSE)
+            yield each
+            if is_held and self._is_closing():
+                # Scrapy would take up all the rest in one go before it closes.
+                return
+
+    def _withholds_many(self) -> bool:
+        try:
+            gate = self._found_gate()
+            return gate is not None and gate.withheld.holds_back_start
+        except Exception as error:  # noqa: BLE001  # the request in hand would be lost
+            self._stats.own_fault("The look at what waits", error)
+            return False
+
+    def _is_closing(self) -> bool:
+        gate = self._found_gate()
+        return gate is not None and gate.withheld.is_closing
 
     def process_spider_input(self, response: Response) -> None:
         """Read the page before its callback does."""
@@ -145,9 +189,13 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
         return said
 
     def _agents(self, response: Response) -> tuple[str, ...]:
+        gate = self._found_gate()
+        return gate.agents(response.request) if gate is not None else ()
+
+    def _found_gate(self) -> RepDownloaderMiddleware | None:
         if self._gate is None:
             self._gate = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-        return self._gate.agents(response.request) if self._gate is not None else ()
+        return self._gate
 
     def _nofollow(self, request: Request, response: Response) -> str | None:
         """Return the source that says nofollow for the request; ``None`` if there is none."""
@@ -175,8 +223,79 @@ class RepSpiderMiddleware(BaseSpiderMiddleware):
 
 
 def _source_of_nofollow(said: PageDirectives) -> str:
-    for names in ((NOFOLLOW, NONE), (NOINDEX,)):  # the second closes links in the text of 1996-98
+    for terms in ((NOFOLLOW, NONE), (NOINDEX,)):  # the second closes links in the text of 1996-98
         for statement in said.statements:
-            if statement.name.lower() in names:
+            if statement.name.lower() in terms:
                 return statement.source
     return ""
+
+
+class UseOfResponses:
+    """Reads what each response says about the use of its page, once, and counts it.
+
+    Under ``REP_PREFERENCES = "drop"`` the items of a page are dropped if anything that is said
+    about it disallows one of ``REP_PURPOSES``.
+    """
+
+    def __init__(
+        self,
+        settings: RepSettings,
+        profile: Profile,
+        stats: RepStats,
+        agent_of: Callable[[Response], tuple[str, ...]],
+    ):
+        self._stats = stats
+        self._agent_of = agent_of
+        self._profile = profile
+        self._purposes = settings.purposes if settings.preferences == "drop" else ()
+        self._seen: WeakSet[Response] = WeakSet()
+        self._without_items: WeakSet[Response] = WeakSet()
+        self._disallowed: Counter[str] = Counter()
+        self.pages = 0
+        """The pages that were read."""
+
+    def see(self, response: Response) -> None:
+        """Read a response before its callback does. A fault here is not permission to use it."""
+        self._seen.add(response)
+        self.pages += 1
+        try:
+            found = preferences_in_a_crawl(response, self._agent_of, self._profile)
+        except Exception as error:  # noqa: BLE001  # no page may end a crawl
+            self._stats.own_fault("The reading of usage preferences", error)
+            self._without_items.add(response)
+            return
+        if found is not None:
+            self._count(found)
+            if any(found[purpose] == DISALLOWED for purpose in self._purposes):
+                self._without_items.add(response)
+
+    def drops_items(self, response: Response) -> bool:
+        """Return whether an item of a page is dropped, and count it if so.
+
+        A page that an earlier middleware keeps from the callback, as one with the status 404, may
+        have items of its errback. It is read here.
+        """
+        if not self._purposes:
+            return False
+        if response not in self._seen:
+            self.see(response)
+        if response not in self._without_items:
+            return False
+        if response.request is not None and response.request.meta.get("dont_obey_robotstxt"):
+            return False
+        self._stats.inc(names.PREFERENCES_DROPPED)
+        return True
+
+    @property
+    def disallowed(self) -> dict[str, int]:
+        """How many pages disallow which use, by category."""
+        return {one: self._disallowed[one] for one in CATEGORIES if self._disallowed[one]}
+
+    def _count(self, found: Preferences) -> None:
+        for category in CATEGORIES:
+            if found.about(category):
+                answer = found[category]
+                self._stats.inc(names.PREFERENCES.format(category, answer))
+                self._disallowed[category] += answer == DISALLOWED
+        if found.licenses:
+            self._stats.inc(names.PREFERENCES_LICENSE)

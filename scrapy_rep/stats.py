@@ -5,18 +5,17 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
-
-from scrapy.statscollectors import StatsCollector
+from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.robotstxt.printable import printable, without_credentials
 from scrapy_rep.robotstxt.verdict import why
 
 if TYPE_CHECKING:
+    from scrapy.statscollectors import StatsCollector
+
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.outcome import Unreachable
-    from scrapy_rep.pages.statements import PageDirectives
+    from scrapy_rep.pages.directives import PageDirectives
     from scrapy_rep.robotstxt.robotstxt import Verdict
 
 logger = logging.getLogger("scrapy_rep")
@@ -40,8 +39,8 @@ MISS = "robotstxt/cache/miss"
 STALE = "robotstxt/cache/stale"
 REVALIDATED = "robotstxt/cache/revalidated"
 EVICTED = "robotstxt/cache/evicted"
-PARKED = "robotstxt/parked"
-PARKED_MAX = "robotstxt/parked/max"
+WAITING = "robotstxt/waiting"
+WAITING_MAX = "robotstxt/waiting/max"
 STORE_ERROR = "robotstxt/store/error"
 STORE_EVICTED = "robotstxt/store/evicted"
 CRAWL_DELAY_APPLIED = "robotstxt/crawl_delay/applied"
@@ -67,26 +66,6 @@ _LIMITS_OF_PAGES = ("max_snippet", "max_video_preview", "max_image_preview", "un
 _MOST_SAID = 20
 
 
-class Collector(Protocol):
-    """The part of a Scrapy stats collector that is used."""
-
-    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
-        """Add ``count`` to a stat."""
-
-    def max_value(self, key: str, value: Any) -> None:
-        """Keep the larger of a stat and ``value``."""
-
-
-class NoCollector:
-    """Collects nothing: for decisions outside a crawl."""
-
-    def inc_value(self, key: str, count: int = 1, start: int = 0) -> None:
-        """Do nothing."""
-
-    def max_value(self, key: str, value: Any) -> None:
-        """Do nothing."""
-
-
 def response_status(status: int) -> str:
     """Return the stat of a status; all that HTTP does not define share one (RFC 9110 section 15).
 
@@ -96,11 +75,12 @@ def response_status(status: int) -> str:
 
 
 class RepStats:
-    """Counts and logs what happens in one crawl."""
+    """Counts and logs what happens in one crawl; without a collector, only logs it."""
 
-    def __init__(self, collector: Collector):
-        self.inc = _plain_inc_value(collector)
-        self.max = collector.max_value
+    def __init__(self, collector: StatsCollector | None = None):
+        self._collector = collector
+        self.inc: Callable[..., None] = _ignore if collector is None else collector.inc_value
+        self.max: Callable[..., None] = _ignore if collector is None else collector.max_value
         self._said: set[str] = set()
         self._waited = 0.0
         self.unshared = ""
@@ -186,12 +166,19 @@ class RepStats:
         )
 
     def own_fault(self, where: str, error: BaseException) -> None:
-        """Log a fault of this package or its surroundings; what it guards stays disallowed."""
+        """Log a fault of this package or its surroundings; what it guards stays disallowed.
+
+        This never raises: what follows a fault has to be done in any case.
+        """
+        try:
+            said = printable(str(error))
+        except Exception:  # noqa: BLE001  # a custom exception may not even have a text
+            said = "without a text"
         logger.error(
             "%s failed (%s: %s); requests that depend on it are refused",
             where,
             type(error).__name__,
-            printable(str(error)),
+            said,
         )
 
     def listener_late(self, error: BaseException) -> None:
@@ -270,10 +257,6 @@ class RepStats:
             "The robots.txt store grants turns again: the pace of a site is shared again"
         )
 
-    def stands_back(self) -> None:
-        """Log that Scrapy itself keeps the pace."""
-        logger.info("Scrapy's throttler obeys robots.txt; scrapy_rep leaves Crawl-delay to it")
-
     def unknown_setting(self, name: str, nearest: str | None) -> None:
         """Warn that a setting does not exist, and name the most similar one."""
         logger.warning(
@@ -286,18 +269,36 @@ class RepStats:
         """Warn that a setting can have no effect as the others stand."""
         logger.warning("%s %s", name, why)
 
-    def all_refused(self, reasons: Counter[str]) -> None:
-        """Warn that all start requests were refused, and why."""
-        count = reasons.total()
-        logger.warning(
-            "%s refused: %s",
-            f"All {count:,} start requests were" if count > 1 else "The only start request was",
-            ", ".join(f"{number:,} {why}" for why, number in reasons.most_common()),
-        )
+    def nothing_allowed(self) -> None:
+        """Warn at the end of a crawl if requests were refused, and none was allowed."""
+        if self._count(ALLOWED) or self._count(BYPASSED):
+            return
+        forbidden, unreachable = self._count(FORBIDDEN), self._count(UNREACHABLE)
+        if forbidden or unreachable:
+            counts = (forbidden, "forbidden"), (unreachable, "with robots.txt unreachable")
+            said = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+            logger.warning("No request was allowed: %s", said)
+
+    def _count(self, key: str) -> int:
+        return 0 if self._collector is None else int(self._collector.get_value(key, 0) or 0)
 
     def unknown_scrapy(self, why: str) -> None:
         """Log that the crawl ends, because Scrapy lacks something necessary."""
         logger.error("%s; the crawl ends without a request", why)
+
+    def without_last_step(self) -> None:
+        """Warn that turns are taken too early, because the last step is not enabled."""
+        logger.warning(
+            "RepLastStep is not in DOWNLOADER_MIDDLEWARES: requests to hosts that ask for a pace "
+            "take their turn before other middlewares, which may hold them up"
+        )
+
+    def without_scheduler(self) -> None:
+        """Recommend the scheduler of this package."""
+        logger.info(
+            'Requests wait in the downloader. Set SCHEDULER to "scrapy_rep.RepScheduler", so that '
+            "they wait in the scheduler"
+        )
 
     def switched_off(self, why: str) -> None:
         """Warn that a feature is switched off, because Scrapy lacks what it needs."""
@@ -365,13 +366,5 @@ class PageStats:
             logger.info("Of %s pages read: %s", f"{max(self._pages, pages):,}", ", ".join(said))
 
 
-def _plain_inc_value(collector: Collector) -> Callable[..., None]:
-    """Return ``collector.inc_value`` without the wrapper that Scrapy adds at each access.
-
-    The wrapper warns of an argument that is never passed here, and costs half as much as a verdict.
-    A custom method is returned as it is.
-    """
-    method = StatsCollector.inc_value
-    if getattr(type(collector), "inc_value", None) is not method:
-        return collector.inc_value
-    return partial(method, collector)
+def _ignore(*args: Any) -> None:
+    """Count nothing."""

@@ -15,8 +15,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from scrapy_rep.access.policy import Decision
-from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.sites.cached_rules import CachedRules
 from tests.crawl.leftovers import turn
 from tests.scripted import RULES, Bench, authority
 

@@ -49,7 +49,7 @@ def _compress_of(*modules: str, **options: int) -> Encoder | None:
     return None
 
 
-zstd_compress = _compress_of("compression.zstd", "backports.zstd", "zstandard")
+zstd_compress = _compress_of("compression.zstd", "backports.zstd")
 br_compress = _compress_of("brotli", "brotlicffi", quality=5)
 
 

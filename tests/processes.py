@@ -1,7 +1,8 @@
 """Python processes without the time of their imports: forked from one that has imported Scrapy.
 
 Most of the time of a `scrapy ...` process goes into imports, and hundreds of tests need a process.
-Here one process for each worker of pytest imports what a crawl needs, and forks for each call.
+Here one process for each worker of pytest imports what a crawl or a command needs, and forks for
+each call.
 
 A forked process is a process like any other: it has its own memory, reactor, environment, folder
 and streams, and it ends as Python ends, with atexit and an exit status. The differences are that
@@ -16,6 +17,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import socket
@@ -23,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -38,10 +41,10 @@ import sys
 standard = sys.path[1:]
 sys.path[:] = {path!r} + standard
 from tests.processes import serve
-serve({number}, {imports!r}, standard)
+serve({number}, standard)
 """
 NUMBER = Struct("=i")
-SCRAPY = (
+IMPORTS = (
     "scrapy.cmdline",
     "scrapy.core.downloader.handlers.http11",
     "scrapy.core.engine",
@@ -54,8 +57,12 @@ SCRAPY = (
     "twisted.internet.selectreactor",
     "twisted.web.client",
     "unittest",
+    "warcio.archiveiterator",
     "scrapy_rep.addon",
+    "tests.crawl.harness",
 )
+COMMANDS = ("scrapy.commands", "scrapy_rep.commands")
+"""Packages of which all modules are imported, as Scrapy would do for each command."""
 
 
 def run_python(
@@ -77,7 +84,6 @@ def run_python(
 def start_python(
     *arguments: str,
     options: Sequence[str] = (),
-    imports: Sequence[str] = SCRAPY,
     cwd: Path | str = ROOT,
     env: Mapping[str, str] | None = None,
     given: bytes = b"",
@@ -85,15 +91,16 @@ def start_python(
 ) -> Forked:
     """Start such a process, and do not wait for its end.
 
-    `options` are those of the interpreter, `imports` what the process finds imported already.
-    `output` is a file descriptor, such as a terminal's, that gets both streams of the process.
+    `options` are those of the interpreter for warnings: ``-W...``. `output` is a file descriptor,
+    such as a terminal's, that gets both streams of the process.
     """
     order = {
         "arguments": arguments,
+        "warnings": [option.removeprefix("-W") for option in options],
         "cwd": str(cwd),
         "env": dict(os.environ if env is None else env),
     }
-    return Forked(_parent((*options,), (*imports,)), order, given, output)
+    return Forked(_parent(), order, given, output)
 
 
 class Forked:
@@ -166,15 +173,15 @@ class Forked:
 
 
 @cache
-def _parent(options: tuple[str, ...], imports: tuple[str, ...]) -> socket.socket:
+def _parent() -> socket.socket:
     """The process that forks; it takes orders, and ends when its socket is closed."""
     ours, theirs = socket.socketpair()
     path = [str(ROOT), *filter(None, sys.path)]
-    code = START.format(path=path, number=theirs.fileno(), imports=imports)
+    code = START.format(path=path, number=theirs.fileno())
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, *options, "-c", code],
+            [sys.executable, "-c", code],
             env=env,
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
@@ -184,10 +191,13 @@ def _parent(options: tuple[str, ...], imports: tuple[str, ...]) -> socket.socket
     return ours
 
 
-def serve(number: int, imports: Sequence[str], standard: list[str]) -> None:
+def serve(number: int, standard: list[str]) -> None:
     """Fork for each order that comes through this file descriptor, until it is closed."""
-    for name in imports:
+    for name in IMPORTS:
         importlib.import_module(name)
+    for name in COMMANDS:
+        for module in pkgutil.iter_modules(importlib.import_module(name).__path__, f"{name}."):
+            importlib.import_module(module.name)
     assert "twisted.internet.reactor" not in sys.modules, "each process installs its own reactor"
     gc.collect()
     gc.freeze()
@@ -220,6 +230,8 @@ def _begin(answers: int, order: int, *streams: int, standard: list[str]) -> None
         sys.stderr = open(2, "w", errors="backslashreplace", closefd=False)  # noqa: SIM115
     with os.fdopen(order, "rb") as text:
         job = json.load(text)
+    sys.warnoptions.extend(job["warnings"])
+    warnings._processoptions(job["warnings"])  # type: ignore[attr-defined]
     status: Any = 0
     try:
         _become(job["arguments"], job["cwd"], job["env"], standard)

@@ -15,12 +15,12 @@ from scrapy_rep.access.entry import Answer
 from scrapy_rep.access.outcome import Cause, Outcome, Success, Unreachable
 from scrapy_rep.access.policy import Policy
 from scrapy_rep.access.requested_pace import RequestedPace
-from scrapy_rep.caching.cache import RobotsCache
-from scrapy_rep.caching.cached_rules import CachedRules
-from scrapy_rep.caching.context import AccessContext, RulesReader
-from scrapy_rep.caching.refresh import Attempts, Refresher
-from scrapy_rep.caching.store_adapter import StoreAdapter
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.sites.cache import RobotsCache
+from scrapy_rep.sites.cached_rules import CachedRules
+from scrapy_rep.sites.context import AccessContext, RulesReader
+from scrapy_rep.sites.refresh import Attempts, Refresher
+from scrapy_rep.sites.store_adapter import StoreAdapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
 from tests.crawl.leftovers import turn
@@ -96,7 +96,7 @@ class Announced:
 
     def __init__(self, send: Callable[[RobotsTxt, Any], Any] | None, heard: bool) -> None:
         self._send = send
-        self.has_listeners = heard
+        self.is_heard = heard
 
     async def send(self, robots: RobotsTxt, page: Any) -> None:
         """Hand it on, if there is anything to hand it to."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import COMMANDS
 from tests.processes import ROOT, run_python
 from tests.rows import first
 
@@ -100,7 +99,7 @@ def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project."""
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": path}
-    return run_python(*arguments, imports=COMMANDS, cwd=project, env=environment)
+    return run_python(*arguments, cwd=project, env=environment)
 
 
 @pytest.mark.parametrize(
@@ -258,8 +257,18 @@ def test_a_spider_without_a_name_leaves_no_files(project: Path) -> None:
     assert {path.suffix for path in {*project.iterdir()} - before} <= {"", ".pyc"}
 
 
-@pytest.mark.parametrize("process", ["CrawlerProcess", "AsyncCrawlerProcess"])
-@pytest.mark.parametrize("spider", ["Custom", "ByHand"])
+@pytest.mark.parametrize(
+    ("process", "spider"),
+    first(
+        2,
+        [
+            ("CrawlerProcess", "Custom"),
+            ("AsyncCrawlerProcess", "ByHand"),
+            ("CrawlerProcess", "ByHand"),
+            ("AsyncCrawlerProcess", "Custom"),
+        ],
+    ),
+)
 def test_a_bad_setting_in_a_script_is_the_last_line(
     project: Path, process: str, spider: str
 ) -> None:

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.settings import _CHECKS, RepSettings, unknown_settings
+from scrapy_rep.settings import SETTINGS, RepSettings, unknown_settings
 from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
@@ -21,7 +21,7 @@ from tests.site import Site
 
 DAY = 86_400.0
 
-FIELDS = {name: field for name, field, _ in _CHECKS}
+FIELDS = {name: field.name for name, field in SETTINGS.items()}
 """Each setting that there is, and the field of `RepSettings` that holds its value."""
 
 DEFAULTS: dict[str, tuple[str, Any]] = {

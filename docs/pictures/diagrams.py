@@ -6,39 +6,41 @@ from docs.pictures.drawing import ACCENT, BAD, FAINT, GOOD, Drawing
 
 
 def request() -> Drawing:
-    """The way of a request through the gate."""
+    """The way of a request through the scheduler and the gate."""
     d = Drawing(760, 380)
-    d.box(90, 60, 140, 52, "a request\nreaches the gate", edge=ACCENT)
-    d.box(310, 60, 150, 52, "are its rules\nin memory, fresh?")
-    d.box(310, 190, 150, 52, "waits for rules")
-    d.box(90, 190, 140, 52, "store, then\none fetch for all")
+    d.box(90, 60, 140, 52, "the scheduler:\nis its site ready?", edge=ACCENT)
+    d.box(310, 60, 150, 52, "the gate: are its\nrules in memory?")
+    d.box(90, 190, 140, 52, "withheld")
+    d.box(310, 190, 150, 52, "store, then\none fetch for all")
     d.box(530, 60, 130, 52, "do they\nallow it?")
-    d.box(530, 190, 130, 52, "may it go now?")
-    d.box(310, 310, 150, 52, "waits for its turn")
-    d.box(530, 310, 130, 52, "goes on to\nthe downloader", edge=GOOD)
+    d.box(530, 190, 130, 52, "is its host\nfree?")
+    d.box(530, 310, 130, 52, "the last step:\nits turn", edge=GOOD)
+    d.box(310, 310, 150, 52, "the downloader", edge=GOOD)
     d.box(690, 60, 110, 52, "Robots-\nForbidden", edge=BAD)
     d.box(90, 310, 140, 52, "Robots-\nUnreachable", edge=BAD)
     d.arrow((160, 60), (235, 60))
+    d.text(198, 49, "yes", colour=FAINT)
+    d.arrow((80, 86), (80, 164))
+    d.text(68, 124, "no", anchor="end", colour=FAINT)
+    d.arrow((100, 164), (100, 86))
+    d.text(112, 124, "ready", anchor="start", colour=FAINT)
     d.arrow((385, 60), (465, 60))
     d.text(424, 49, "yes", colour=FAINT)
     d.arrow((310, 86), (310, 164))
     d.text(328, 124, "no", colour=FAINT)
     d.arrow((235, 182), (160, 182))
-    d.arrow((160, 198), (235, 198))
-    d.arrow((385, 184), (425, 184), (425, 74), (465, 74))
-    d.text(418, 130, "rules", anchor="end", colour=FAINT)
-    d.arrow((90, 216), (90, 284), colour=BAD)
-    d.text(98, 250, "the site fails", anchor="start", colour=FAINT)
+    d.text(198, 172, "returned", colour=FAINT)
+    d.arrow((310, 216), (310, 250), (90, 250), (90, 284), colour=BAD)
+    d.text(200, 264, "the site fails", colour=FAINT)
     d.arrow((595, 60), (635, 60), colour=BAD)
     d.text(614, 49, "no", colour=FAINT)
     d.arrow((530, 86), (530, 164))
     d.text(550, 124, "yes", colour=FAINT)
     d.arrow((530, 216), (530, 284), colour=GOOD)
     d.text(550, 250, "yes", colour=FAINT)
-    d.arrow((465, 204), (425, 204), (425, 250), (310, 250), (310, 284))
-    d.text(368, 240, "no", colour=FAINT)
-    d.arrow((385, 310), (465, 310), colour=GOOD)
-    d.text(310, 358, "for the pace of its host, room in its slot, a free place", colour=FAINT)
+    d.arrow((465, 198), (425, 198), (425, 150), (140, 150), (140, 164))
+    d.text(425, 140, "no: returned", colour=FAINT)
+    d.arrow((465, 310), (385, 310), colour=GOOD)
     return d
 
 
@@ -74,31 +76,32 @@ def entry() -> Drawing:
 
 
 def waiting_states() -> Drawing:
-    """The states of a request that waits."""
-    d = Drawing(760, 206)
-    for x, words in (
-        (75, "for rules"),
-        (245, "ready"),
-        (415, "in transit"),
-        (570, "leaving"),
-        (700, "over"),
-    ):
-        d.box(x, 76, 96, 44, words, edge=ACCENT if words != "over" else FAINT)
-    d.arrow((123, 76), (197, 76))
-    d.text(160, 56, "rules\nallow it", colour=FAINT)
-    d.arrow((293, 76), (367, 76))
-    d.text(330, 56, "let go\nby a pass", colour=FAINT)
-    d.arrow((463, 76), (522, 76))
-    d.text(492, 56, "down-\nloaded", colour=FAINT)
-    d.arrow((395, 54), (395, 26), (245, 26), (245, 54))
-    d.text(320, 18, "too late", colour=FAINT)
-    d.arrow((618, 76), (652, 76))
-    d.arrow((75, 98), (75, 166), (190, 166), colour=BAD)
-    d.text(84, 136, "the crawl stops", anchor="start", colour=FAINT)
-    d.box(285, 166, 186, 44, "back to the scheduler,\nor an error")
-    d.arrow((245, 98), (245, 144), colour=BAD)
-    d.arrow((415, 98), (415, 166), (700, 166), (700, 98))
-    d.text(555, 156, "answered from a cache", colour=FAINT)
+    """The states of a request."""
+    d = Drawing(760, 250)
+    d.box(65, 60, 110, 44, "in the base", edge=FAINT)
+    d.box(290, 60, 110, 44, "handed out", edge=ACCENT)
+    d.box(490, 60, 110, 44, "last step", edge=ACCENT)
+    d.box(690, 60, 110, 44, "under way", edge=GOOD)
+    d.box(180, 190, 130, 44, "withheld\nfor rules")
+    d.box(340, 190, 130, 44, "withheld\nfor its turn")
+    d.box(520, 190, 110, 44, "ready")
+    d.arrow((120, 60), (235, 60))
+    d.text(178, 49, "lacks nothing", colour=FAINT)
+    d.arrow((345, 60), (435, 60))
+    d.text(390, 49, "passes", colour=FAINT)
+    d.arrow((545, 60), (635, 60), colour=GOOD)
+    d.text(590, 49, "its turn", colour=FAINT)
+    d.arrow((90, 82), (90, 120), (180, 120), (180, 168))
+    d.text(110, 112, "lacks something", anchor="start", colour=FAINT)
+    d.arrow((290, 82), (290, 120), (340, 120), (340, 168))
+    d.text(350, 136, "returned", anchor="start", colour=FAINT)
+    d.arrow((245, 190), (275, 190))
+    d.arrow((405, 190), (465, 190))
+    d.text(435, 180, "free", colour=FAINT)
+    d.arrow((520, 168), (520, 100), (310, 100), (310, 82))
+    d.text(528, 120, "goes first", anchor="start", colour=FAINT)
+    d.arrow((180, 212), (180, 236), (40, 236), (40, 82), colour=BAD)
+    d.text(110, 228, "a stop", colour=FAINT)
     return d
 
 

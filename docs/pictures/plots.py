@@ -69,8 +69,8 @@ def pages() -> Drawing:
 
 
 def waiting_cost() -> Drawing:
-    """What it costs to let a request go while others wait."""
-    columns = {"100": "100 wait", "1,000": "1,000 wait", "10,000": "10,000 wait"}
+    """What it costs to hand out a request while others are withheld."""
+    columns = {"0": "none withheld", "100": "100 withheld", "1,000": "1,000 withheld"}
     return bars(rows_of("waiting"), columns)
 
 

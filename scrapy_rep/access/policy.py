@@ -168,7 +168,7 @@ def standing(entry: Entry | None, now: float, policy: Policy) -> Standing:
     answer, failure = in_force(entry, now, policy)
     decision, fetch, _ = DECISIONS[_state(answer, failure, now, policy)]
     until = 0.0
-    if fetch is Fetch.NO and decision is not Decision.WAIT:
+    if fetch is Fetch.NO:
         until = _good_until(decision, answer, failure, policy)
     return Standing(decision, fetch, answer, failure, until)
 

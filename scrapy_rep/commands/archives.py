@@ -19,9 +19,9 @@ from weakref import finalize
 from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.access.outcome import Meaning, meaning_of
 from scrapy_rep.commands.output import EndingError, usage_error, why
-from scrapy_rep.fetching.content_codings import plain_octets
 from scrapy_rep.records import NEEDS_WARCIO
 from scrapy_rep.robotstxt.text import truncate
+from scrapy_rep.sites.content_codings import plain_octets
 
 MOST_OCTETS: Final = 64 << 20
 """Octets of a body that are decoded; crawlers cut bodies long before that."""

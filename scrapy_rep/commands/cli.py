@@ -27,11 +27,10 @@ logger = logging.getLogger("scrapy_rep")
 def prepare(args: Sequence[str], opts: Namespace) -> None:
     """Parse what Scrapy has left over; without a subcommand, print the help."""
     parser, several = parsers()
-    name = next((word for word in args if not word.startswith("-")), "")
+    words = [word for word in args if not word.startswith("-")]
     if opts.help or not args:
-        if name == "store" and len(args) > 1:
-            parser.parse_args([*[word for word in args[:2] if not word.startswith("-")], "--help"])
-        several.get(name, parser).print_help()
+        named = (several.get(" ".join(words[:count])) for count in (2, 1))
+        next(filter(None, named), parser).print_help()
         sys.exit(Status.CLEAN)
     # A mistake in the options of a subcommand is told with the help of that.
     options, rest = parser.parse_known_args(args)

@@ -7,15 +7,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep.access.policy import Decision
-from scrapy_rep.commands.crawl import look_up
-from scrapy_rep.commands.output import Status, counted, note, painted, say, say_json, usage_error
-from scrapy_rep.commands.project import effective_settings
-from scrapy_rep.commands.sources import STDIN, authority_named, is_url, read
-from scrapy_rep.commands.verdicts import told, unreachable, word_of
+from scrapy_rep.commands.crawl import robots_txt_of
+from scrapy_rep.commands.output import (
+    EndingError,
+    Status,
+    counted,
+    note,
+    painted,
+    say,
+    say_json,
+    usage_error,
+)
+from scrapy_rep.commands.project import settings_chosen
+from scrapy_rep.commands.sources import STDIN
+from scrapy_rep.commands.verdicts import COLOURS, told, word_of
 from scrapy_rep.linting.effects import MOST_PATHS, Difference, difference
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.robotstxt.verdict import Verdict, as_plain
+from scrapy_rep.sites.cached_rules import CachedRules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -35,8 +45,8 @@ def run(settings: BaseSettings, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
     if options.old == options.new == STDIN:
         raise usage_error("only one of OLD and NEW can be standard input")
-    chosen = effective_settings(settings, options)
-    old, new = _versions(settings, options)
+    chosen = settings_chosen(settings, options)
+    old, new = map(_version, robots_txt_of(settings, options, [options.old, options.new]))
     found = difference(
         truncate(old.body, chosen.max_size),
         truncate(new.body, chosen.max_size),
@@ -44,7 +54,7 @@ def run(settings: BaseSettings, options: Namespace) -> Status:
         chosen.profile,
     )
     if options.format == "json":
-        say_json("diff", [_as_dict(one, old, new) for one in found])
+        say_json("diff", [_as_json(one, old, new) for one in found])
     else:
         _as_text(found, old, new)
     if not found:
@@ -54,30 +64,15 @@ def run(settings: BaseSettings, options: Namespace) -> Status:
     return Status.FOUND
 
 
-def _versions(settings: BaseSettings, options: Namespace) -> list[_Version]:
-    """Return both sides; raise ``EndingError`` if one cannot be read or fetched."""
-    sources = (options.old, options.new)
-    urls = [source for source in sources if is_url(source)]
-    for url in urls:
-        authority_named(url)
-    looked_up = dict(zip(urls, look_up(settings, options, urls) if urls else (), strict=True))
-    found = []
-    for source in sources:
-        one = looked_up.get(source)
-        if one is None:
-            found.append(_Version(read(source, url_may_be_meant=True)))
-            continue
-        known = one.known
-        if known is None or known.unreachable:
-            raise unreachable(source, one)
-        if known.body is not None:
-            found.append(_Version(known.body))
-        else:
-            status = 0 if known.answer is None else known.answer.status
-            is_open = known.decision is Decision.ALLOW_ALL
-            body = b"" if is_open else b"User-agent: *\nDisallow: /\n"
-            found.append(_Version(body, f"no robots.txt: status {status}"))
-    return found
+def _version(source: bytes | CachedRules | EndingError) -> _Version:
+    """Return a side, which a site without a robots.txt opens or closes as a whole."""
+    if isinstance(source, bytes):
+        return _Version(source)
+    if isinstance(source, EndingError):
+        raise source
+    body = b"" if source.decision is Decision.ALLOW_ALL else b"User-agent: *\nDisallow: /\n"
+    status = 0 if source.answer is None else source.answer.status
+    return _Version(body, f"no robots.txt: status {status}")
 
 
 def _seen(verdict: Verdict, version: _Version) -> Verdict:
@@ -87,7 +82,7 @@ def _seen(verdict: Verdict, version: _Version) -> Verdict:
     return Verdict(allowed=verdict.allowed, reason=version.instead)
 
 
-def _as_dict(one: Difference, old: _Version, new: _Version) -> dict[str, object]:
+def _as_json(one: Difference, old: _Version, new: _Version) -> dict[str, object]:
     return {
         "agents": [*one.agents],
         "paths": [
@@ -113,8 +108,8 @@ def _as_text(found: Sequence[Difference], old: _Version, new: _Version) -> None:
         for change in one.paths:
             say(f"  {escaped(change.path)}")
             for mark, verdict in (("-", _seen(change.old, old)), ("+", _seen(change.new, new))):
-                word = painted(word_of(verdict), "green" if verdict.allowed else "red")
-                say(f"    {mark} {word}: {escaped(told(verdict))}")
+                word = word_of(verdict)
+                say(f"    {mark} {painted(word, COLOURS[word])}: {escaped(told(verdict))}")
         if len(one.paths) == MOST_PATHS:
             say(f"  and more: {MOST_PATHS} paths are shown")
         for name in sorted({*one.old_pace, *one.new_pace}):

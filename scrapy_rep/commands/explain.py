@@ -1,34 +1,29 @@
-"""``scrapy robots explain``: why may my crawler fetch a URL, or why not?
-
-The rules that matched are found by asking: the deciding line is made empty, so that the next one
-decides, until none does. So whatever the matcher does, this shows it.
-"""
+"""``scrapy robots explain``: why may my crawler fetch a URL, or why not?"""
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_rep.commands.crawl import look_up
-from scrapy_rep.commands.offline import Offline
+from scrapy_rep.commands.crawl import unreachable
 from scrapy_rep.commands.output import Status, note, painted, say, say_json
-from scrapy_rep.commands.project import effective_settings
-from scrapy_rep.commands.sources import authority_named, read
-from scrapy_rep.commands.verdicts import told, unreachable, word_of
-from scrapy_rep.judgement import OVERRIDE, PACE, RULES, USE
+from scrapy_rep.commands.project import settings_chosen
+from scrapy_rep.commands.sources import authority_named
+from scrapy_rep.commands.verdicts import COLOURS, as_json, look_up_all, told, word_of
+from scrapy_rep.gate.judge import OVERRIDE, PACE, RULES, USE
+from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.linting.lines import RobotsFile
-from scrapy_rep.page_url import requested_url
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.robotstxt.verdict import Verdict, as_plain, is_undefined
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from scrapy_rep.explaining import LookUp
+    from scrapy_rep.gate.explain import LookUp
 
 _DECIDERS = {OVERRIDE: "the rules of an override", PACE: "the pace", USE: "the use of the page"}
 _MOST_MATCHES = 12
@@ -51,49 +46,32 @@ class Explanation(NamedTuple):
 def run(settings: BaseSettings, options: Namespace) -> Status:
     """Print why the verdict is what it is: what decided, the lines that count, other profiles."""
     authority_named(options.url)
-    chosen = effective_settings(settings, options)
-    one, body, origin = _found(settings, options)
-    found = None
-    if body is not None:
-        body = truncate(body, chosen.max_size)
-        found = explained(body, requested_url(options.url), one.agent, chosen.profile)
+    started, file = time.time(), options.robots_txt
+    profile = settings_chosen(settings, options).profile
+    [one] = look_up_all(settings, options, [options.url])
+    known = one.known
+    if is_undefined(one.verdict):
+        raise unreachable(options.url, one)
+    found, origin = None, file or str(one.authority)
+    if known is not None and known.body is not None and known.answer is not None:
+        found = explained(known.body, requested_url(options.url), one.agent, profile)
+        origin = file or known.answer.uri or origin
     if options.format == "json":
-        say_json("explain", [_as_dict(options.url, one, found, chosen.profile, origin)])
+        said = as_json(options.url, one, profile, started, file)
+        say_json("explain", [said | _as_json(found)])
     else:
-        _as_text(options.url, one, found, chosen.profile, origin)
+        _as_text(options.url, one, found, profile, origin)
     if one.verdict.allowed:
         return Status.CLEAN
     note("explain", "the URL is disallowed")
     return Status.FOUND
 
 
-def _found(settings: BaseSettings, options: Namespace) -> tuple[LookUp, bytes | None, str]:
-    """Return what is known of the URL, the octets that are followed, and where they came from."""
-    if options.robots_txt is not None:
-        offline, body = Offline(settings, options), read(options.robots_txt)
-        return offline.look_up(options.url, body, offline.parse(body)), body, options.robots_txt
-    [one] = look_up(settings, options, [options.url], options.agent)
-    known = one.known
-    if is_undefined(one.verdict):
-        raise unreachable(options.url, one)
-    if known is None or known.body is None or known.answer is None:
-        return one, None, ""
-    return one, known.body, known.answer.uri or str(one.authority)
-
-
 def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Explanation:
     """Return why ``agent`` may fetch ``url`` by the rules of a robots.txt, or why not."""
-    verdict = _verdict(body, url, agent, profile)
-    matched = [verdict] if verdict.rule is not None else []
+    robots = _parse(body, profile)
+    verdict = robots.verdict(url, agent)
     file = RobotsFile(body)
-    text = [line.encode("latin-1") for line in file.lines]
-    while matched and len(matched) < _MOST_MATCHES and matched[-1].line:
-        at = matched[-1].line - 1
-        text[at] = text[at].partition(b":")[0] + b":"
-        again = _verdict(b"\n".join(text), url, agent, profile)
-        if again.rule is None or again.line is None or again.line - 1 == at:
-            break
-        matched.append(again)
     groups = [
         line.number
         for group in file.groups
@@ -101,32 +79,23 @@ def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Expl
         for line in group.agents
     ]
     others = [
-        (name, other)
+        (name, other.verdict(url, agent))
         for name in PROFILES
-        if (other := _verdict(body, url, agent, name)).allowed is not verdict.allowed
+        if name != profile
+        and (other := _parse(body, name)).allowed(url, agent) is not verdict.allowed
     ]
     shown = [line.encode("latin-1").decode("utf-8", "backslashreplace") for line in file.lines]
+    matched = robots.matching(url, agent)[:_MOST_MATCHES]
     return Explanation(verdict, matched, groups, others, shown)
 
 
-def _verdict(body: bytes, url: str, agent: Sequence[str], profile: str) -> Verdict:
-    robots = RobotsTxt.parse(body, profile=profile, max_size=len(body))  # it is cut already
-    return robots.verdict(url, agent)
+def _parse(body: bytes, profile: str) -> RobotsTxt:
+    return RobotsTxt.parse(body, profile=profile, max_size=len(body))  # it is cut already
 
 
-def _as_dict(
-    url: str, one: LookUp, found: Explanation | None, profile: str, origin: str
-) -> dict[str, Any]:
-    answer = one.known.answer if one.known is not None else None
+def _as_json(found: Explanation | None) -> dict[str, Any]:
+    """Return what an explanation adds to the verdict; nothing if there are no rules."""
     return {
-        "url": url,
-        **as_plain(one.verdict),
-        "decided_by": one.by,
-        "override": one.verdict.override,
-        "agent": [*one.agent],
-        "profile": profile,
-        "origin": origin or None,
-        "status": None if answer is None else answer.status,
         "by_rules": None if found is None else as_plain(found.verdict),
         "matched": [] if found is None else [as_plain(each) for each in found.matched],
         "groups": [] if found is None else found.groups,
@@ -161,7 +130,8 @@ def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, ori
 
 
 def _word(verdict: Verdict) -> str:
-    return painted(word_of(verdict), "green" if verdict.allowed else "red")
+    word = word_of(verdict)
+    return painted(word, COLOURS[word])
 
 
 def _excerpt(found: Explanation, origin: str) -> None:

@@ -7,15 +7,15 @@ Quoting a URL takes longer than all the rest, so it is done only where it may ch
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from argparse import Namespace
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
+from gzip import GzipFile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 from urllib.parse import unquote
@@ -28,29 +28,29 @@ from scrapy_rep.commands.archives import NewestResponses, Undecided
 from scrapy_rep.commands.crawl import in_crawl
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import Status, counted, note, usage_error, why
-from scrapy_rep.commands.project import effective_settings
+from scrapy_rep.commands.project import settings_chosen
 from scrapy_rep.commands.sources import STDIN, opened, read, refuse_to_overwrite
 from scrapy_rep.commands.verdicts import told
-from scrapy_rep.explaining import asked_for
-from scrapy_rep.page_url import requested_url
+from scrapy_rep.gate.explain import asked_for
+from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from scrapy_rep.caching.cached_rules import CachedRules
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
-    from scrapy_rep.judgement import Judge
+    from scrapy_rep.gate.judge import Judge
     from scrapy_rep.robotstxt.verdict import Verdict
+    from scrapy_rep.sites.cached_rules import CachedRules
 
 _CHUNK: Final = 1 << 21
 """Octets that are read at once."""
 LONGEST: Final = 1 << 20
 """Octets of a line. A longer one is not a URL, and must not fill the memory."""
-_MOST_SITES: Final = 20_000
-"""Sites whose rules are kept, by the spelling of their origin; then all are asked for again."""
 _MOST_OCTETS: Final = 32 << 20
 """Octets of robots.txt whose rules are kept: with their indexes they take a few times as much."""
+_ORIGIN_OCTETS: Final = 1_500
+"""What an origin adds to that, so that 20,000 of them are kept at most."""
 _KEPT_OCTETS: Final = bytes({*range(0x21, 0x7F)} - {*b"\"#'<>[\\]^`{|}"})
 """Octets that a request leaves as they are; but a ``?`` at the end is dropped."""
 
@@ -94,51 +94,23 @@ def _ruling_of(
     return Ruling(lambda url: judged(url).allowed, reason, known.unreachable, octets)
 
 
-class Rulings:
-    """The rulings of sites, by what stands before the path of their URLs.
+class Sieve:
+    """Sorts lines into those that may be fetched and the others, and counts them.
 
-    ``find`` returns the ruling of an authority. Those that are ``known`` are kept up to a limit.
+    ``find`` returns the ruling of an authority. Rulings are ``known`` by what stands before the
+    path of a URL; those that are known are forgotten when they are too many.
     """
 
-    def __init__(self, find: Callable[[Authority], Ruling]) -> None:
+    def __init__(self, find: Callable[[Authority], Ruling], rejected: BinaryIO | None) -> None:
         self._find = find
+        self._rejected = rejected
         self.known: dict[str, Ruling] = {}
         self._octets = 0
-        self.undecided: set[Authority] = set()
-
-    def learn(self, origin: str) -> Ruling:
-        """Return the ruling of an origin that is not known yet, or is not an origin."""
-        try:
-            authority = authority_of(origin)
-        except ValueError:
-            return _NOT_A_URL
-        if authority is None:
-            return _UNGOVERNED if has_scheme(origin) else _NOT_A_URL
-        found = self._find(authority)
-        if found.undecided:
-            self.undecided.add(authority)
-        self.known[origin] = found
-        self._octets += found.octets + len(origin)
-        return found
-
-    def forget_some(self) -> None:
-        """Have all rulings found again, if they are too many."""
-        if len(self.known) >= _MOST_SITES or self._octets > _MOST_OCTETS:
-            self.known.clear()
-            self._octets = 0
-
-
-class Sieve:
-    """Sorts lines into those that may be fetched and the others, and counts them."""
-
-    def __init__(self, rulings: Rulings, rejected: BinaryIO | None) -> None:
-        self._rulings = rulings
-        self._rejected = rejected
         self.allowed = self.disallowed = self.undecided = self.others = 0
 
     def sort(self, chunk: bytes) -> bytes:
         """Return the lines of a chunk that may be fetched, each with its end."""
-        known, learn = self._rulings.known, self._rulings.learn
+        known = self.known
         kept: list[bytes] = []
         for line in chunk.split(b"\n"):
             given = line[:-1] if line[-1:] == b"\r" else line
@@ -151,13 +123,31 @@ class Sieve:
                 url = given.decode("ascii")
             end = url.find("/", 8)
             origin = url[:end] if end > 0 else url
-            ruling = known.get(origin) or learn(origin)
+            ruling = known.get(origin) or self._learn(origin)
             if ruling.allowed(url):
                 kept.append(given)
             else:
                 self._reject(given, url, ruling)
         self.allowed += len(kept)
         return b"\n".join(kept) + b"\n" if kept else b""
+
+    def _learn(self, origin: str) -> Ruling:
+        """Return the ruling of an origin that is not known yet, or is not an origin."""
+        try:
+            authority = authority_of(origin)
+        except ValueError:
+            return _NOT_A_URL
+        if authority is None:
+            return _UNGOVERNED if has_scheme(origin) else _NOT_A_URL
+        found = self.known[origin] = self._find(authority)
+        self._octets += found.octets + _ORIGIN_OCTETS
+        return found
+
+    def forget_some(self) -> None:
+        """Have all rulings found again, if they are too many."""
+        if self._octets > _MOST_OCTETS:
+            self.known.clear()
+            self._octets = 0
 
     def reject_long(self, start: bytes) -> None:
         """Count a line that is longer than any URL, of which this is the start."""
@@ -178,48 +168,49 @@ class Sieve:
 
     def summary(self) -> str:
         """Return the counts in one line."""
-        total = self.allowed + self.disallowed + self.undecided + self.others
-        said = [f"{counted(total, 'line')}: {self.allowed:,} allowed"]
-        for count, what in ((self.disallowed, "disallowed"), (self.others, "not URLs")):
-            if count:
-                said.append(f"{count:,} {what}")
-        if self.undecided:
-            sites = counted(len(self._rulings.undecided), "site")
-            said.append(f"{self.undecided:,} undecided, of {sites}")
-        return ", ".join(said)
+        rest = {
+            "disallowed": self.disallowed,
+            "not URLs" if self.others > 1 else "not a URL": self.others,
+            "undecided": self.undecided,
+        }
+        said = [f"{self.allowed:,} allowed", *(f"{n:,} {what}" for what, n in rest.items() if n)]
+        return f"{counted(self.allowed + sum(rest.values()), 'line')}: {', '.join(said)}"
 
 
 def run(settings: BaseSettings, options: Namespace) -> Status:
     """Copy the URLs that may be fetched to stdout; sum up on stderr."""
     if options.missing and not options.warc:
         raise usage_error("--missing is about archives: it needs --warc")
-    chosen = effective_settings(settings, options)
-    store = (chosen.store or "").removeprefix("sqlite://")
-    inputs = (options.source, options.robots_txt, options.warc, chosen.overrides, unquote(store))
+    if options.robots_txt and options.warc:
+        raise usage_error("--robots-txt and --warc: give one of them")
+    chosen = settings_chosen(settings, options)
+    store = unquote((chosen.store or "").removeprefix("sqlite://"))
+    inputs = (options.source, options.robots_txt, options.warc, chosen.overrides, store)
     refuse_to_overwrite(options.rejected, *inputs)
     fetches = not (options.robots_txt or options.warc)
-    # The rules are read before any output is opened.
     fetched: dict[Authority, Ruling] = {}
-    rulings = Rulings(fetched.__getitem__ if fetches else _offline(settings, options))
-    with ExitStack() as stack:
-        source = stack.enter_context(opened(options.source))
-        rejected = stack.enter_context(_rejections(options.rejected))
-        advance = stack.enter_context(_progress(options.source))
-        sieve = Sieve(rulings, rejected)
+    # The rules are read before any output is opened.
+    find = fetched.__getitem__ if fetches else _offline(settings, options)
+    with (
+        opened(options.source) as source,
+        _rejections(options.rejected) as rejected,
+        _progress(options.source, source) as advance,
+    ):
+        sieve = Sieve(find, rejected)
         lines = chunks(source, sieve.reject_long)
 
         def sort(chunk: bytes) -> None:
             _write(sieve.sort(chunk))
             advance(len(chunk) + 1)
+            sieve.forget_some()
 
         if fetches:
-            _sort_in_crawl(settings, options, lines, sort, rulings, fetched)
+            _sort_in_crawl(settings, options, lines, sort, sieve.known, fetched)
         else:
             for chunk in lines:
-                rulings.forget_some()
                 sort(chunk)
     note("filter", sieve.summary())
-    return Status.UNKNOWN if rulings.undecided else Status.CLEAN
+    return Status.UNKNOWN if sieve.undecided else Status.CLEAN
 
 
 def _offline(settings: BaseSettings, options: Namespace) -> Callable[[Authority], Ruling]:
@@ -245,8 +236,7 @@ def _offline(settings: BaseSettings, options: Namespace) -> Callable[[Authority]
             if options.missing == "reject":
                 return _none(escaped(found.why))
             found = 404, b""
-        status, body = found
-        known = offline.known(authority, body, status)
+        known = offline.known(authority, found[1], found[0])
         return _ruling_of(offline.judge, authority, known, offline.agent)
 
     return by_archive
@@ -257,22 +247,18 @@ def _sort_in_crawl(
     options: Namespace,
     lines: Iterator[bytes],
     sort: Callable[[bytes], None],
-    rulings: Rulings,
+    known: Mapping[str, Ruling],
     fetched: dict[Authority, Ruling],
 ) -> None:
     """Sort chunk by chunk, after the rules of all new sites of a chunk are fetched at once."""
 
     async def work(middleware: RepDownloaderMiddleware) -> bool:
         judge = middleware.explainer.judge
-        while True:
-            chunk = await from_thread(_in_thread(partial(next, lines, None)))
-            if chunk is None:
-                return True
-            rulings.forget_some()
+        while (chunk := await from_thread(_in_thread(partial(next, lines, None)))) is not None:
             fetched.clear()
             pending = [
                 (one, deferred_from_coro(middleware.look_up(one.robots_uri, options.agent)))
-                for one in _unknown(chunk, rulings.known)
+                for one in _unknown(chunk, known)
             ]
             for authority, deferred in pending:
                 one = await maybe_deferred_to_future(deferred)
@@ -281,6 +267,7 @@ def _sort_in_crawl(
                 else:
                     fetched[authority] = _ruling_of(judge, authority, one.known, one.agent)
             sort(chunk)
+        return True
 
     in_crawl(settings, options, work)
 
@@ -334,22 +321,18 @@ def _write(lines: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-@contextmanager
-def _rejections(name: str | None) -> Iterator[BinaryIO | None]:
-    """Yield the file for what is rejected, if there is one; raise ``EndingError``."""
+def _rejections(name: str | None) -> AbstractContextManager[BinaryIO | None]:
+    """Open the file for what is rejected, if there is one; raise ``EndingError``."""
     if name is None:
-        yield None
-        return
+        return nullcontext()
     try:
-        file = Path(name).open("wb")  # noqa: SIM115
+        return Path(name).open("wb")
     except (OSError, ValueError) as error:
         raise usage_error(f"cannot write {name}: {why(error)}") from None
-    with file:
-        yield file
 
 
 @contextmanager
-def _progress(source: str) -> Iterator[Callable[[int], None]]:
+def _progress(name: str, source: BinaryIO) -> Iterator[Callable[[int], None]]:
     """Show on stderr how far a file is read, if that is a terminal and stdout is not."""
     try:
         from rich.console import Console
@@ -357,11 +340,13 @@ def _progress(source: str) -> Iterator[Callable[[int], None]]:
     except ImportError:
         yield lambda _: None
         return
-    if source == STDIN or not sys.stderr.isatty() or sys.stdout.isatty():
+    if name == STDIN or not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda _: None
         return
+    # How long a compressed file will be is not known.
+    total = None if isinstance(source, GzipFile) else Path(name).stat().st_size or None
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=os.stat(source).st_size or None)  # noqa: PTH116
+        task = bar.add_task("", total=total)
         yield lambda octets: bar.advance(task, octets)
 
 

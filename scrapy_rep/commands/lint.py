@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from scrapy_rep.commands.crawl import look_up
+from scrapy_rep.commands.crawl import robots_txt_of
 from scrapy_rep.commands.output import (
     EndingError,
     Status,
@@ -18,13 +18,12 @@ from scrapy_rep.commands.output import (
     say_json,
     usage_error,
 )
-from scrapy_rep.commands.sources import authority_named, is_url, read
-from scrapy_rep.commands.verdicts import unreachable
 from scrapy_rep.linting import formats
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.linting.codes import CODES, at_least
 from scrapy_rep.records.versions import own_version
 from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.sites.cached_rules import CachedRules
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -37,22 +36,22 @@ _COLOURS = {"error": "red", "warning": "yellow", "information": "dim"}
 
 def run(settings: BaseSettings, options: Namespace) -> Status:
     """Print the findings of all sources; a source that cannot be read loses no others."""
-    selected = _codes(options.select) or {*CODES}
-    selected -= _codes(options.ignore)
+    selected = (_codes(options.select) or {*CODES}) - _codes(options.ignore)
     shows_all = options.all or options.select or options.fail_on == "information"
     least: Severity = "information" if shows_all else "warning"
     worst = Status.CLEAN
     found: list[Located] = []
-    for source, read_as in _bodies(settings, options):
-        if isinstance(read_as, EndingError):
-            note("lint", read_as.reason)
-            worst = max(worst, read_as.status)
+    several = robots_txt_of(settings, options, options.sources)
+    for source, body in zip(options.sources, several, strict=True):
+        if isinstance(body, EndingError):
+            note("lint", body.reason)
+            worst = max(worst, body.status)
+        elif isinstance(body, CachedRules):
+            status = 0 if body.answer is None else body.answer.status
+            note("lint", f"{source} has no robots.txt: it answered with status {status}")
         else:
-            found += [
-                (source, one)
-                for one in lint(read_as)
-                if one.code in selected and at_least(one, least)
-            ]
+            of_source = (one for one in lint(body) if one.code in selected)
+            found += [(source, one) for one in of_source if at_least(one, least)]
     _say(found, options.format)
     if worst is not Status.CLEAN:
         return worst
@@ -60,8 +59,7 @@ def run(settings: BaseSettings, options: Namespace) -> Status:
         return Status.CLEAN
     counts = Counter(one.severity for _, one in found)
     said = [counted(counts[name], name) for name in ("error", "warning") if counts[name]]
-    note("lint", ", ".join(said) or counted(counts["information"], "finding for information",
-                                            "findings for information"))  # fmt: skip
+    note("lint", ", ".join(said) or f"{counts['information']:,} for information")
     return Status.FOUND
 
 
@@ -71,33 +69,6 @@ def _codes(given: Sequence[str] | None) -> set[str]:
     for code in sorted(codes - {*CODES}):
         raise usage_error(f"{code} is not a code of findings")
     return codes
-
-
-def _bodies(
-    settings: BaseSettings, options: Namespace
-) -> Iterator[tuple[str, bytes | EndingError]]:
-    """Yield each source with its octets, or with the reason why it has none.
-
-    A site without a robots.txt has nothing to find, which is said on stderr.
-    """
-    urls = [source for source in options.sources if is_url(source)]
-    for url in urls:
-        authority_named(url)
-    looked_up = dict(zip(urls, look_up(settings, options, urls) if urls else (), strict=True))
-    for source in options.sources:
-        one = looked_up.get(source)
-        if one is None:
-            try:
-                yield source, read(source, url_may_be_meant=True)
-            except EndingError as error:
-                yield source, error
-        elif one.known is None or one.known.unreachable:
-            yield source, unreachable(source, one)
-        elif one.known.body is None:
-            status = 0 if one.known.answer is None else one.known.answer.status
-            note("lint", f"{source} has no robots.txt: it answered with status {status}")
-        else:
-            yield source, one.known.body
 
 
 def _say(found: Sequence[Located], form: str) -> None:

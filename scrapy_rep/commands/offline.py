@@ -22,18 +22,18 @@ from scrapy_rep.access.outcome import (
     meaning_in_archive,
 )
 from scrapy_rep.access.policy import learn, standing
-from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.commands.output import usage_error
-from scrapy_rep.commands.project import effective_settings, identity_of
-from scrapy_rep.explaining import LookUp, asked_for
-from scrapy_rep.judgement import Judge, PaceBySettings
-from scrapy_rep.overrides.application import AppliedOverrides
+from scrapy_rep.commands.project import settings_of, settings_with_spider, tokens_of_crawl
+from scrapy_rep.gate.explain import LookUp, asked_for
+from scrapy_rep.gate.judge import Judge, PaceBySettings
+from scrapy_rep.gate.overrides import AppliedOverrides
+from scrapy_rep.gate.page_url import requested_url
+from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
-from scrapy_rep.page_url import requested_url
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
 from scrapy_rep.robotstxt.text import truncate
-from scrapy_rep.stats import NoCollector, RepStats
-from scrapy_rep.usage.admission import UseOfPages
+from scrapy_rep.sites.cached_rules import CachedRules
+from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -45,11 +45,12 @@ class Offline:
     """Decides by the settings of a project and the options; raises ``EndingError`` for bad ones."""
 
     def __init__(self, settings: BaseSettings, options: Namespace) -> None:
-        self.agent = tuple(identity_of(settings, options))
-        self.settings = effective_settings(settings, options)
+        final, spider = settings_with_spider(settings, options)
+        self.agent = tuple(options.agent or ()) or tokens_of_crawl(final, spider)
+        self.settings = settings_of(final)
         self._policy = self.settings.policy
         self._now = time.time()
-        stats = RepStats(NoCollector())
+        stats = RepStats()
         try:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
@@ -58,9 +59,7 @@ class Offline:
         if overrides is not None:
             applied = AppliedOverrides(overrides, stats, paces.read, time.time)
         use = UseOfPages(self.settings)
-        self.overrides = overrides
-        self.use = use if use.refuses else None
-        self.judge = Judge(paces, paces, self.use, applied)
+        self.judge = Judge(paces, paces, use if use.refuses else None, applied)
 
     def parse(self, body: bytes) -> RobotsTxt:
         """Return the rules of a file."""

@@ -1,317 +1,24 @@
-"""The subcommands of ``scrapy robots``, their options, and what their help says."""
+"""The subcommands of ``scrapy robots``: their options, and what their help says."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from scrapy_rep.commands.output import Status
 from scrapy_rep.linting.codes import SEVERITIES
-from scrapy_rep.robotstxt.profiles import PROFILES
 
-_GLOBAL = """Scrapy's global options (-s, -L, --logfile, --nolog, --profile, --pdb) are
-allowed, too."""
+_GLOBAL = """Scrapy's global options are allowed, too. Settings are given with -s:
+-s REP_PROFILE=google follows another document, -s REP_STORE=memory: leaves the
+store alone."""
 
-
-class _Text(NamedTuple):
-    """What the help of a subcommand says: its question, an example, its exit statuses."""
-
-    question: str
-    example: str
-    clean: str
-    found: str = ""
-    unknown: str = ""
+Option = dict[str, Any]
+"""What :meth:`argparse.ArgumentParser.add_argument` is told of an option."""
 
 
-_TEXTS = {
-    "check": _Text(
-        "may my crawler fetch these URLs?",
-        "scrapy robots check --agent mybot https://example.org/private/page",
-        "all URLs are allowed",
-        "a URL is disallowed",
-        "a robots.txt is unreachable",
-    ),
-    "explain": _Text(
-        "why may my crawler fetch a URL, or why not?",
-        "scrapy robots explain https://example.org/private/page",
-        "the URL is allowed",
-        "the URL is disallowed",
-        "the robots.txt is unreachable",
-    ),
-    "lint": _Text(
-        "what is wrong with a robots.txt?",
-        "scrapy robots lint robots.txt https://example.org/",
-        "there is no finding of the severity of --fail-on",
-        "there is one",
-        "a source could not be fetched",
-    ),
-    "diff": _Text(
-        "what does a change of a robots.txt mean?",
-        "scrapy robots diff approved.txt https://example.org/",
-        "nothing changes for any crawler",
-        "something changes",
-        "a robots.txt is unreachable",
-    ),
-    "filter": _Text(
-        "which of many URLs may my crawler fetch?",
-        "scrapy robots filter --rejected rejected.tsv urls.txt > allowed.txt",
-        "every URL was decided",
-        "",
-        "the rules of some sites are not known; their URLs are rejected",
-    ),
-    "store": _Text(
-        "what does the configured store hold?",
-        "scrapy robots store list --state unreachable",
-        "done",
-        "the store knows nothing of a URL",
-        "the store cannot be used",
-    ),
-    "verify": _Text(
-        "do recorded decisions follow from an archive?",
-        "scrapy robots verify decisions.jsonl --warc robots-20261122093000-7c6cd3b8.warc.gz",
-        "all that could be compared agree",
-        "a decision differs",
-        "some decisions could not be compared",
-    ),
-    "report": _Text(
-        "what do decision logs say?",
-        "scrapy robots report monday.jsonl.gz tuesday.jsonl -o report.html",
-        "done",
-    ),
-}
-
-
-class Parser(argparse.ArgumentParser):
-    """Says in one line what is wrong, and where to find help."""
-
-    def error(self, message: str) -> NoReturn:
-        """End with status 2."""
-        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
-        self.exit(Status.USAGE, f"{self.prog}: {line} (see {self.prog} --help)\n")
-
-
-def parsers() -> tuple[Parser, dict[str, Parser]]:
-    """Return the parser of the command, and those of its subcommands."""
-    parser = Parser(
-        prog="scrapy robots",
-        description="Ask what robots.txt files allow, before you crawl.",
-        epilog=f"'scrapy robots SUBCOMMAND --help' has the options of one.\n{_GLOBAL}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    several = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", required=True)
-    found = {name: _subparser(several, name, text) for name, text in _TEXTS.items()}
-    _check(found["check"])
-    _explain(found["explain"])
-    _lint(found["lint"])
-    _diff(found["diff"])
-    _filter(found["filter"])
-    _store(found["store"])
-    _verify(found["verify"])
-    _report(found["report"])
-    return parser, found
-
-
-def _subparser(several: Any, name: str, text: _Text) -> Parser:
-    statuses = [
-        (Status.CLEAN, text.clean),
-        (Status.FOUND, text.found),
-        (Status.USAGE, "the command line or the input is not right"),
-        (Status.UNKNOWN, text.unknown),
-        (Status.INTERRUPTED, "interrupted"),
-    ]
-    listed = "\n".join(f"  {int(status):>3}  {what}" for status, what in statuses if what)
-    parser: Parser = several.add_parser(
-        name,
-        help=text.question,
-        description=text.question[0].upper() + text.question[1:],
-        epilog=f"example:\n  {text.example}\n\nexit status:\n{listed}\n\n{_GLOBAL}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    return parser
-
-
-def _identity(parser: Parser) -> None:
-    parser.add_argument(
-        "--agent",
-        action="append",
-        type=_token,
-        metavar="TOKEN",
-        help="product token of the crawler; repeat it for tokens in order of preference. "
-        "Without it: that of the spider or the settings",
-    )
-    _profile(parser)
-
-
-def _profile(parser: Parser) -> None:
-    parser.add_argument(
-        "--rep-profile",
-        choices=[*PROFILES],
-        metavar="PROFILE",
-        help=f"the document to follow: {', '.join(PROFILES)}; without it: REP_PROFILE",
-    )
-
-
-def _fetching(parser: Parser) -> None:
-    parser.add_argument("--spider", metavar="NAME", help="fetch as this spider of the project does")
-    parser.add_argument(
-        "--no-store", action="store_true", help="neither read nor write the configured store"
-    )
-
-
-def _robots_txt(parser: Any) -> None:
-    parser.add_argument(
-        "--robots-txt", metavar="FILE", help="read the rules from FILE instead of fetching them"
-    )
-
-
-def _format(parser: Any, *names: str) -> None:
-    parser.add_argument(
-        "--format", choices=["text", "json", *names], default="text", help="default: text"
-    )
-
-
-def _check(parser: Parser) -> None:
-    parser.add_argument("urls", nargs="+", metavar="URL")
-    _identity(parser)
-    _fetching(parser)
-    _robots_txt(parser)
-    _format(parser)
-
-
-def _explain(parser: Parser) -> None:
-    parser.add_argument("url", metavar="URL")
-    _identity(parser)
-    _fetching(parser)
-    _robots_txt(parser)
-    _format(parser)
-
-
-def _lint(parser: Parser) -> None:
-    parser.add_argument("sources", nargs="+", metavar="FILE|URL|-")
-    parser.add_argument(
-        "--all", action="store_true", help="report what needs no change, too (information)"
-    )
-    parser.add_argument(
-        "--select", action="append", metavar="CODE", help="report these codes only (a,b or repeat)"
-    )
-    parser.add_argument(
-        "--ignore", action="append", metavar="CODE", help="do not report these codes"
-    )
-    parser.add_argument(
-        "--fail-on",
-        choices=[*SEVERITIES, "never"],
-        default="warning",
-        help="the least severity that makes the exit status 1; default: warning",
-    )
-    _fetching(parser)
-    _format(parser, "sarif", "github")
-
-
-def _diff(parser: Parser) -> None:
-    parser.add_argument("old", metavar="OLD", help="FILE, URL or - for standard input")
-    parser.add_argument("new", metavar="NEW", help="FILE, URL or - for standard input")
-    parser.add_argument(
-        "--agent",
-        action="append",
-        type=_token,
-        metavar="TOKEN",
-        help="a crawler to compare for; repeat it for several. Without it: all crawlers that the "
-        "files name, and all others (*)",
-    )
-    _profile(parser)
-    _fetching(parser)
-    _format(parser)
-
-
-def _filter(parser: Parser) -> None:
-    parser.add_argument("source", nargs="?", default="-", metavar="FILE|-")
-    _identity(parser)
-    _fetching(parser)
-    given = parser.add_mutually_exclusive_group()
-    given.add_argument("--robots-txt", metavar="FILE", help="these rules govern all URLs")
-    given.add_argument(
-        "--warc", metavar="FILE", help="an archive of responses (extra: scrapy_rep[evidence])"
-    )
-    parser.add_argument(
-        "--missing",
-        choices=["reject", "allow"],
-        help="what becomes of URLs of sites that the archive lacks; without it they are rejected, "
-        "and the exit status is 3",
-    )
-    parser.add_argument(
-        "--rejected", metavar="FILE", help="write the other URLs to FILE, each with TAB and reason"
-    )
-
-
-def _store(parser: Parser) -> None:
-    several = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, what in (
-        ("list", "what is known of each site"),
-        ("show", "all about some sites"),
-        ("export", "everything, as lines of JSON that import reads"),
-        ("import", "merge lines of JSON into the store"),
-        ("forget", "drop some sites"),
-    ):
-        action = several.add_parser(
-            name, help=what, description=what[0].upper() + what[1:], allow_abbrev=False
-        )
-        action.add_argument(
-            "--spider", metavar="NAME", help="the store that this spider of the project uses"
-        )
-        if name == "show":
-            action.add_argument("urls", nargs="+", metavar="URL")
-            action.add_argument(
-                "--body", action="store_true", help="write the octets of robots.txt alone"
-            )
-        if name == "import":
-            action.add_argument("source", nargs="?", default="-", metavar="FILE|-")
-        if name == "forget":
-            action.add_argument("urls", nargs="*", metavar="URL")
-            action.add_argument("--all", action="store_true", help="forget everything")
-        if name in ("list", "forget", "export"):
-            _selection(action)
-        if name in ("list", "show"):
-            _format(action)
-
-
-def _selection(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--prefix", default="", metavar="TEXT", help="sites that begin so")
-    parser.add_argument(
-        "--older-than", type=_seconds, metavar="SECONDS", help="learnt longer ago than that"
-    )
-    parser.add_argument(
-        "--state",
-        action="append",
-        choices=["rules", "unavailable", "denied", "unreachable"],
-        help="what the site said last; may be repeated",
-    )
-
-
-def _verify(parser: Parser) -> None:
-    parser.add_argument("log", metavar="DECISIONS|-", help="a decision log, of REP_DECISION_LOG")
-    parser.add_argument(
-        "--warc",
-        action="append",
-        required=True,
-        metavar="FILE",
-        help="an archive of REP_WARC; repeat it for several (extra: scrapy_rep[evidence])",
-    )
-    _format(parser)
-
-
-def _report(parser: Parser) -> None:
-    parser.add_argument(
-        "logs", nargs="+", metavar="DECISIONS|-", help="decision logs, of REP_DECISION_LOG"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE|-",
-        help="write a page of HTML to FILE (extra: scrapy_rep[report])",
-    )
-    _format(parser)
+def _option(what: str = "", metavar: str | None = None, **how: Any) -> Option:
+    return {"help": what or None, **({"metavar": metavar} if metavar else {}), **how}
 
 
 def _token(text: str) -> str:
@@ -320,11 +27,234 @@ def _token(text: str) -> str:
     return text
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise argparse.ArgumentTypeError("must be a number of seconds, 0 or more")
-    return seconds
+_FORMAT = _option("default: text", choices=["text", "json"], default="text")
+_SPIDER = _option("ask as this spider of the project does", "NAME")
+_FILE_OR_STDIN = _option("", "FILE|-", nargs="?", default="-")
+_VERSION = _option("FILE, URL or - for standard input")
+_AGENT = _option(
+    "product token of the crawler; repeat it for tokens in order of preference. Without it: that "
+    "of the spider or the settings",
+    "TOKEN",
+    action="append",
+    type=_token,
+)
+_JUDGING = {
+    "--agent": _AGENT,
+    "--spider": _SPIDER,
+    "--robots-txt": _option("read the rules from FILE instead of fetching them", "FILE"),
+    "--format": _FORMAT,
+}
+_STATE = _option(
+    "what the site said last: rules, unavailable, denied or unreachable; may be repeated",
+    "STATE",
+    action="append",
+    choices=["rules", "unavailable", "denied", "unreachable"],
+)
+
+
+class _Subcommand(NamedTuple):
+    """What the help of a subcommand says, and its options.
+
+    ``clean``, ``found`` and ``unknown`` say when it ends with status 0, 1 and 3.
+    """
+
+    question: str
+    example: str
+    options: Mapping[str, Option]
+    clean: str
+    found: str = ""
+    unknown: str = ""
+
+
+_SUBCOMMANDS = {
+    "check": _Subcommand(
+        "may my crawler fetch these URLs?",
+        "scrapy robots check --agent mybot https://example.org/private/page",
+        {"urls": _option("", "URL", nargs="+"), **_JUDGING},
+        "all URLs are allowed",
+        "a URL is disallowed",
+        "a robots.txt is unreachable",
+    ),
+    "explain": _Subcommand(
+        "why may my crawler fetch a URL, or why not?",
+        "scrapy robots explain https://example.org/private/page",
+        {"url": _option("", "URL"), **_JUDGING},
+        "the URL is allowed",
+        "the URL is disallowed",
+        "the robots.txt is unreachable",
+    ),
+    "lint": _Subcommand(
+        "what is wrong with a robots.txt?",
+        "scrapy robots lint robots.txt https://example.org/",
+        {
+            "sources": _option("", "FILE|URL|-", nargs="+"),
+            "--all": _option("report what needs no change, too (information)", action="store_true"),
+            "--select": _option("report these codes only (a,b or repeat)", "CODE", action="append"),
+            "--ignore": _option("do not report these codes", "CODE", action="append"),
+            "--fail-on": _option(
+                "the least severity that makes the exit status 1; default: warning",
+                choices=[*SEVERITIES, "never"],
+                default="warning",
+            ),
+            "--spider": _SPIDER,
+            "--format": {**_FORMAT, "choices": ["text", "json", "sarif", "github"]},
+        },
+        "there is no finding of the severity of --fail-on",
+        "there is one",
+        "a source could not be fetched",
+    ),
+    "diff": _Subcommand(
+        "what does a change of a robots.txt mean?",
+        "scrapy robots diff approved.txt https://example.org/",
+        {
+            "old": {**_VERSION, "metavar": "OLD"},
+            "new": {**_VERSION, "metavar": "NEW"},
+            "--agent": {
+                **_AGENT,
+                "help": "a crawler to compare for; repeat it for several. Without it: all crawlers "
+                "that the files name, and all others (*)",
+            },
+            "--spider": _SPIDER,
+            "--format": _FORMAT,
+        },
+        "nothing changes for any crawler",
+        "something changes",
+        "a robots.txt is unreachable",
+    ),
+    "filter": _Subcommand(
+        "which of many URLs may my crawler fetch?",
+        "scrapy robots filter --rejected rejected.tsv urls.txt > allowed.txt",
+        {
+            "source": _FILE_OR_STDIN,
+            "--agent": _AGENT,
+            "--spider": _SPIDER,
+            "--robots-txt": _option("these rules govern all URLs", "FILE"),
+            "--warc": _option("an archive of responses (extra: scrapy_rep[evidence])", "FILE"),
+            "--missing": _option(
+                "what becomes of URLs of sites that the archive lacks; without it they are "
+                "rejected, and the exit status is 3",
+                choices=["reject", "allow"],
+            ),
+            "--rejected": _option("write the other URLs to FILE, each with TAB and reason", "FILE"),
+        },
+        "every URL was decided",
+        "",
+        "the rules of some sites are not known; their URLs are rejected",
+    ),
+    "store": _Subcommand(
+        "what does the configured store hold?",
+        "scrapy robots store list --state unreachable",
+        {},
+        "done",
+        "the store knows nothing of a URL",
+        "the store cannot be used",
+    ),
+    "verify": _Subcommand(
+        "do recorded decisions follow from an archive?",
+        "scrapy robots verify decisions.jsonl --warc robots-20261122093000-7c6cd3b8.warc.gz",
+        {
+            "log": _option("a decision log, of REP_DECISION_LOG", "DECISIONS|-"),
+            "--warc": _option(
+                "an archive of REP_WARC; repeat it for several (extra: scrapy_rep[evidence])",
+                "FILE",
+                action="append",
+                required=True,
+            ),
+            "--format": _FORMAT,
+        },
+        "all that could be compared agree",
+        "a decision differs",
+        "some decisions could not be compared",
+    ),
+    "report": _Subcommand(
+        "what do decision logs say?",
+        "scrapy robots report monday.jsonl.gz tuesday.jsonl -o report.html",
+        {
+            "logs": _option("decision logs, of REP_DECISION_LOG", "DECISIONS|-", nargs="+"),
+            "-o": _option(
+                "write a page of HTML to FILE (extra: scrapy_rep[report])", "FILE|-", dest="output"
+            ),
+            "--format": _FORMAT,
+        },
+        "done",
+    ),
+}
+_ACTIONS: dict[str, tuple[str, Mapping[str, Option]]] = {
+    "list": ("what is known of each site", {"--state": _STATE, "--format": _FORMAT}),
+    "show": (
+        "all about some sites, as JSON",
+        {
+            "urls": _option("", "URL", nargs="+"),
+            "--body": _option("write the octets of robots.txt alone", action="store_true"),
+        },
+    ),
+    "export": ("everything, as lines of JSON that import reads", {}),
+    "import": ("merge lines of JSON into the store", {"source": _FILE_OR_STDIN}),
+    "forget": (
+        "drop some sites",
+        {
+            "urls": _option("", "URL", nargs="*"),
+            "--state": _STATE,
+            "--all": _option("forget everything", action="store_true"),
+        },
+    ),
+}
+_STORE_OF = _option("the store that this spider of the project uses", "NAME")
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, and where to find help."""
+
+    def __init__(self, **how: Any) -> None:
+        raw = argparse.RawDescriptionHelpFormatter
+        super().__init__(**how, formatter_class=raw, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2."""
+        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in message)
+        self.exit(Status.USAGE, f"{self.prog}: {line} (see {self.prog} --help)\n")
+
+    def add(self, options: Mapping[str, Option]) -> None:
+        """Add options by their names."""
+        for name, how in options.items():
+            self.add_argument(name, **how)
+
+
+def parsers() -> tuple[Parser, dict[str, Parser]]:
+    """Return the parser of the command, and those of its subcommands and the actions of store."""
+    parser = Parser(
+        prog="scrapy robots",
+        description="Ask what robots.txt files allow, before you crawl.",
+        epilog=f"'scrapy robots SUBCOMMAND --help' has the options of one.\n{_GLOBAL}",
+    )
+    several = parser.add_subparsers(dest="subcommand", metavar="SUBCOMMAND", required=True)
+    found: dict[str, Parser] = {}
+    for name, one in _SUBCOMMANDS.items():
+        found[name] = several.add_parser(
+            name,
+            help=one.question,
+            description=_capitalised(one.question),
+            epilog=f"example:\n  {one.example}\n\nexit status:\n{_statuses(one)}\n\n{_GLOBAL}",
+        )
+        found[name].add(one.options)
+    actions = found["store"].add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, (what, options) in _ACTIONS.items():
+        action = actions.add_parser(name, help=what, description=_capitalised(what))
+        action.add({**options, "--spider": _STORE_OF})
+        found[f"store {name}"] = action
+    return parser, found
+
+
+def _capitalised(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _statuses(one: _Subcommand) -> str:
+    several = [
+        (Status.CLEAN, one.clean),
+        (Status.FOUND, one.found),
+        (Status.USAGE, "the command line or the input is not right"),
+        (Status.UNKNOWN, one.unknown),
+        (Status.INTERRUPTED, "interrupted"),
+    ]
+    return "\n".join(f"  {int(status):>3}  {what}" for status, what in several if what)

@@ -88,6 +88,11 @@ def note(subcommand: str, reason: str) -> None:
     sys.stderr.write(f"{name}: {escaped(reason)}\n")
 
 
+def cell(value: object) -> str:
+    """Return a value as a table has it: numbers with commas, nothing for None."""
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def table(rows: Sequence[Sequence[str]]) -> None:
     """Write rows of cells, the first of them the head, in aligned columns; numbers to the right."""
     cells = [[escaped(cell) for cell in row] for row in rows]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrapy.spiderloader import get_spider_loader
@@ -28,11 +27,11 @@ def settings_of(settings: BaseSettings) -> RepSettings:
 def settings_with_spider(
     settings: BaseSettings, options: Namespace
 ) -> tuple[BaseSettings, type[Spider] | None]:
-    """Return the settings with those of the spider that is named, and its class.
+    """Return a copy of the settings with those of the spider that is named, and its class.
 
     Raises ``EndingError`` if the project has no such spider.
     """
-    name = getattr(options, "spider", None)
+    settings, name = settings.copy(), options.spider
     if name is None:
         return settings, None
     try:
@@ -41,7 +40,6 @@ def settings_with_spider(
         raise usage_error(f"no spider is called {name}") from None
     except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
         raise usage_error(f"the spiders cannot be loaded: {described(error)}") from None
-    settings = settings.copy()
     try:
         spider.update_settings(settings)
     except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
@@ -50,16 +48,12 @@ def settings_with_spider(
     return settings, spider
 
 
-def identity_of(settings: BaseSettings, options: Namespace) -> Sequence[str]:
-    """Return the tokens of the crawler outside a crawl: as given, or by the settings.
-
-    Raises ``EndingError`` if the spider names something that is not a token.
-    """
-    settings, spider = settings_with_spider(settings, options)
-    return tuple(options.agent) if options.agent else tokens_of_crawl(settings, spider)
+def settings_chosen(settings: BaseSettings, options: Namespace) -> RepSettings:
+    """Return the settings of this package with those of the spider; raise ``EndingError``."""
+    return settings_of(settings_with_spider(settings, options)[0])
 
 
-def tokens_of_crawl(settings: BaseSettings, spider: type[Spider] | None) -> Sequence[str]:
+def tokens_of_crawl(settings: BaseSettings, spider: type[Spider] | None) -> tuple[str, ...]:
     """Return the tokens of a crawl by its settings, which hold those of its spider.
 
     Raises ``EndingError`` if the spider names something that is not a token.
@@ -67,22 +61,10 @@ def tokens_of_crawl(settings: BaseSettings, spider: type[Spider] | None) -> Sequ
     chosen = getattr(spider, "robotstxt_user_agent", None) or settings_of(settings).user_agent
     if chosen:
         try:
-            return product_tokens(chosen)
+            return tuple(product_tokens(chosen))
         except ValueError as error:
             raise usage_error(f"robotstxt_user_agent = {chosen!r}: {error}") from None
     headers = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
     sent = next((value for name, value in headers if name.lower() == "user-agent"), None)
     sent = sent or getattr(spider, "user_agent", None) or settings.get("USER_AGENT")
     return (product_token(str(sent or "")) or "*",)
-
-
-def effective_settings(settings: BaseSettings, options: Namespace) -> RepSettings:
-    """Return the settings of this package with those of the spider and of ``--rep-profile``.
-
-    Raises ``EndingError`` for a bad one, or for a spider that does not exist.
-    """
-    settings, _ = settings_with_spider(settings, options)
-    if options.rep_profile is not None:
-        settings = settings.copy()
-        settings.set("REP_PROFILE", options.rep_profile, priority="cmdline")
-    return settings_of(settings)

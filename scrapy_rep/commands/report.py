@@ -6,13 +6,12 @@ import os
 import shutil
 import sys
 from argparse import Namespace
-from contextlib import closing, suppress
-from pathlib import Path
-from tempfile import NamedTemporaryFile
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.output import (
     Status,
+    cell,
     counted,
     note,
     painted,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.records.tally import Tally
 
-STDOUT = "-"
 _NEEDS_JINJA = "a page needs jinja2: pip install 'scrapy_rep[report]'"
 _MOST_ROWS = 5
 """Rows of a table that a summary shows."""
@@ -77,11 +75,13 @@ def _summarise(tally: Tally, form: str) -> None:
         say_json("report", [{"totals": totals, "sections": tables}])
         return
     say(_totals(totals))
+    if totals["first"]:
+        say(f"{_shown(totals['first'])} to {_shown(totals['last'])} UTC")
     for section in sections(tally):
         say()
         say(painted(section.title, "bold"))
         rows = [section.columns, *section.rows[:_MOST_ROWS]]
-        table(_fitting([[_cell(value) for value in row] for row in rows]))
+        table(_fitting([[_shown(value) for value in row] for row in rows]))
         left = len(section.rows) - _MOST_ROWS
         if left > 0 or section.more:
             say("...")
@@ -92,16 +92,13 @@ def _summarise(tally: Tally, form: str) -> None:
 def _totals(totals: dict[str, Any]) -> str:
     said = f"{counted(totals['decisions'], 'decision')}, {totals['refused']:,} of them refusals"
     said += f", on {counted(totals['sites'], 'site')}"
-    if totals["first"]:
-        said += f", {_cell(totals['first'])} to {_cell(totals['last'])} UTC"
     unread = totals["unread"]
     return said + (f"; {counted(unread, 'line')} could not be read" if unread else "")
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    text = "" if value is None else str(value)
+def _shown(value: object) -> str:
+    """Return a cell that is not too wide; a time without its milliseconds."""
+    text = cell(value)
     if text[10:11] == "T" and text.endswith("Z"):
         text = text[:19].replace("T", " ")
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
@@ -117,35 +114,19 @@ def _fitting(rows: list[list[str]]) -> list[list[str]]:
     return [row[:count] for row in rows]
 
 
-def _write_page(tally: Tally, output: str) -> None:
+def _write_page(tally: Tally, name: str) -> None:
+    """Write the page; only its owner can read a new one, as the log."""
     try:
         from scrapy_rep.records.page import page
     except ImportError:
         raise usage_error(_NEEDS_JINJA) from None
-    _write(output, page(tally).encode("utf-8"))
-    if output != STDOUT:
-        say(f"{escaped(output)}: {_totals(tally.totals)}")
-
-
-def _write(name: str, octets: bytes) -> None:
-    """Write a page as a whole, or not at all; only its owner can read it, as the log."""
-    if name == STDOUT:
+    octets = page(tally).encode()
+    if name == STDIN:
         sys.stdout.buffer.write(octets)
         return
     try:
-        target = Path(name).resolve()
-        if target.exists() and not target.is_file():  # a device or a pipe
-            target.write_bytes(octets)
-            return
-        with NamedTemporaryFile(dir=target.parent, prefix=".report-", delete=False) as file:
-            try:
-                file.write(octets)
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).replace(target)
-            except BaseException:
-                with suppress(OSError):
-                    Path(file.name).unlink()
-                raise
-    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, before Python 3.13
+        with open(name, "wb", opener=lambda path, how: os.open(path, how, 0o600)) as file:
+            file.write(octets)
+    except (OSError, ValueError) as error:
         raise usage_error(f"cannot write {name}: {why(error)}") from None
+    say(f"{escaped(name)}: {_totals(tally.totals)}")

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 from scrapy_rep.access.authority import Authority, authority_of
 from scrapy_rep.commands.output import usage_error, why
-from scrapy_rep.page_url import requested_url
+from scrapy_rep.gate.page_url import requested_url
 
 STDIN = "-"
 _MOST_OCTETS = 64 * 1024 * 1024

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,10 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.misc import build_from_crawler
 
-from scrapy_rep.caching.store_adapter import open_configured
 from scrapy_rep.commands.output import (
     EndingError,
     Status,
+    cell,
     counted,
     duration,
     note,
@@ -28,7 +28,9 @@ from scrapy_rep.commands.output import (
 )
 from scrapy_rep.commands.project import settings_of, settings_with_spider
 from scrapy_rep.commands.sources import authority_named, read
+from scrapy_rep.sites.store_adapter import open_configured
 from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.base import FLUSH_AFTER
 from scrapy_rep.stores.json_form import to_plain
 
 if TYPE_CHECKING:
@@ -37,26 +39,17 @@ if TYPE_CHECKING:
     from scrapy_rep.stores import Store
     from scrapy_rep.stores.stored import StoredEntry
 
-_STEP = 500
-"""Entries that are changed before what is queued is written."""
-
 
 def run(settings: BaseSettings, options: Namespace) -> Status:
     """Do to the store what the action says."""
     settings, _ = settings_with_spider(settings, options)
-    if options.action == "forget":
-        _check_selection(options)
+    if options.action == "forget" and bool(options.urls) == bool(options.state or options.all):
+        raise usage_error("select sites by URLs, by --state, or select --all")
     if options.action == "import":
         options.given = read(options.source)  # before a store is made for it
+    act = {"list": _list, "show": _show, "export": _export, "import": _import, "forget": _forget}
     with _configured_store(settings, create=options.action == "import") as store:
-        act = {
-            "list": _list,
-            "show": _show,
-            "export": _export,
-            "import": _import,
-            "forget": _forget,
-        }[options.action]
-        return act(store, options)
+        return act[options.action](store, options)
 
 
 @contextmanager
@@ -85,18 +78,9 @@ def _configured_store(settings: BaseSettings, *, create: bool) -> Iterator[Store
         store.close()
 
 
-def _check_selection(options: Namespace) -> None:
-    """Raise ``EndingError`` unless URLs, filters or ``--all`` say what is meant."""
-    filters = options.prefix or options.state or options.older_than is not None
-    if bool(options.urls) == bool(filters or options.all):
-        raise usage_error("select entries by URLs, or by filters such as --prefix, or select --all")
-
-
 def _selected(store: Store, options: Namespace) -> Iterator[StoredEntry]:
-    now = time.time()
-    for stored in store.scan(options.prefix):
-        is_young = options.older_than is not None and stored.age(now) < options.older_than
-        if not is_young and (not options.state or _state(stored) in options.state):
+    for stored in store.scan():
+        if not options.state or _state(stored) in options.state:
             yield stored
 
 
@@ -113,17 +97,15 @@ def _state(stored: StoredEntry) -> str:
 
 
 def _summary(stored: StoredEntry) -> dict[str, Any]:
-    now = time.time()
+    """Return what the table has in a row, by the heads of its columns; the age in seconds."""
     answer, failure = stored.entry.answer, stored.entry.failure
     return {
-        "authority": str(stored.authority),
+        "site": str(stored.authority),
         "state": _state(stored),
-        "age": round(stored.age(now), 3),
-        "status": answer.status if answer is not None else None,
-        "octets": len(answer.body) if answer is not None and answer.body is not None else None,
-        "refusals": len(stored.refusals),
-        "cause": failure.cause if failure is not None else None,
-        "failing_for": round(max(0.0, now - failure.since), 3) if failure is not None else None,
+        "age": round(stored.age(time.time()), 3),
+        "status": None if answer is None else answer.status,
+        "octets": None if answer is None or answer.body is None else len(answer.body),
+        "cause": None if failure is None else failure.cause,
     }
 
 
@@ -131,45 +113,39 @@ def _list(store: Store, options: Namespace) -> Status:
     rows = [_summary(stored) for stored in _selected(store, options)]
     if options.format == "json":
         say_json("store", rows)
-        return Status.CLEAN
-    if rows:
-        cells = [_cells(row) for row in rows]
-        table([("SITE", "STATE", "AGE", "STATUS", "OCTETS", "CAUSE"), *cells])
+    elif rows:
+        shown = [{**row, "age": duration(round(row["age"]))} for row in rows]
+        table([[*map(str.upper, rows[0])], *([*map(cell, row.values())] for row in shown)])
     note("store list", counted(len(rows), "site"))
     return Status.CLEAN
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    octets = "" if row["octets"] is None else f"{row['octets']:,}"
-    status, age = str(row["status"] or ""), duration(round(row["age"]))
-    return row["authority"], row["state"], age, status, octets, row["cause"] or ""
-
-
 def _show(store: Store, options: Namespace) -> Status:
-    found = []
-    for authority in map(authority_named, options.urls):
-        stored = store.find(authority)
-        if stored is None:
-            note("store show", f"the store knows nothing of {authority}")
-        else:
-            found.append(stored)
+    found = _named(store, options.urls)
     if options.body:
         for stored in found:
             answer = stored.entry.answer
-            sys.stdout.flush()
-            sys.stdout.buffer.write((answer.body if answer is not None else None) or b"")
-    elif options.format == "json":
+            sys.stdout.buffer.write((None if answer is None else answer.body) or b"")
+    elif found:
         say_json("store", [{**_summary(one), "entry": to_plain(one)} for one in found])
-    else:
-        for stored in found:
-            for name, value in {**_summary(stored), **to_plain(stored)}.items():
-                say(f"{name}: {json.dumps(value) if isinstance(value, (dict, list)) else value}")
     return Status.CLEAN if len(found) == len(options.urls) else Status.FOUND
 
 
+def _named(store: Store, urls: Sequence[str]) -> list[StoredEntry]:
+    """Return the entries of the sites of some URLs; say on stderr which there are not."""
+    found = []
+    for authority in map(authority_named, urls):
+        stored = store.find(authority)
+        if stored is None:
+            note("store", f"the store knows nothing of {authority}")
+        else:
+            found.append(stored)
+    return found
+
+
 def _export(store: Store, options: Namespace) -> Status:
-    for stored in _selected(store, options):
-        say(json.dumps(to_plain(stored)))
+    for plain in store.export():
+        say(json.dumps(plain))
     return Status.CLEAN
 
 
@@ -192,14 +168,11 @@ def _parsed(line: bytes) -> object:
 
 
 def _forget(store: Store, options: Namespace) -> Status:
-    if options.urls:
-        named = [store.find(authority_named(url)) for url in options.urls]
-        found = [stored for stored in named if stored is not None]
-    else:
-        found = [*_selected(store, options)]  # all of them before the first is changed
+    # All of them are found before the first is changed.
+    found = _named(store, options.urls) if options.urls else [*_selected(store, options)]
     for number, stored in enumerate(found, 1):
         store.forget(stored.authority)
-        if number % _STEP == 0:
+        if number % FLUSH_AFTER == 0:
             store.flush()
     note("store forget", f"{counted(len(found), 'site')} forgotten")
     return Status.CLEAN if len(found) >= len(options.urls) else Status.FOUND

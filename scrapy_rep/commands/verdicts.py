@@ -1,18 +1,51 @@
-"""What a verdict is called, and what it follows from, in the words of the command."""
+"""Verdicts on URLs: how they are found, and what they follow from in the words of the command."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.output import EndingError, Status
+from scrapy_rep.access.authority import authority_of, has_scheme
+from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.commands.crawl import look_up
+from scrapy_rep.commands.offline import Offline
+from scrapy_rep.commands.output import usage_error
+from scrapy_rep.commands.sources import read
+from scrapy_rep.gate.page_url import requested_url
+from scrapy_rep.preferences.robots_txt import preferences
 from scrapy_rep.robotstxt.verdict import UNREACHABLE, is_undefined
 
 if TYPE_CHECKING:
-    from scrapy_rep.caching.cached_rules import CachedRules
-    from scrapy_rep.explaining import LookUp
+    from scrapy.settings import BaseSettings
+
+    from scrapy_rep.gate.explain import LookUp
     from scrapy_rep.robotstxt.verdict import Verdict
+    from scrapy_rep.sites.cached_rules import CachedRules
 
 ALLOWED, DISALLOWED = "allowed", "disallowed"
+COLOURS = {ALLOWED: "green", DISALLOWED: "red", UNREACHABLE: "yellow"}
+
+
+def look_up_all(settings: BaseSettings, options: Namespace, urls: Sequence[str]) -> list[LookUp]:
+    """Return the verdicts on URLs, by the file of ``--robots-txt`` or else as a crawl finds them.
+
+    Raises ``EndingError`` for text that is not an absolute URL.
+    """
+    for url in urls:
+        try:
+            asked = requested_url(url)
+            is_url = authority_of(asked) is not None or has_scheme(asked)
+        except ValueError as error:
+            raise usage_error(f"{url}: {error}") from None
+        if not is_url:
+            raise usage_error(f"{url} is not an absolute URL")
+    if options.robots_txt is None:
+        return look_up(settings, options, urls, options.agent)
+    offline, body = Offline(settings, options), read(options.robots_txt)
+    robots = offline.parse(body)
+    return [offline.look_up(url, body, robots) for url in urls]
 
 
 def word_of(verdict: Verdict) -> str:
@@ -34,7 +67,37 @@ def told(verdict: Verdict, known: CachedRules | None = None) -> str:
     return verdict.reason if verdict.line is None else f"{verdict.reason} (line {verdict.line})"
 
 
-def unreachable(url: str, one: LookUp) -> EndingError:
-    """Return the error that ends the command if the rules of a site are not known."""
-    cause = "error" if one.known is None else one.known.cause
-    return EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")
+def as_json(url: str, one: LookUp, profile: str, started: float, file: str | None) -> Any:
+    """Return all that is known about a URL; times in seconds.
+
+    ``file`` is the name of the file that the rules were read from, if they were. Otherwise they
+    were fetched if that was after ``started``, or come from the store.
+    """
+    verdict, known = one.verdict, one.known
+    robots = None if known is None else known.robots
+    answer = None if known is None or file is not None else known.answer
+    failure = None if known is None else known.failure
+    said = None if robots is None else preferences(robots, requested_url(url), one.agent)
+    learnt = failure.failed_at if failure is not None else answer.fetched_at if answer else started
+    source = "file" if file is not None else "fetched" if learnt >= started else "store"
+    return {
+        "url": url,
+        "verdict": word_of(verdict),
+        "reason": f"{UNREACHABLE}: {told(verdict, known)}"
+        if is_undefined(verdict)
+        else verdict.reason,
+        "rule": None if verdict.rule is None else str(verdict.rule),
+        "line": verdict.line,
+        "group": verdict.group,
+        "decided_by": one.by,
+        "override": verdict.override,
+        "without": None if verdict.without is None else word_of(verdict.without),
+        "agent": [*one.agent],
+        "profile": profile,
+        "delay": None if robots is None else RequestedPace.read(robots, one.agent).interval or None,
+        "preferences": None if said is None else said.answers or None,
+        "source": None if one.authority is None else source,
+        "status": None if answer is None else answer.status,
+        "redirects": [] if answer is None else [*answer.redirects],
+        "age": None if answer is None else round(max(0.0, time.time() - answer.fetched_at), 3),
+    }

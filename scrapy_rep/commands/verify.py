@@ -49,48 +49,32 @@ class Compared(NamedTuple):
 
 def run(settings: BaseSettings, options: Namespace) -> Status:
     """Print the decisions that differ; say how many agree, and what could not be compared."""
+    counts: Counter[str] = Counter()
+    told = []
     try:
-        found = [*_compared(options.log, _Archived(options.warc))]
+        for one in _compared(options.log, _Archived(options.warc)):
+            counts[one.result] += 1
+            if one.result in (DIFFERS, UNDECIDED):
+                told.append(one)
     except ImportError:
         raise usage_error(f"reading decision logs {NEEDS_MSGSPEC}") from None
-    if not any(one.url for one in found):
+    if counts.total() == len(told) and not any(one.url for one in told):
         raise usage_error(f"{options.log} has no line of a decision")
-    told = [one for one in found if one.result in (DIFFERS, UNDECIDED)]
     if options.format == "json":
         say_json("verify", [one._asdict() for one in told])
     else:
-        _as_text(told)
-    counts = Counter(one.result for one in found)
-    _sum_up(counts, Counter(one.why for one in told if one.result == UNDECIDED))
+        for one in told:
+            if one.result == DIFFERS:
+                say(escaped(f"line {one.line}: {one.url}: {one.why}"))
+    whys = Counter(one.why for one in told if one.result == UNDECIDED)
+    note("verify", _summary(counts, whys))
     if counts[DIFFERS]:
         return Status.FOUND
     return Status.UNKNOWN if counts[UNDECIDED] else Status.CLEAN
 
 
-def _compared(log: str, archived: _Archived) -> Iterator[Compared]:
-    """Yield the result for each line of a log but the first one of a run."""
-    from scrapy_rep.records.lines import RunLine, Unread, read_lines
-
-    runs: dict[str, RunLine] = {}
-    with opened(log) as stream:
-        for number, line in enumerate(read_lines(stream), 1):
-            if isinstance(line, RunLine):
-                runs[line.crawl] = line
-            elif isinstance(line, Unread):
-                yield Compared(number, "", UNDECIDED, f"a line is {line.value}")
-            else:
-                yield Compared(number, line.url, *archived.compare(line, runs.get(line.crawl)))
-
-
-def _as_text(found: Sequence[Compared]) -> None:
-    for one in found:
-        if one.result == DIFFERS:
-            say(escaped(f"line {one.line}: {one.url}: {one.why}"))
-
-
-def _sum_up(counts: Counter[str], whys: Counter[str]) -> None:
-    total = counts.total()
-    said = [f"{counted(total, 'decision')}: {counts[AGREES]:,} agree"]
+def _summary(counts: Counter[str], whys: Counter[str]) -> str:
+    said = [f"{counted(counts.total(), 'decision')}: {counts[AGREES]:,} agree"]
     if counts[DIFFERS]:
         said.append(f"{counts[DIFFERS]:,} differ")
     if counts[WITHOUT_RULES]:
@@ -98,7 +82,22 @@ def _sum_up(counts: Counter[str], whys: Counter[str]) -> None:
     if counts[UNDECIDED]:
         listed = "; ".join(f"{count:,}: {why}" for why, count in whys.most_common())
         said.append(f"{counts[UNDECIDED]:,} cannot be compared ({listed})")
-    note("verify", ", ".join(said))
+    return ", ".join(said)
+
+
+def _compared(log: str, archived: _Archived) -> Iterator[Compared]:
+    """Yield the result for each line of a log but the first one of a run."""
+    from scrapy_rep.records.lines import RunLine, read_lines
+
+    runs: dict[str, RunLine] = {}
+    with opened(log) as stream:
+        for number, line in enumerate(read_lines(stream), 1):
+            if isinstance(line, RunLine):
+                runs[line.crawl] = line
+            elif line is None:
+                yield Compared(number, "", UNDECIDED, "a line is not one of a decision log")
+            else:
+                yield Compared(number, line.url, *archived.compare(line, runs.get(line.crawl)))
 
 
 class _Archived:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from scrapy_rep.linting.file_checks import check_characters, check_file, is_html
@@ -26,9 +26,13 @@ from scrapy_rep.linting.lines import (
     RobotsFile,
     quoted,
 )
-from scrapy_rep.preferences.content_usage import MOST_OCTETS, path_and_expression
-from scrapy_rep.preferences.robots_lines import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
-from scrapy_rep.preferences.vocabulary import CONTENT_USAGE, COUNTS_FOR, OUTDATED
+from scrapy_rep.preferences.robots_txt import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
+from scrapy_rep.preferences.statement import CONTENT_USAGE, COUNTS_FOR
+from scrapy_rep.preferences.vocabularies import (
+    MOST_OCTETS,
+    path_and_expression,
+    usage_members,
+)
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt import pace
 
@@ -264,18 +268,17 @@ def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
     _, value = path_and_expression(line.value)
     column = line.column + len(line.value) - len(value)
     try:
-        if not value.strip() or len(value) > MOST_OCTETS:
+        members = usage_members(value)
+        if not members:
             raise ValueError("not a dictionary")
-        members: Any = http_sf.parse(value.encode("latin-1"), tltype="dictionary")
     except ValueError:
         message = f'"{quoted(value)}" is not a dictionary of structured fields: all of it is lost'
         fix = "write train-ai=n, or several parted by commas, in lower case"
         yield file.finding_at("content-usage-does-not-parse", line, message, fix, column)
         return
-    for name, (said, _) in members.items():
+    for name, said in members.items():
         if name not in _LABELS:
-            old = " any more" if name in OUTDATED[CONTENT_USAGE] else ""
-            message = f'"{quoted(name)}" is not a category of the vocabulary{old}'
+            message = f'"{quoted(name)}" is not a category of the vocabulary'
             fix = f"use one of {', '.join(_LABELS)}"
             yield file.finding_at("content-usage-unknown-label", line, message, fix, column)
         elif not isinstance(said, http_sf.Token) or str(said) not in ("y", "n"):

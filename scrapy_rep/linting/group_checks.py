@@ -21,7 +21,7 @@ from scrapy_rep.linting.lines import (
     RobotsFile,
     quoted,
 )
-from scrapy_rep.preferences.robots_lines import SIGNAL_KEY, USAGE_KEY
+from scrapy_rep.preferences.robots_txt import SIGNAL_KEY, USAGE_KEY
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import DEFAULT, names_of
 from scrapy_rep.robotstxt.product_token import product_token

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from scrapy_rep.linting.codes import CODES, Severity
-from scrapy_rep.preferences import robots_lines
+from scrapy_rep.preferences import robots_txt
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt.lines import names_of
 from scrapy_rep.robotstxt.profiles import RFC9309
@@ -79,14 +79,8 @@ _KNOWN: Final = {
     syntax.ALLOW: syntax.ALLOW,
     syntax.DISALLOW: syntax.DISALLOW,
     **dict.fromkeys(RFC9309.misspelt_disallow, syntax.DISALLOW),
-    **{key: key for key in robots_lines.KEYS},
+    **{key: key for key in robots_txt.KEYS},
 }
-_SPELLINGS: Final = {
-    spelt: key
-    for key in (syntax.AGENT, syntax.ALLOW, syntax.DISALLOW, syntax.SITEMAP)
-    for spelt in (key, key.capitalize())
-}
-"""The usual spellings, which need not be looked at further."""
 
 
 class Line(NamedTuple):
@@ -136,35 +130,24 @@ class RobotsFile:
 
 
 def _read(lines: list[str]) -> Iterator[Line]:
-    for number, line in enumerate(lines, 1):
-        name, colon, value = line.partition(":")
-        key = _SPELLINGS.get(name)
-        if key is not None and colon and "#" not in value:
-            start = len(name) + 2
-            stripped = value.lstrip(" \t")
-            start += len(value) - len(stripped)
-            yield Line(number, key, name, stripped.rstrip(" \t"), start)
-        elif not line.strip(" \t"):
+    """Yield the lines that are not comments."""
+    for number, written in enumerate(lines, 1):
+        said = written.partition("#")[0]
+        name, colon, value = said.partition(":")
+        key = name.strip(" \t")
+        if colon:
+            known = _KNOWN.get(key.lower(), UNKNOWN)
+            start = len(name) + 1 + _start(value)
+            yield Line(number, known, key, value.strip(" \t"), start)
+        elif key:
+            words = syntax.words(said)
+            if len(words) == 2 and words[0].lower() in _KNOWN:
+                known = _KNOWN[words[0].lower()]
+                yield Line(number, known, words[0], words[1], _start(said), colon=False)
+            else:
+                yield Line(number, JUNK, key, key, _start(said), colon=False)
+        elif not written.strip(" \t"):
             yield Line(number, BLANK)
-        else:
-            said = line.partition("#")[0]
-            if said.strip(" \t"):
-                yield _line(said, number)
-
-
-def _line(said: str, number: int) -> Line:
-    """Return what a line without its comment says; it says something."""
-    name, colon, value = said.partition(":")
-    written = name.strip(" \t")
-    if not colon:
-        words = syntax.words(said)
-        known = _KNOWN.get(words[0].lower()) if len(words) == 2 else None
-        if known is None:
-            return Line(number, JUNK, written, said.strip(" \t"), _start(said), colon=False)
-        return Line(number, known, words[0], words[1], _start(said), False)
-    start = len(name) + 1 + _start(value)
-    key = _KNOWN.get(written.lower(), UNKNOWN)
-    return Line(number, key, written, value.strip(" \t"), start)
 
 
 def _start(text: str) -> int:

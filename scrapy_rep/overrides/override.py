@@ -139,8 +139,10 @@ class SiteOverrides:
                 continue
             if action != UNREACHABLE_IS_ALLOWED or verdict.reason == UNREACHABLE:
                 verdict, by = Verdict(allowed=allowed, reason=REASON), override
-        if by is None or verdict.allowed == without.allowed:
-            return without if by is None else verdict, None
+        if by is None:
+            return without, None
+        if verdict.reason != REASON and verdict.allowed == without.allowed:
+            return verdict, None  # other rules say the same
         return replace(verdict, override=str(by), without=without), by
 
     def agent(

@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 from w3lib.url import canonicalize_url
 
 from scrapy_rep.pages.markup import Markup
-from scrapy_rep.pages.statements import NOFOLLOW
+from scrapy_rep.pages.terms import NOFOLLOW
 
 _UTF_8: Final = "utf-8"
 
@@ -34,7 +34,7 @@ def urls_not_to_follow(markup: Markup, url: str) -> frozenset[str]:
         return frozenset()
     closed: dict[str, None] = {}
     opened: dict[str, None] = {}
-    for link in markup.anchors():
+    for link in markup.anchors:
         (closed if NOFOLLOW in link.rel else opened)[link.href] = None
     if not closed:
         return frozenset()

@@ -13,14 +13,16 @@ from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime, parsedate_tz
 from typing import Final, NamedTuple
 
+NOINDEX: Final = "noindex"
+NOFOLLOW: Final = "nofollow"
 RESTRICTIONS: Final = frozenset(
-    ("noindex", "nofollow", "nosnippet", "notranslate", "noimageindex", "noarchive", "nocache",
+    (NOINDEX, NOFOLLOW, "nosnippet", "notranslate", "noimageindex", "noarchive", "nocache",
      "noai", "noimageai", "noml")
 )  # fmt: skip
 NONE: Final = "none"
 ALL: Final = "all"
 FOLLOW: Final = "follow"
-OF_1996: Final = frozenset((ALL, NONE, "index", "noindex", FOLLOW, "nofollow"))
+OF_1996: Final = frozenset((ALL, NONE, "index", NOINDEX, FOLLOW, NOFOLLOW))
 
 MAX_SNIPPET: Final = "max-snippet"
 MAX_VIDEO_PREVIEW: Final = "max-video-preview"
@@ -103,18 +105,18 @@ def _date_and_others(text: str, rest: list[str]) -> list[str]:
     return [" ".join(words), *reversed(others)]
 
 
-def limit_of(value: str | None) -> int | None:
+def limit_of(value: str) -> int | None:
     """Return a number of characters or seconds, -1 for no limit, or ``None`` for anything else."""
-    return int(value) if value is not None and _LIMIT.fullmatch(value) else None
+    return int(value) if _LIMIT.fullmatch(value) else None
 
 
-def moment_of(value: str | None) -> datetime | None:
+def moment_of(value: str) -> datetime | None:
     """Return the moment of a date by RFC 822, RFC 850 or ISO 8601, in UTC; ``None`` if unreadable.
 
     A date without a zone, or with one that RFC 822 does not name, is in UTC. One without a time
     means the start of the day.
     """
-    if value is None or len(value) > _LONGEST_DATE:
+    if len(value) > _LONGEST_DATE:
         return None
     try:
         if iso := _ISO_DATE.fullmatch(value):

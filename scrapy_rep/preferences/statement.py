@@ -1,19 +1,46 @@
-"""One statement of a site about use, and several of them together."""
+"""One statement of a site about use, and several of them together.
+
+None of the vocabularies is a finished standard; the guide lists them with number and date.
+
+:data:`COUNTS_FOR` is a choice of this package. No document says that ``ai-input`` of one vocabulary
+means ``ai-use`` of another. They are combined because a crawl needs one answer for each purpose;
+the statements that led to an answer are kept beside it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from scrapy_rep.preferences.vocabulary import (
-    ALLOWED,
-    CATEGORIES,
-    COUNTS_FOR,
-    DISALLOWED,
-    TDMREP,
-    UNKNOWN,
-)
+TRAIN_AI: Final = "train-ai"
+AI_USE: Final = "ai-use"
+SEARCH: Final = "search"
+TDM: Final = "tdm"
+CATEGORIES: Final = (TRAIN_AI, AI_USE, SEARCH, TDM)
+"""The categories of use: training of models, use by AI, search, text and data mining."""
+
+ALLOWED: Final = "allowed"
+DISALLOWED: Final = "disallowed"
+UNKNOWN: Final = "unknown"
+
+CONTENT_USAGE: Final = "content-usage"
+CONTENT_SIGNAL: Final = "content-signal"
+TDMREP: Final = "tdmrep"
+META: Final = "meta"
+RSL: Final = "rsl"
+PRODUCT_TOKEN: Final = "product-token"  # noqa: S105 (a crawler's name)
+
+RESERVATION: Final = "tdm-reservation"
+POLICY: Final = "tdm-policy"
+
+COUNTS_FOR: Final[dict[str, dict[str, str]]] = {
+    CONTENT_USAGE: {"train-ai": TRAIN_AI, "ai-use": AI_USE, "search": SEARCH},
+    CONTENT_SIGNAL: {"ai-train": TRAIN_AI, "ai-input": AI_USE, "search": SEARCH},
+    TDMREP: {RESERVATION: TDM},
+    META: {"noai": TRAIN_AI, "noimageai": TRAIN_AI, "noml": TRAIN_AI},
+    PRODUCT_TOKEN: {category: category for category in CATEGORIES},
+}
+"""The category that a label of a vocabulary counts for; other labels count for none."""
 
 ROBOTS_TXT: Final = "robots.txt"
 HEADER: Final = "header"
@@ -23,11 +50,11 @@ HTML: Final = "html"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One label and its value; ``raw`` is the whole line, field or element that holds it.
+    """One label and its value as written.
 
     ``source`` is ``robots.txt``, ``header`` or ``meta``, and ``line`` the line of a robots.txt.
-    ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. The label is empty if the text could
-    not be read as a whole.
+    ``answer`` is ``allowed``, ``disallowed`` or ``unknown``. The label is empty if the text, which
+    ``value`` is then, could not be read.
     """
 
     vocabulary: str
@@ -36,7 +63,6 @@ class Statement:
     answer: str
     source: str
     line: int | None = None
-    raw: str = ""
 
     @property
     def category(self) -> str | None:
@@ -65,26 +91,36 @@ class Tdm(NamedTuple):
     source: str | None = None
 
 
-NOT_SAID: Final = Tdm()
-
-
 @dataclass(frozen=True, slots=True)
 class Preferences:
     """What a site says about the use of one page: ``preferences["train-ai"]`` is one answer.
 
     The answer is ``allowed``, ``disallowed`` or ``unknown``, which is the answer without a
-    statement.
+    statement. Preferences are true if the site says anything.
     """
 
     statements: tuple[Statement, ...] = ()
     licenses: tuple[License, ...] = ()
-    tdm: Tdm = NOT_SAID
+
+    def __bool__(self) -> bool:
+        """Return True if there is a statement or a licence."""
+        return bool(self.statements or self.licenses)
+
+    def __add__(self, other: Preferences) -> Preferences:
+        """Return what two sources say together."""
+        return Preferences(self.statements + other.statements, self.licenses + other.licenses)
 
     def __getitem__(self, category: str) -> str:
-        """Return the answer for a category; raise KeyError for an unknown category."""
+        """Return the answer for a category; raise KeyError for an unknown category.
+
+        It is ``disallowed`` if any answer is, else ``allowed`` if any is
+        (draft-ietf-aipref-vocab-08 section 5.1). A statement that leaves the answer open does not
+        weaken one that gives it.
+        """
         if category not in CATEGORIES:
             raise KeyError(category)
-        return strictest(one.answer for one in self.about(category) if self._counts(one))
+        found = {one.answer for one in self.about(category)}
+        return next((answer for answer in (DISALLOWED, ALLOWED) if answer in found), UNKNOWN)
 
     @property
     def answers(self) -> dict[str, str]:
@@ -92,29 +128,33 @@ class Preferences:
         found = {category: self[category] for category in CATEGORIES}
         return {category: answer for category, answer in found.items() if answer != UNKNOWN}
 
+    @property
+    def tdm(self) -> Tdm:
+        """What TDMRep says. Metas take precedence over header fields.
+
+        A policy counts only with a reservation, and may come from another source.
+        """
+        said = [one for one in self.statements if one.vocabulary == TDMREP]
+        said.sort(key=lambda one: one.source != META_ELEMENT)
+        for one in said:
+            if one.label == RESERVATION and one.answer != UNKNOWN:
+                policy = next((each.value for each in said if each.label == POLICY), None)
+                reserved = one.answer == DISALLOWED
+                return Tdm(reserved, policy if reserved else None, one.source)
+        return Tdm()
+
     def about(self, category: str) -> tuple[Statement, ...]:
-        """Return the statements that count for a category."""
-        return tuple(one for one in self.statements if one.category == category)
+        """Return the statements that count for a category.
+
+        Of the places of TDMRep, only the strongest that says something counts.
+        """
+        place = self.tdm.source
+        return tuple(
+            one
+            for one in self.statements
+            if one.category == category and (one.vocabulary != TDMREP or one.source == place)
+        )
 
     def against(self, category: str) -> Statement | None:
         """Return the first statement that disallows a category; None if it is not disallowed."""
-        if self[category] != DISALLOWED:
-            return None
-        counting = filter(self._counts, self.about(category))
-        return next((one for one in counting if one.answer == DISALLOWED), None)
-
-    def _counts(self, statement: Statement) -> bool:
-        """Of the places of TDMRep, only the strongest that says something counts."""
-        return statement.vocabulary != TDMREP or statement.source == self.tdm.source
-
-
-def strictest(answers: Iterable[str]) -> str:
-    """Return ``disallowed`` if any answer is, else ``allowed`` if any is, else ``unknown``.
-
-    draft-ietf-aipref-vocab-08 section 5.1. A statement that leaves the answer open does not weaken
-    one that gives it.
-    """
-    found = set(answers)
-    if DISALLOWED in found:
-        return DISALLOWED
-    return ALLOWED if ALLOWED in found else UNKNOWN
+        return next((one for one in self.about(category) if one.answer == DISALLOWED), None)

@@ -7,10 +7,8 @@ A class here is the schema of its lines, and what writes and reads them.
 from __future__ import annotations
 
 import json
-from codecs import BOM_UTF8
 from collections.abc import Iterator
 from datetime import datetime, timezone
-from enum import Enum
 from functools import lru_cache
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -20,8 +18,6 @@ SCHEMA_VERSION: Literal[1] = 1
 
 _LONGEST_LINE = 1 << 20
 """Octets of a line that is read; Scrapy's URLs and the rules of a robots.txt are far shorter."""
-
-_START = b'{"type":'
 
 Time = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 """UTC, to the millisecond (RFC 3339)."""
@@ -114,16 +110,6 @@ class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
 Line = RunLine | DecisionLine
 
 
-class Unread(Enum):
-    """Why a line is left out."""
-
-    CUT = "cut short"
-    FOREIGN = "not a line of a decision log"
-    DAMAGED = "not as the schema says"
-    SCHEMA = "of another version of the schema"
-    LONG = "longer than 1 MiB"
-
-
 class NotALogError(ValueError):
     """A file has no line of a decision log; the message says what it is instead."""
 
@@ -143,66 +129,24 @@ def encoded(line: Line) -> bytes:
     return json.dumps(plain, separators=(",", ":")).replace("\x7f", "\\u007f").encode() + b"\n"
 
 
-def read_lines(stream: BinaryIO) -> Iterator[Line | Unread]:
-    """Yield the lines of a log, and why a line cannot be read.
-
-    A log may end in the middle of a line, hold lines of other programs, or have been written by
-    another version.
-    """
-    foreign_runs: set[str] = set()
-    for octets in _lines_of(stream):
-        line: Line | Unread
-        line = Unread.LONG if octets is None else _read(octets, foreign_runs)
-        if isinstance(line, DecisionLine) and line.crawl in foreign_runs:
-            line = Unread.SCHEMA
-        yield line
-
-
-def _lines_of(stream: BinaryIO) -> Iterator[bytes | None]:
-    """Yield lines without a byte order mark; None for one that is too long."""
-    is_within = False
-    while octets := stream.readline(_LONGEST_LINE):
-        is_whole = octets.endswith(b"\n")
-        if not is_whole and len(octets) == _LONGEST_LINE:
-            if not is_within:
-                yield None
-            is_within = True
-        elif is_within:
-            is_within = not is_whole
-        elif octets := octets.removeprefix(BOM_UTF8):
-            yield octets
-
-
 _decode = msgspec.json.Decoder(Line).decode
 
 
-class _Head(msgspec.Struct):
-    """What tells a line of another version from one that is damaged."""
+def read_lines(stream: BinaryIO) -> Iterator[Line | None]:
+    """Yield the lines of a log; None for what is not one.
 
-    type: str
-    crawl: str = ""
-    schema: Any = None
+    A log may end in the middle of a line, and hold lines of other programs or of another version.
+    A line that is too long counts once for each of its parts.
+    """
+    while octets := stream.readline(_LONGEST_LINE):
+        yield _read(octets)
 
 
-_decode_head = msgspec.json.Decoder(_Head).decode
-
-
-def _read(octets: bytes, foreign_runs: set[str]) -> Line | Unread:
+def _read(octets: bytes) -> Line | None:
     try:
         return _decode(octets)  # type: ignore[no-any-return]
     except (ValueError, RecursionError):
-        pass
-    try:
-        head = _decode_head(octets)
-    except (ValueError, RecursionError):
-        line = octets.rstrip(b"\n")
-        if not line or not _START.startswith(line[: len(_START)]):
-            return Unread.FOREIGN
-        return Unread.DAMAGED if line.endswith(b"}") else Unread.CUT
-    if head.type == "run" and head.schema != SCHEMA_VERSION:
-        foreign_runs.add(head.crawl)
-        return Unread.SCHEMA
-    return Unread.DAMAGED if head.type in ("run", "decision") else Unread.FOREIGN
+        return None
 
 
 def utc(time: float) -> str:

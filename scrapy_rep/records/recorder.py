@@ -13,9 +13,8 @@ import msgspec
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.policy import Decision
-from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.nofollow import is_by_nofollow
-from scrapy_rep.page_url import page_of
+from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
+from scrapy_rep.gate.page_url import page_of
 from scrapy_rep.preferences.robots_txt import preferences, speaks_of_use
 from scrapy_rep.records.lines import (
     SCHEMA_VERSION,
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.caching.cached_rules import CachedRules
+    from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.page_url import Asked
     from scrapy_rep.settings import RepSettings
+    from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
 
 _MOST_KNOWN = 10_000
@@ -328,7 +327,7 @@ def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -
     """
     if isinstance(error, RobotsUnreachable):
         return cached.unreachable and cached.cause == error.cause
-    return not is_by_nofollow(error.verdict.reason)
+    return error.by != BY_PAGE_DIRECTIVE
 
 
 def _plain_override(one: Override) -> OverrideEntry:
@@ -350,7 +349,7 @@ def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:
     """Return the interval in seconds that the rules ask of ``agent``; None for none.
 
     It is None at an authority that has overrides, which may set another pace: there
-    :class:`scrapy_rep.judgement.Judge` never asks the cache for the pace, so that none is read.
+    :class:`scrapy_rep.gate.judge.Judge` never asks the cache for the pace, so that none is read.
     """
     pace = cached.pace
     if pace is None or pace.agent != agent:

@@ -264,27 +264,6 @@ def _piece(pieces: Sequence[str], number: int, grammar: Grammar) -> str:
     return text[: blank.start()] if blank else text
 
 
-def all_groups(text: str, profile: Profile) -> Iterator[tuple[int, tuple[str, ...], Group]]:
-    """Yield each group of a text: its first line, the names in it, and the group itself.
-
-    This is for tools that show a file. A group that the profile does not count as one is left out.
-    """
-    grammar = grammar_of(profile)
-    pieces = grammar.agent.split(text)
-    first, line = 0, pieces[0].count("\n") + 1
-    while first < len(pieces) // 2:
-        end = _end_of_group(first, pieces, grammar)
-        if not profile.group_needs_a_rule or grammar.member.search(
-            _piece(pieces, end - 1, grammar)
-        ):
-            numbers = range(first, end)
-            names = [name for n in numbers for name in names_of(pieces[2 * n + 1], profile)]
-            texts = [_piece(pieces, n, grammar) for n in numbers]
-            yield line, tuple(dict.fromkeys(names)), Group(None, numbers, texts, pieces)
-        line += sum([piece.count("\n") + 1 for piece in pieces[2 * first + 2 : 2 * end + 1 : 2]])
-        first = end
-
-
 def values_of(group: Group, profile: Profile) -> tuple[list[str], list[str]]:
     """Return the disallow and the allow patterns of a group."""
     grammar = grammar_of(profile)

@@ -151,17 +151,12 @@ def _escapes_but(kept: frozenset[int]) -> dict[str, str]:
     return table
 
 
-def match_path(uri: str, form: NormalForm) -> str:
-    """Return the path and query of any URI, or of a path without an origin, in normal form.
+def written_path(uri: str, form: NormalForm) -> str:
+    """Return the path and query of any URI, or of a path without an origin, as written.
 
     RFC 9309 section 2.2.2. The fragment is dropped, a trailing ``?`` is kept, ``http://h?q`` is
-    ``/?q``. Characters outside ASCII stand for their octets in UTF-8. Nothing is raised.
+    ``/?q``. Nothing is raised.
     """
-    return normal_path(readings(written_path(uri, form), form)[0], form)
-
-
-def written_path(uri: str, form: NormalForm) -> str:
-    """Return the path and query of any URI, or of a path without an origin, as written."""
     uri = _as_sent(uri, form).partition("#")[0]
     if form.encodes and uri.startswith("//"):
         # A caller that has encoded the URI may have left out the scheme.
@@ -203,7 +198,10 @@ def origin_of(uri: str) -> str:
 
 
 def readings(path: str, form: NormalForm) -> list[str]:
-    """Return a path and query in octets and, if it has dot segments, the same without them."""
+    """Return a path and query in octets and, if it has dot segments, the same without them.
+
+    Characters outside ASCII stand for their octets in UTF-8.
+    """
     path = _as_sent(path, form)
     if "#" in path:
         path = path.partition("#")[0]

@@ -60,8 +60,10 @@ class TooCostlyError(Exception):
 class Wildcard:
     """A pattern that is not a literal in normal form, parsed.
 
-    The text of a piece may differ in a query, where ``%2F`` and ``%3F`` are ``/`` and ``?``.
-    ``literal`` is part of a piece, and every path that the pattern matches holds it.
+    Of ``/a*b*c$``, ``head`` is ``/a``, ``pieces`` are ``b`` and ``c``, and ``ends`` is true. In a
+    query the text of a piece may be another, ``in_query``: ``%2F`` and ``%3F`` are ``/`` and ``?``
+    there. Every path that the pattern matches holds ``literal``, which is part of a piece, and has
+    at least ``least`` octets.
     """
 
     __slots__ = (
@@ -123,10 +125,10 @@ class Wildcard:
         if pieces is not self.in_query:
             return self._matches_with_query(path)
         if self.ends:
-            if not pieces:
+            if not pieces:  # a pattern without a star
                 return len(path) == at
             pieces = pieces[:-1]
-        for text in pieces:
+        for text in pieces:  # the first place is as good as any: it leaves the most of the path
             found = path.find(text, at)
             if found < 0:
                 return False
@@ -204,8 +206,8 @@ class Wildcards:
                 found.append(one.pattern)
         return score, found, steps
 
-    def every(self, path: str, steps: int) -> list[str]:
-        """Return all patterns that match. Raises TooCostlyError."""
+    def every(self, path: str, steps: int) -> list[tuple[int, str]]:
+        """Return all patterns that match, with their scores. Raises TooCostlyError."""
         patterns = self._patterns if self._index is None else self._index.candidates(path)
         found = []
         for one in patterns:
@@ -214,7 +216,7 @@ class Wildcards:
                 if steps < 0:
                     raise TooCostlyError
                 if one.matches(path):
-                    found.append(one.pattern)
+                    found.append((one.score, one.pattern))
         return found
 
 
@@ -383,11 +385,11 @@ class Patterns:
                 found = [*dict.fromkeys(found)]
         return score, found
 
-    def every(self, path: str, written: str | None, steps: int) -> set[str]:
-        """Return all patterns that match, for tools that show them. Raises TooCostlyError."""
+    def every(self, path: str, written: str | None, steps: int) -> list[tuple[int, str]]:
+        """Return all patterns that match, with their scores. Raises TooCostlyError."""
         literals = self._parse() if self._literals is None else self._literals
-        found = {path[:size] for size in self._sizes if path[:size] in literals}
-        found.update(self._wild.every(path, steps))
+        texts = [path[:size] for size in self._sizes if path[:size] in literals]
+        found = [(self._score(text), text) for text in texts] + self._wild.every(path, steps)
         if written is not None:
-            found.update(self._within_escapes().every(written, steps))
+            found += self._within_escapes().every(written, steps)
         return found

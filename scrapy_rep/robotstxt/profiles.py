@@ -72,6 +72,14 @@ class Profile:
     dot_segments_are_removed: bool = True
     """``/a/../b`` must be allowed as written and as ``/b`` (RFC 3986 sections 5.2.4, 6.2.2.3)."""
 
+    # META robots (the documents of 1994 and 1996 and RFC 9309 say nothing about pages).
+    metas_of_the_body_count: bool = False
+    """As well as those of the head."""
+    all_and_follow_lift: bool = False
+    """Within one meta, ALL beats everything else and FOLLOW beats NOFOLLOW."""
+    noindex_closes_links: bool = False
+    """A meta with NOINDEX and none of the other five terms of 1996 means NOFOLLOW, too."""
+
     # Access (RFC 9309 sections 2.3 and 2.4).
     access_denied_closes_the_site: bool = False
     """A refusal means that access to the site is completely restricted (1996 section 3.1)."""
@@ -103,6 +111,7 @@ GOOGLE = Profile(
     uri_is_taken_as_it_is=True,
     unreserved_is_decoded=False,
     dot_segments_are_removed=False,
+    metas_of_the_body_count=True,
 )
 
 CONSENSUS1994 = Profile(
@@ -136,6 +145,8 @@ KOLLAR = replace(
     several_names_on_a_line=True,
     several_paths_on_a_line=True,
     agent_rule="token contains the name",
+    all_and_follow_lift=True,
+    noindex_closes_links=True,
 )
 
 PROFILES = {

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from scrapy_rep.robotstxt import lines
-from scrapy_rep.robotstxt import pace as reading
 from scrapy_rep.robotstxt.lines import Group
 from scrapy_rep.robotstxt.normal_form import ROBOTS_TXT, form_of
-from scrapy_rep.robotstxt.pace import Pace, RequestRate
+from scrapy_rep.robotstxt.pace import Pace, RequestRate, pace_of, speaks_of_pace
 from scrapy_rep.robotstxt.patterns import Scores, TooCostlyError
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.product_token import tokens_of
@@ -161,18 +160,26 @@ class RobotsTxt:
             verdict = compiled.verdicts[key] = self._by_rule(match, group, compiled, agent)
         return verdict
 
-    def matching(self, url: str, agent: str | Sequence[str]) -> list[tuple[bool, str, int]] | None:
-        """Return all rules that match a URL, in the order of the file, for tools that show them.
+    def matching(self, url: str, agent: str | Sequence[str]) -> list[Verdict]:
+        """Return the verdict, then that without the rule that decided, and so on.
 
-        Each is given as whether it allows, its pattern in octets, and its line. None means that
-        it is too costly to tell.
+        This shows all rules that match, for tools. The list is empty if no rule decides, and ends
+        with the first one if it is too costly to find the others.
         """
+        verdict = self.verdict(url, agent)
+        group, compiled = self._compile(agent)
+        if verdict.rule is None or compiled.lines is None:
+            return []
         try:
-            found = self._compile(agent)[1].rules.every(url)
+            found = compiled.rules.every(url)
         except TooCostlyError:
-            return None
-        rules = lines.rules_of(self.group(agent), self.profile)
-        return [rule for rule in rules if rule[1] in found[rule[0]]]
+            return [verdict]
+        ranked = sorted(
+            [(-score, not allow, compiled.lines[allow][text], text) for score, allow, text in found]
+        )
+        rules = [_shown(not disallow, text, line) for _, disallow, line, text in ranked]
+        others = [Verdict(one.allow, one, one.line, group, BY_RULE) for one in rules]
+        return [verdict, *[other for other in others if other.rule != verdict.rule]]
 
     def crawl_delay(self, agent: str | Sequence[str]) -> float | None:
         """Return the Crawl-delay for a crawler, in seconds. RFC 9309 section 2.2.4."""
@@ -184,12 +191,10 @@ class RobotsTxt:
 
     def pace(self, agent: str | Sequence[str]) -> Pace:
         """Return the Crawl-delay and the Request-rate for a crawler."""
-        if not self.keep("speaks of pace", lambda: reading.speaks_of_pace(self.text())):
+        if not self.keep("speaks of pace", lambda: speaks_of_pace(self.text())):
             return _NO_PACE
         wanted = self.tokens_of(agent)
-        return self.keep(
-            ("pace", wanted), lambda: reading.pace_of(self.text(), wanted, self.profile)
-        )
+        return self.keep(("pace", wanted), lambda: pace_of(self.text(), wanted, self.profile))
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

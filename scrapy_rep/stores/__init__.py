@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from scrapy_rep.access.spelling import nearest
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.blocking import BlockingStore
 from scrapy_rep.stores.error import StoreError
@@ -100,7 +100,9 @@ def check_store(uri: str) -> None:
 
 def _no_store(uri: str, scheme: str) -> ValueError:
     """Return an error that says what there is, and what ``scheme`` was probably meant for."""
-    meant = nearest(scheme, SCHEMES)
+    known = {name.replace("+", "-"): name for name in (*SCHEMES, "file")}
+    found = get_close_matches(scheme[:100].lower().replace("+", "-"), known, n=1)
+    meant = "sqlite" if found == ["file"] else known[found[0]] if found else ""
     slashes = "//" if meant in REDIS_SCHEMES else ""
     hint = f"; did you mean {meant}:{slashes}?" if meant else ""
     return ValueError(f"{shown(uri)!r} names no store: {NAMES}{hint}")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.authority import Authority, authority_of, has_scheme
+from tests.rows import rows
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,26 @@ def test_a_url_without_a_usable_host_is_an_error(url: str) -> None:
     """A failure is never permission: such a URL must not pass as one of another scheme."""
     with pytest.raises(ValueError, match="no usable host and port"):
         authority_of(url)
+
+
+@rows(
+    "url, is_so",
+    [
+        ("http://e.org/", True),
+        ("mailto:a@b", True),
+        ("data:,x", True),
+        ("tel:+1", True),
+        ("localhost:8000/page", False),
+        ("e.org:80", False),
+        ("//e.org/", False),
+        ("/a:b", False),
+        ("a b", False),
+        ("", False),
+    ],
+)
+def test_a_url_begins_with_a_scheme(url: str, is_so: bool) -> None:
+    """RFC 3986 section 3.1: a host with a port looks like one."""
+    assert has_scheme(url) is is_so
 
 
 def test_schemes_hosts_and_ports_are_apart() -> None:

@@ -1,6 +1,6 @@
 """What a status code says of a robots.txt."""
 
-from scrapy_rep.access.outcome import Meaning, meaning_of
+from scrapy_rep.access.outcome import Meaning, meaning_in_archive, meaning_of
 from tests.rows import rows
 
 
@@ -18,5 +18,10 @@ def _expected(status: int) -> Meaning:
 
 @rows("status", [*range(-1, 1001), 10**6])
 def test_every_status_has_one_meaning(status: int) -> None:
-    """RFC 9309 section 2.3.1: success, redirect, unavailable; all else is unreachable."""
+    """RFC 9309 section 2.3.1: success, redirect, unavailable; all else is unreachable.
+
+    In an archive a 407 says nothing of the site: it is the answer of the crawler's proxy.
+    """
     assert meaning_of(status) is _expected(status)
+    archived = Meaning.UNREACHABLE if status == 407 else _expected(status)
+    assert meaning_in_archive(status) is archived

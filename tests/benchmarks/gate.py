@@ -70,7 +70,7 @@ def _ours(crawler: Crawler, body: bytes) -> RepDownloaderMiddleware:
     gate = RepDownloaderMiddleware.from_crawler(crawler)
     authority = authority_of("https://example.org/")
     assert authority is not None
-    cache = gate._cache
+    cache = gate._parts.cache
     entry = learn(None, Success(body), time.time(), cache._policy)
     now = time.time()
     cache._keep(

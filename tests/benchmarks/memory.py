@@ -67,7 +67,7 @@ def crawler_of(world: World) -> Crawler:
     settings.update({"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False})
     settings.update({"REP_MEMORY_LIMIT": BOUND, "REP_CRAWL_DELAY": False, "REP_RETRY_DELAYS": []})
     crawler = Crawler(Spider, settings)
-    crawler.spider = Spider("memory")
+    crawler.spider = Spider.from_crawler(crawler, "memory")
     crawler._apply_settings()
     return crawler
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import warnings
 from base64 import b32encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha1
 from io import BytesIO
 from pathlib import Path
@@ -31,17 +31,17 @@ Fields = Sequence[tuple[str, str]]
 
 
 def write_archive(
-    path: Path, *responses: Response, cut: bool = False, fields: Fields | None = None
+    path: Path, *responses: Response, cut: bool = False, fields: Mapping[str, Fields] | None = None
 ) -> Path:
     """An archive with some responses; `cut`: they say that they were cut.
 
-    `fields` are the header fields of the last one, instead of the usual ones.
+    `fields` are the header fields of some, by their URLs, instead of the usual ones.
     """
     with warnings.catch_warnings(), path.open("wb") as file:
         warnings.simplefilter("ignore", ResourceWarning)  # warcio leaves temporary files to the gc
         writer = WARCWriter(file, gzip=path.suffix == ".gz")
         for response in responses:
-            given = fields if response is responses[-1] else None
+            given = (fields or {}).get(response[0])
             writer.write_record(_record(writer, response, cut=cut, fields=given))
         gc.collect()
     return path

@@ -10,32 +10,17 @@ import atexit
 import configparser
 import json
 import os
-import pkgutil
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-import scrapy.commands
-
-import scrapy_rep.commands
-from tests import processes
-from tests.processes import ROOT, run_python
+from tests.processes import ROOT, run_python, start_python
 
 SCRAPY = [sys.executable, "-c", "from scrapy.cmdline import execute; execute()"]
-COMMANDS = (
-    *processes.SCRAPY,
-    *(
-        module.name
-        for package in (scrapy.commands, scrapy_rep.commands)
-        for module in pkgutil.iter_modules(package.__path__, package.__name__ + ".")
-    ),
-    "warcio.archiveiterator",
-)
-"""What a process of a command finds imported already: Scrapy would import all of its commands."""
 
 
 class Ended(NamedTuple):
@@ -75,19 +60,14 @@ def robots(
     *arguments: object,
     cwd: Path | str | None = None,
     given: bytes | str = b"",
-    imports: Sequence[str] = (),
     timeout: float = 200,
     **variables: str,
 ) -> Ended:
-    """`scrapy robots` with some arguments, in a folder without a project unless one is named.
-
-    `imports` are modules that it finds imported already, beside its own and Scrapy's.
-    """
+    """`scrapy robots` with some arguments, in a folder without a project unless one is named."""
     done = run_python(
         *SCRAPY[1:],
         "robots",
         *map(str, arguments),
-        imports=(*COMMANDS, *imports),
         cwd=cwd or tempfile.gettempdir(),
         env=environment(**variables),
         given=given.encode() if isinstance(given, str) else given,
@@ -96,6 +76,28 @@ def robots(
     ended = Ended(done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in ended.err, ended.err
     return ended
+
+
+def written(
+    *arguments: object, given: bytes = b"", to: BinaryIO | None = None, **variables: str
+) -> tuple[int, bytes]:
+    """The status of `scrapy robots`, and the octets of both its streams, which go `to` a file."""
+    with tempfile.TemporaryFile() if to is None else nullcontext(to) as file:
+        process = start_python(
+            *SCRAPY[1:],
+            "robots",
+            *map(str, arguments),
+            cwd=tempfile.gettempdir(),
+            env=environment(**variables),
+            given=given,
+            output=file.fileno(),
+        )
+        status = process.wait(200)
+        process.close()
+        if to is not None:
+            return status, b""
+        file.seek(0)
+        return status, file.read()
 
 
 def results(out: str) -> Any:

@@ -57,18 +57,21 @@ def test_spider_with_a_bad_agent_is_status_2(project: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     "setting",
-    [
-        'ADDONS={"no.such.Addon": 1}',
-        'DOWNLOADER_MIDDLEWARES={"no.such.Thing": 1}',
-        "DOWNLOADER=no.such.Downloader",
-        "STATS_CLASS=no.such.Stats",
-        "TWISTED_REACTOR=no.such.Reactor",
-        "LOG_LEVEL=WHAT",
-        "LOG_FILE=/no/such/folder/log",
-        "REP_OVERRIDES=/no/such/file",
-        "REP_MAX_SIZE=1",
-        "REP_PURPOSES=nonsense",
-    ],
+    first(
+        4,
+        [
+            'ADDONS={"no.such.Addon": 1}',
+            'DOWNLOADER_MIDDLEWARES={"no.such.Thing": 1}',
+            "DOWNLOADER=no.such.Downloader",
+            "STATS_CLASS=no.such.Stats",
+            "TWISTED_REACTOR=no.such.Reactor",
+            "LOG_LEVEL=WHAT",
+            "LOG_FILE=/no/such/folder/log",
+            "REP_OVERRIDES=/no/such/file",
+            "REP_MAX_SIZE=1",
+            "REP_PURPOSES=nonsense",
+        ],
+    ),
 )
 def test_setting_that_no_crawl_can_start_with_is_status_2(site: Site, setting: str) -> None:
     """One line, with what is wrong."""

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.running import COMMANDS, ROOT, SCRAPY, environment, robots
-from tests.processes import start_python
+from scrapy_rep.commands.options import parsers
+from tests.commands.running import ROOT, SCRAPY, environment, robots
+from tests.processes import run_python, start_python
 from tests.replies import Hang
+from tests.rows import first, rows
 from tests.site import Site
 from tests.timed import timed
 
@@ -45,9 +47,7 @@ def python(code: str) -> str:
 
 def test_scrapy_lists_the_command() -> None:
     """By the entry point of setup.cfg."""
-    done = subprocess.run(
-        SCRAPY, env=environment(), cwd="/", capture_output=True, text=True, check=True
-    )
+    done = run_python(*SCRAPY[1:], env=environment(), cwd="/")
     assert "\n  robots        Check, explain, lint" in done.stdout
 
 
@@ -62,20 +62,19 @@ def test_entry_point_imports_nothing_but_itself() -> None:
     assert python(LOAD).splitlines()[1] == "['scrapy_rep.commands']"
 
 
-@pytest.mark.parametrize("name", SUBCOMMANDS)
+@rows("name", SUBCOMMANDS)
 def test_help_has_an_example_and_its_own_exit_statuses(name: str) -> None:
     """Only those that the subcommand can end with."""
-    ended = robots(name, "--help")
-    assert (ended.status, ended.err) == (0, "")
-    assert max(map(len, ended.out.splitlines())) <= 80 or name == "verify"
-    example, _, statuses = ended.out.partition("example:")[2].partition("exit status:")
+    text = parsers()[1][name].format_help()
+    assert max(map(len, text.splitlines())) <= 100
+    example, _, statuses = text.partition("example:")[2].partition("exit status:")
     assert f"scrapy robots {name}" in example
     listed = [int(line.split()[0]) for line in statuses.splitlines() if line[:5].strip().isdigit()]
     without = {"filter": [1], "report": [1, 3]}
     assert listed == [one for one in (0, 1, 2, 3, 130) if one not in without.get(name, [])]
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]], ids=["nothing", "--help", "-h"])
+@pytest.mark.parametrize("words", first(1, [[], ["--help"], ["-h"]]))
 def test_the_bare_command_is_its_help(words: list[str]) -> None:
     """It names all subcommands."""
     ended = robots(*words)
@@ -90,51 +89,57 @@ def test_an_unknown_option_points_to_the_help_of_the_subcommand() -> None:
     assert ended.err.endswith("--no-such-option (see scrapy robots check --help)\n")
 
 
-@pytest.mark.parametrize("action", ACTIONS)
-def test_help_of_an_action(action: str) -> None:
-    """Two words deep."""
-    ended = robots("store", action, "-h")
-    assert ended.status == 0
-    assert ended.out.startswith(f"usage: scrapy robots store {action}")
+@pytest.mark.parametrize(
+    "words",
+    first(2, [["check"], ["store", "import"], *([name] for name in SUBCOMMANDS[1:]),
+              *(["store", action] for action in ACTIONS)]),
+    ids=" ".join,
+)  # fmt: skip
+def test_help_of_a_subcommand_or_an_action(words: list[str]) -> None:
+    """One word deep, or two."""
+    ended = robots(*words, "-h")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.startswith(f"usage: scrapy robots {' '.join(words)} ")
 
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["chek", "https://e.org/"],
-        ["check"],
-        ["check", "--agent", "", "https://e.org/"],
-        ["filter", "--agent", " "],
-        ["check", "--no-such-option", "https://e.org/"],
-        ["check", "--rep-profile", "1995", "https://e.org/"],
-        ["check", "--format", "xml", "https://e.org/"],
-        ["check", "not a url"],
-        ["check", "e.org/path"],
-        ["check", "https://"],
-        ["check", "https://e.org:port/"],
-        ["explain", "https://e.org/a", "https://e.org/b"],
-        ["explain", "mailto:a@e.org"],
-        ["lint"],
-        ["lint", "--select", "no-such-code", "-"],
-        ["lint", "--fail-on", "panic", "-"],
-        ["lint", "https://"],
-        ["diff", "only-one"],
-        ["diff", "-", "-"],
-        ["diff", "warc:robots.warc.gz#https://e.org/@2020", "/dev/null"],
-        ["filter", "--robots-txt", "a", "--warc", "b"],
-        ["filter", "--missing", "perhaps"],
-        ["filter", "--missing", "allow", "--robots-txt", "/dev/null"],
-        ["report", "-o", "r.html", "--format", "json", "/dev/null"],
-        ["store"],
-        ["store", "burn"],
-        ["store", "list", "--older-than", "long"],
-        ["store", "show", "not a url", "-s", "REP_STORE=sqlite:///tmp/never.db"],
-        ["check", "-s", "REP_PROFILE=1995", "https://e.org/"],
-        ["check", "-s", "REP_STORE=nowhere", "https://e.org/"],
-        ["check", "-s", "ROBOTSTXT_OBEY=perhaps", "https://e.org/"],
-        ["check", "--spider", "nobody", "https://e.org/"],
-        ["lint", "robots.txt", "--profile-of-mine", "x"],
-    ],
+    first(
+        12,
+        [
+            ["chek", "https://e.org/"],
+            ["check", "--agent", "", "https://e.org/"],
+            ["check", "--no-such-option", "https://e.org/"],
+            ["check", "not a url"],
+            ["explain", "mailto:a@e.org"],
+            ["lint", "--select", "no-such-code", "-"],
+            ["diff", "-", "-"],
+            ["filter", "--robots-txt", "a", "--warc", "b"],
+            ["filter", "--missing", "allow", "--robots-txt", "/dev/null"],
+            ["report", "-o", "r.html", "--format", "json", "/dev/null"],
+            ["check", "-s", "REP_PROFILE=1995", "https://e.org/"],
+            ["check", "--spider", "nobody", "https://e.org/"],
+            ["check"],
+            ["filter", "--agent", " "],
+            ["check", "--format", "xml", "https://e.org/"],
+            ["check", "e.org/path"],
+            ["check", "https://"],
+            ["check", "https://e.org:port/"],
+            ["explain", "https://e.org/a", "https://e.org/b"],
+            ["lint"],
+            ["lint", "--fail-on", "panic", "-"],
+            ["lint", "https://"],
+            ["diff", "only-one"],
+            ["diff", "warc:robots.warc.gz#https://e.org/@2020", "/dev/null"],
+            ["filter", "--missing", "perhaps"],
+            ["store"],
+            ["store", "burn"],
+            ["store", "list", "--state", "odd"],
+            ["store", "show", "not a url", "-s", "REP_STORE=sqlite:///tmp/never.db"],
+            ["check", "-s", "REP_STORE=nowhere", "https://e.org/"],
+            ["lint", "robots.txt", "--profile-of-mine", "x"],
+        ],
+    ),
     ids=" ".join,
 )
 def test_mistake_of_the_user_is_status_2_and_one_line(words: list[str]) -> None:
@@ -160,7 +165,7 @@ def test_bad_setting_on_the_command_line_is_status_2() -> None:
     assert robots("lint", "-", "-s", "nonsense").status == 2
 
 
-@pytest.mark.parametrize("name", ["/", "a\x1b[31mb", "/dev/null/x"])
+@pytest.mark.parametrize("name", first(1, ["a\x1b[31mb", "/", "/dev/null/x"]))
 def test_name_that_is_no_file_is_status_2(name: str) -> None:
     """A folder, a name that would talk to the terminal, a file in a file."""
     ended = robots("lint", name)
@@ -211,7 +216,9 @@ def test_fault_of_ours_is_a_line(project: Path) -> None:
     assert "ZeroDivisionError" in ended.err
 
 
-@pytest.mark.parametrize("words", [["check"], ["explain"], ["lint"], ["diff", "robots.txt"]])
+@pytest.mark.parametrize(
+    "words", first(1, [["check"], ["explain"], ["lint"], ["diff", "robots.txt"]])
+)
 def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: list[str]) -> None:
     """One line; nothing is kept waiting."""
     with socket.socket() as server:
@@ -220,7 +227,7 @@ def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: lis
         server.settimeout(60)
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
         command, folder = (*SCRAPY[1:], "robots", *words, url), robots_txt.parent
-        process = start_python(*command, imports=COMMANDS, env=environment(), cwd=folder)
+        process = start_python(*command, env=environment(), cwd=folder)
         try:
             connection, _ = server.accept()
             with connection:
@@ -232,6 +239,7 @@ def test_interrupt_while_a_site_hangs_is_status_130(robots_txt: Path, words: lis
     assert err == f"scrapy robots {words[0]}: interrupted\n"
 
 
+@pytest.mark.slow
 def test_a_closed_stream_is_no_fault(robots_txt: Path) -> None:
     """`<&-` and `>&-` of a shell: what would be read is empty, what would be written goes."""
     words = [*SCRAPY, "robots", "check", "--robots-txt", str(robots_txt), "https://e.org/private"]
@@ -248,6 +256,7 @@ def test_a_closed_stream_is_no_fault(robots_txt: Path) -> None:
         assert "fault" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_site_that_takes_long_is_mentioned(site: Site) -> None:
     """A silent command seems to hang."""
     shop = site.authority(robots=Hang())

@@ -51,7 +51,7 @@ def test_explain_shows_both_verdicts(site: Site, tmp_path: Path) -> None:
     assert by.startswith("  override: allow, entry 1: ours (ops")
     assert rest[0] == "  by the rules alone: disallowed, Disallow: / (line 2, group *)"
     [told] = results(robots("explain", "--format", "json", *given, shop.url("/a")).out)
-    assert (told["allowed"], told["decided_by"]) == (True, "override")
+    assert (told["verdict"], told["decided_by"]) == ("allowed", "override")
     assert told["override"].startswith("allow, entry 1: ours (ops")
     assert told["by_rules"]["allowed"] is False
 

@@ -35,7 +35,7 @@ def test_report_writes_a_page_and_says_what_was_read(tmp_path: Path, log: Path) 
     page = tmp_path / "report.html"
     ended = report(log, "-o", page)
     assert (ended.status, ended.err) == (0, "")
-    assert ended.out.startswith(f"{page}: 2 decisions, 1 of them refusals, on 1 site, 2026-11-22")
+    assert ended.out.startswith(f"{page}: 2 decisions, 1 of them refusals, on 1 site\n")
     assert "Disallow: /private" in html.fromstring(page.read_bytes()).text_content()
     assert {path.name for path in tmp_path.iterdir()} == {"decisions.jsonl", "report.html"}
     assert stat.S_IMODE(page.stat().st_mode) == 0o600
@@ -50,17 +50,16 @@ def test_several_logs_are_merged(tmp_path: Path, log: Path) -> None:
     assert ended.status == 0
     assert ": 6 decisions, 5 of them refusals" in ended.out
     assert ended.out.endswith("; 2 lines could not be read\n")
-    said = (tmp_path / "r.html").read_text("utf-8")
-    for words in ("cut short", "not a line of a decision log"):
-        assert words in said
+    assert "2 lines could not be read" in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_without_an_output_there_is_a_summary(tmp_path: Path, log: Path) -> None:
     """The total first, then what has something to say; a compressed log is read as it is."""
     ended = report(log)
     assert (ended.status, ended.err) == (0, "")
-    first, *rest = ended.out.splitlines()
-    assert first.startswith("2 decisions, 1 of them refusals, on 1 site, 2026-11-22 08:00:01 to")
+    first, when, *rest = ended.out.splitlines()
+    assert first == "2 decisions, 1 of them refusals, on 1 site"
+    assert when == "2026-11-22 08:00:01 to 2026-11-22 08:00:01 UTC"
     assert rest[:3] == [
         "",
         "Why requests were refused",
@@ -81,8 +80,7 @@ def test_a_summary_fits_a_terminal(tmp_path: Path) -> None:
     log = write(tmp_path / "log", *crawl())
     for columns in (80, 120):
         text = shown("report", log, cwd=tmp_path, COLUMNS=str(columns), NO_COLOR="1")
-        _, *rest = text.splitlines()
-        assert max(map(len, rest)) <= columns
+        assert max(map(len, text.splitlines())) <= columns
         assert "Disallow: /private/" in text
 
 
@@ -108,9 +106,8 @@ def test_the_page_goes_to_standard_output_on_request(tmp_path: Path, log: Path) 
     [
         (["none.jsonl", "-o", "r.html"], "cannot read none.jsonl: No such file or directory"),
         (["folder", "-o", "r.html"], "cannot read folder: Is a directory"),
-        (["empty", "-o", "r.html"], "empty: it is empty"),
+        (["empty", "-o", "r.html"], "empty: it is not a decision log"),
         (["noise", "-o", "r.html"], "noise: it is not a decision log"),
-        (["newer", "-o", "r.html"], "newer: it was written by another version of scrapy_rep"),
         (["log", "-o", "none/r.html"], "cannot write none/r.html: No such file or directory"),
         (["log", "-o", "folder"], "cannot write folder: Is a directory"),
         (["log", "-o", "log"], "log is read, and would be overwritten"),
@@ -118,7 +115,7 @@ def test_the_page_goes_to_standard_output_on_request(tmp_path: Path, log: Path) 
         (["-", "-", "-o", "r.html"], "standard input can be read once only"),
         (["-o", "r.html"], "the following arguments are required: DECISIONS"),
     ],
-    ids=range(11),
+    ids=range(10),
 )
 def test_what_cannot_be_done_is_status_2_and_one_line(
     tmp_path: Path, words: list[str], reason: str
@@ -126,7 +123,6 @@ def test_what_cannot_be_done_is_status_2_and_one_line(
     """Nothing is written, nothing is lost."""
     (tmp_path / "folder").mkdir()
     write(tmp_path / "log", run(), decision())
-    write(tmp_path / "newer", run(schema=2), decision())
     (tmp_path / "empty").touch()
     (tmp_path / "noise").write_bytes(os.urandom(5_000))
     ended = report(*words, cwd=tmp_path)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.commands.running import COMMANDS, SCRAPY, environment, results, robots
+from tests.commands.running import SCRAPY, environment, results, robots
 from tests.processes import run_python
 from tests.site import Authority, Site
 
@@ -107,7 +107,7 @@ class Project:
     def crawl(self) -> None:
         """Crawl the page."""
         words = (*SCRAPY[1:], "crawl", "shop", *self._words)
-        done = run_python(*words, imports=COMMANDS, cwd=self._root, env=environment())
+        done = run_python(*words, cwd=self._root, env=environment())
         assert done.returncode == 0, done.stderr
         assert len(self.shop.robots_hits) == 1
 

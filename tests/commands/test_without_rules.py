@@ -61,8 +61,8 @@ def by_explain(words: tuple[object, ...], url: str) -> Told:
     if ended.status == 3:
         return Told("unreachable", "unreachable")
     [said] = results(ended.out)
-    assert ended.status == (not said["allowed"])
-    return Told("allowed", "") if said["allowed"] else Told("disallowed", said["reason"])
+    assert ended.status == (said["verdict"] != "allowed")
+    return by_check(said)
 
 
 @pytest.mark.parametrize("status", [503, pytest.param(403, marks=pytest.mark.slow)])

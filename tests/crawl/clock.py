@@ -22,5 +22,5 @@ class Ahead:
 def take_over(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     """From here on the package goes by this clock."""
     clock = Ahead()
-    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.time", clock)
+    monkeypatch.setattr("scrapy_rep.parts.time", clock)
     return clock

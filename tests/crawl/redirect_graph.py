@@ -40,7 +40,7 @@ def known(result: Result) -> dict[str, Learnt]:
             answer.redirects,
             known.failure is not None,
         )
-        for authority, known in gate._cache.entries()
+        for authority, known in gate._parts.cache.entries()
         for answer in [known.answer or Answer()]
     }
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
+from pytest_twisted import ensureDeferred
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import call_later
 
-from tests.crawl.harness import EACH_MODE, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl_under
 from tests.crawl.plugin import obey
 from tests.replies import Hang
 from tests.site import Site
@@ -31,12 +32,13 @@ class BlockingExtension:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_site_that_does_not_answer_meanwhile_is_unreachable(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_a_site_that_does_not_answer_meanwhile_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9309 section 2.3.1.4: it is an end like any other, not a fault of the check."""
     silent = site.authority(Hang())
     settings = obey(REP_TIMEOUT=0.5, EXTENSIONS={f"{__name__}.{BlockingExtension.__name__}": 1})
     plans = [silent.url("/a"), silent.url("/b")]
-    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
     problems = [ending.problem for ending in result.endings if ending.problem is not None]
     assert [problem.kind for problem in problems] == ["unreachable"] * 2
     assert {problem.data["cause"] for problem in problems} == {"timeout"}

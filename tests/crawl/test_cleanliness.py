@@ -10,7 +10,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.http import Response
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.proxy import Proxy
@@ -27,7 +27,8 @@ PRIVATE_HEADERS = {
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mode: str) -> None:
     """Not the headers, the cookies, the method or the body, on the first hop or the second."""
     second = site.authority(RULES)
     first = site.authority(redirect(second.url("/robots.txt")))
@@ -38,7 +39,7 @@ def test_the_robots_txt_request_carries_nothing_of_the_page(site: Site, mode: st
         "method": "POST",
         "body": "of the page",
     }
-    result = crawl_in_child(mode=mode, settings=obey(), plans=[plan]).check()
+    result = (await crawl_under(mode, settings=obey(), plans=[plan])).check()
     assert result.downloaded == [first.url("/open?q")]
     for hit in [*first.robots_hits, *second.robots_hits]:
         assert (hit.method, hit.target) == ("GET", "/robots.txt")

@@ -9,7 +9,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.leftovers import turn
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Endless, Hang, Reply, Stall, Trickle
@@ -30,37 +30,40 @@ async def hung_up(*authorities: Authority) -> None:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
-    """All that waits is refused as unreachable."""
+@ensureDeferred
+async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
+    """All that waits stays with the scheduler."""
     silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()], Reply(503)]]
     good = site.authority(RULES)
     waiting = [authority.url(f"/{number}") for authority in silent for number in range(20)]
     settings = obey(REP_TIMEOUT=60, REP_RETRY_DELAYS=[0.1, 60])
     plans, how = [good.url("/"), *waiting], {"parked": len(waiting), "close_after": 1}
     spider = "tests.crawl.closing.ClosingSpider"
-    result = crawl_in_child(spider, settings, mode=mode, plans=plans, **how)
+    result = await crawl_under(mode, spider, settings, plans=plans, **how)
     result.check_log()
-    assert len(result.endings) == result.stats["scheduler/dequeued"] > 50
-    assert (result.downloaded, result.forbidden, result.errors) == ([good.url("/")], [], [])
-    assert len(set(result.unreachable)) == len(result.endings) - 1
+    assert [ending.url for ending in result.endings] == result.downloaded == [good.url("/")]
+    assert result.stats["robotstxt/waiting/max"] > 50
     assert result.stats["finish_reason"] == "stopped"
     assert result.stats["closing/seconds"] < 60  # else it waited for the silent ones
     assert all(authority.page_hits == [] for authority in silent)
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_resumed_crawl_makes_what_a_stop_left(site: Site, tmp_path: Path, mode: str) -> None:
+@ensureDeferred
+async def test_a_resumed_crawl_makes_what_a_stop_left(
+    site: Site, tmp_path: Path, mode: str
+) -> None:
     """With JOBDIR, what waited goes back to the scheduler: made later, once, with its rules."""
     silent = [site.authority(robots) for robots in SILENT]
     good = site.authority(RULES)
     urls = [a.url(path) for a in [good, *silent] for path in ("/1", "/2", "/private")]
     settings = obey(REP_TIMEOUT=60, JOBDIR=str(tmp_path))
     spider, how = "tests.crawl.closing.ClosingSpider", {"parked": 9, "close_after": 1}
-    first = crawl_in_child(spider, settings, mode=mode, plans=urls, **how).check_log()
+    first = (await crawl_under(mode, spider, settings, plans=urls, **how)).check_log()
     assert {ending.url for ending in first.endings} == set(urls[:3])
     for authority in silent:
         authority.robots = RULES
-    second = crawl_in_child(mode=mode, settings=settings, plans=urls).check_log()
+    second = (await crawl_under(mode, settings=settings, plans=urls)).check_log()
     ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
     kinds = {url: "forbidden" if url.endswith("/private") else "downloaded" for url in urls}
     assert ends == Counter(kinds.items())
@@ -70,15 +73,13 @@ def test_a_resumed_crawl_makes_what_a_stop_left(site: Site, tmp_path: Path, mode
 
 @timed
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_page_in_progress_is_finished(site: Site, mode: str) -> None:
-    """A stop waits, as ever, for the page that is on its way, and for a robots.txt that is near.
-
-    That is one that comes within 0.3 s of the stop.
-    """
-    slow = site.authority(Reply(200, RULES, delay=0.8), Reply(200, "slow", delay=0.3))
+@ensureDeferred
+async def test_a_page_in_progress_is_finished(site: Site, mode: str) -> None:
+    """A stop waits, as ever, for the page that is on its way."""
+    slow = site.authority(RULES, Reply(200, "slow", delay=1.5))
     settings = obey(CLOSESPIDER_TIMEOUT=0.75)
     plans = [slow.url("/a"), slow.url("/private")]
-    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
     assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
 
 
@@ -89,8 +90,8 @@ async def test_nothing_is_left_of_the_fetches_that_a_stop_ended(site: Site) -> N
     urls = [authority.url("/a") for authority in silent]
     settings = obey(REP_TIMEOUT=60, REP_RETRY_DELAYS=[0.1, 60])
     how = {"parked": len(urls), "close_after": 1}
-    result = (await crawl(ClosingSpider, settings, plans=urls, **how)).check()
-    assert result.unreachable == urls
+    result = (await crawl(ClosingSpider, settings, plans=urls, **how)).check_log()
+    assert result.endings == []
     await hung_up(*silent)
     assert [len(authority.hits) for authority in silent] == [1, 1, 1, 2]
 

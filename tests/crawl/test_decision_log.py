@@ -19,7 +19,7 @@ from pytest_twisted import ensureDeferred
 from scrapy_rep import RobotsTxt
 from scrapy_rep.records.lines import Line
 from tests.crawl.clock import take_over
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.test_flights import OneByOneSpider
 from tests.replies import Reply
@@ -318,17 +318,18 @@ async def test_a_required_log_is_written_before_the_request(site: Site, log: Pat
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_decisions_are_recorded_under_every_reactor(site: Site, log: Path, mode: str) -> None:
+@ensureDeferred
+async def test_decisions_are_recorded_under_every_reactor(site: Site, log: Path, mode: str) -> None:
     """By hand, with and without waiting for the line."""
     shop = site.authority(RULES)
     closed = site.authority(NOTHING)
     urls = [shop.url("/a"), closed.url("/a")]
     for required in (False, True):
         settings = by_hand(REP_DECISION_LOG=str(log), REP_DECISION_LOG_REQUIRED=required)
-        result = crawl_in_child(settings=settings, mode=mode, plans=urls).check()
+        result = (await crawl_under(mode, settings=settings, plans=urls)).check()
         assert result.downloaded == urls[:1]
         assert len(decisions(log)) == 2
-        log.unlink()
+        log.unlink()  # noqa: ASYNC240
 
 
 def test_a_log_that_cannot_be_opened_ends_the_crawl(tmp_path: Path) -> None:

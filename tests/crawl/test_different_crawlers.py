@@ -11,8 +11,8 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 
-from scrapy_rep.caching.store_adapter import crawler_digest
-from scrapy_rep.identity import name_of_fetches
+from scrapy_rep.gate.identity import name_of_fetches
+from scrapy_rep.sites.store_adapter import crawler_digest
 from tests.crawl.harness import crawl, settings_of
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result

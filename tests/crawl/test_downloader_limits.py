@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
-from tests.crawl.plugin import RULES, obey
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.plugin import RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply
@@ -73,6 +74,38 @@ async def test_concurrent_requests_is_kept_although_many_fetches_end_at_once(sit
 
 @timed
 @ensureDeferred
+async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -> None:
+    """Requests wait for their turns, and others take their places: no page more when one comes."""
+    paced = site.authorities(6, RULES + "Crawl-delay: 0.2\n", Reply(200, "page", delay=0.3))
+    plain = site.authorities(10, RULES, Reply(200, "page", delay=0.3))
+    plans = [shop.url(f"/{n}") for n in range(4) for shop in (*paced, *plain)]
+    result = (await crawl(settings=by_hand(CONCURRENT_REQUESTS=4), plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert result.stats["robotstxt/allowed"] == len(plans)  # each is counted once
+    assert at_once(result, [*paced, *plain]) <= 4
+
+
+@pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
+@ensureDeferred
+async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(
+    site: Site, settings: Any
+) -> None:
+    """One place; each page of a paced host has to wait, as a middleware downloads there before."""
+    paced = site.authority("User-agent: *\nCrawl-delay: 0.2\n", Reply(200, "page", delay=0.1))
+    plain = site.authority(RULES, Reply(200, "page", delay=0.1))
+    plans = [paced.url("/page1"), paced.url("/page2"), *(plain.url(f"/{n}") for n in range(12))]
+    made = settings(CONCURRENT_REQUESTS=1)
+    inner = {"tests.crawl.middlewares.InnerMiddleware": 500}
+    made["DOWNLOADER_MIDDLEWARES"] = {**made.get("DOWNLOADER_MIDDLEWARES", {}), **inner}
+    result = (await crawl(settings=made, plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    hits = [hit for shop in (paced, plain) for hit in shop.page_hits if "inner" not in hit.path]
+    hits.sort(key=lambda hit: hit.received)
+    assert all((hit.sent or 0.0) <= later.received for hit, later in pairwise(hits))
+
+
+@timed
+@ensureDeferred
 async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: Site) -> None:
     """60 requests for a site with a delay: ten other sites are done long before it."""
     slow = site.authority(LATE)
@@ -104,12 +137,13 @@ async def test_a_queue_of_one_port_does_not_hold_rules_of_another(site: Site) ->
 
 @timed
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_silent_sites_take_no_connection_from_others(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_silent_sites_take_no_connection_from_others(site: Site, mode: str) -> None:
     """More sites hang than CONCURRENT_REQUESTS: the others are asked and served all the same."""
     silent, shops = site.authorities(12, Hang()), site.authorities(20, RULES)
     plans = [shop.url("/a") for shop in (*silent, *shops)]
     settings = obey(REP_TIMEOUT=5, CONCURRENT_REQUESTS=4)
-    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
     assert result.downloaded == [shop.url("/a") for shop in shops]
     begun = min(shop.robots_hits[0].received for shop in silent)
     assert all(hit.received < begun + 5 for shop in shops for hit in shop.page_hits)
@@ -145,11 +179,11 @@ class CountingPlaces:
 
 @ensureDeferred
 async def test_a_fetch_gives_its_place_back_when_its_download_ends(site: Site) -> None:
-    """One more for the fetch until then, and one more for the page that waits for it."""
+    """One more for the fetch until then; the page that waits for it is in the scheduler."""
     shop = site.authority(RULES)
     settings = obey(CONCURRENT_REQUESTS=4, DOWNLOADER_MIDDLEWARES={CountingPlaces: 950})
     result = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
-    assert result.crawler.places_noted == [4 + 2, 4 + 1]
+    assert result.crawler.places_noted == [4 + 1, 4]
     assert result.crawler.engine.downloader.total_concurrency == 4
 
 
@@ -179,10 +213,10 @@ class PausingSpider(RequestsSpider):
 
 @ensureDeferred
 async def test_a_request_that_has_its_turn_at_once_is_lent_no_place(site: Site) -> None:
-    """Places are lent for the rules and their fetch; when the interval is over, none is needed."""
+    """A place is lent for the fetch alone; when the interval is over, none is needed."""
     shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
     plans = [shop.url(f"/{n}") for n in range(3)]
     settings = obey(CONCURRENT_REQUESTS=4, DOWNLOADER=f"{__name__}.NotingDownloader")
     result = (await crawl(PausingSpider, settings, plans=plans)).check()
     assert sorted(result.downloaded) == plans
-    assert result.crawler.engine.downloader.noted == [4, 4 + 1, 4 + 2, 4 + 1, 4]
+    assert result.crawler.engine.downloader.noted == [4, 4 + 1, 4]

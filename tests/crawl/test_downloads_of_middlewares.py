@@ -9,7 +9,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
 from tests.site import Site
@@ -68,7 +68,10 @@ async def test_pages_that_wait_for_one_of_their_own_site_are_no_deadlock(site: S
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_pages_that_wait_for_their_own_site_end_under_every_reactor(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_pages_that_wait_for_their_own_site_end_under_every_reactor(
+    site: Site, mode: str
+) -> None:
     """Where a request goes on at once when it is let go, the queue behind it is kept."""
     shop = site.authority(LATE)
     settings = obey(
@@ -78,5 +81,5 @@ def test_pages_that_wait_for_their_own_site_end_under_every_reactor(site: Site, 
         },
     )
     plans = [shop.url(f"/{n}/a") for n in range(20)]
-    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
     assert sorted(result.downloaded) == sorted(plans)

@@ -15,12 +15,12 @@ from pytest_twisted import ensureDeferred
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
-from tests.commands.running import COMMANDS
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.pipelines import FilesSpider
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.processes import ROOT, run_python
 from tests.replies import Hang, Reply, Reset
+from tests.rows import first
 from tests.site import Site
 
 GROUPS = """\
@@ -78,7 +78,7 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     silent = site.authority(Hang())
     now = time.time()
     urls = [dark.url("/a"), silent.url("/a")]
-    result = (await crawl(settings=obey(REP_TIMEOUT=3), plans=urls)).check()
+    result = (await crawl(settings=obey(REP_TIMEOUT=2), plans=urls)).check()
     errors = []
     for url in urls:
         problem = result.ending(url).problem
@@ -98,12 +98,13 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_one_debug_line_says_why_a_request_is_forbidden(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_one_debug_line_says_why_a_request_is_forbidden(site: Site, mode: str) -> None:
     """The URL, the rule, its line number and the group: one line for each request."""
     shop = site.authority(GROUPS)
     urls = [shop.url("/private/1"), shop.url("/private/2"), shop.url("/star")]
     settings = obey(ROBOTSTXT_USER_AGENT="mybot")
-    result = crawl_in_child(mode=mode, settings=settings, plans=urls).check()
+    result = (await crawl_under(mode, settings=settings, plans=urls)).check()
     assert result.forbidden == urls[:2]
     for url in urls[:2]:
         (line,) = result.lines(f"Forbidden by robots.txt: <GET {url}>", "DEBUG")
@@ -115,13 +116,14 @@ def test_one_debug_line_says_why_a_request_is_forbidden(site: Site, mode: str) -
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     """Whatever the failure: one warning per authority, no traceback, however many requests."""
     robots = [Reply(503), Reply(429), Reset(), Hang()]
     dark = [*(site.authority(answer) for answer in robots), site.refusing()]
     urls = [authority.url(f"/{number}") for authority in dark for number in range(5)]
-    settings = obey(REP_TIMEOUT=3)
-    result = crawl_in_child(mode=mode, settings=settings, plans=urls).check()
+    settings = obey(REP_TIMEOUT=1)
+    result = (await crawl_under(mode, settings=settings, plans=urls)).check()
     assert result.unreachable == urls
     for authority in dark:
         name = authority.url("")
@@ -129,7 +131,7 @@ def test_one_line_tells_of_a_failed_fetch(site: Site, mode: str) -> None:
     ours = [line for line in result.log if line.logger.startswith("scrapy_rep")]
     (*failed, last) = [line for line in ours if line.level == "WARNING"]
     assert len(failed) == len(dark)
-    assert last.text.startswith("All 25 start requests were refused")
+    assert last.text == "No request was allowed: 25 with robots.txt unreachable"
 
 
 @ensureDeferred
@@ -209,12 +211,12 @@ async def test_a_media_pipeline_takes_a_drop_as_it_takes_the_built_ins(
 
 
 PROJECTS = {
-    "built-in": "ROBOTSTXT_OBEY = True\n",
     "scrapy_rep": 'ADDONS = {"scrapy_rep.Addon": 100}\nREP_RETRY_DELAYS = []\n',
+    "built-in": "ROBOTSTXT_OBEY = True\n",
 }
 
 
-@pytest.fixture(params=PROJECTS)
+@pytest.fixture(params=first(1, PROJECTS))
 def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A Scrapy project that obeys robots.txt, in each of the two ways."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
@@ -230,7 +232,7 @@ def scrapy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": path}
     words = ("-m", "scrapy", *arguments)
-    return run_python(*words, imports=COMMANDS, cwd=project, env=environment)
+    return run_python(*words, cwd=project, env=environment)
 
 
 def test_scrapy_fetch_prints_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:

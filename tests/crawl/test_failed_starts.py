@@ -25,7 +25,7 @@ from twisted.internet.task import react
 from tests.crawl.harness import MODES, QUIET
 from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.spiders import RequestsSpider
-from tests.processes import ROOT, SCRAPY, run_python
+from tests.processes import ROOT, run_python
 from tests.site import Site
 from tests.stores.servers import running_server
 
@@ -135,7 +135,6 @@ def test_crawls_that_fail_to_start_leave_nothing_behind(
         code = "from tests.crawl.test_failed_starts import main; main()"
         done = run_python(
             *("-c", code, json.dumps(settings)),
-            imports=(*SCRAPY, "tests.crawl.harness"),
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
             cwd=tmp_path,
         )

@@ -24,7 +24,7 @@ from scrapy.http import Response
 
 from tests.commands.running import robots
 from tests.crawl.faults import FaultError, Faults
-from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, settings_of, within
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
 from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
@@ -50,8 +50,9 @@ def leading_to(site: Site, *targets: str, robots: str = RULES) -> list[str]:
     return [shop.url(path) for path in pages]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, mode: str) -> None:
+@pytest.mark.parametrize("mode", EACH_MODE)
+@ensureDeferred
+async def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, mode: str) -> None:
     """By the rules of its own site, before a callback sees it; what they allow comes as ever."""
     far, dark = site.authority(RULES), site.authority(Reply(503))
     targets = {
@@ -63,7 +64,7 @@ def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, mode: s
         dark.url("/x"): "unreachable",
     }
     urls = leading_to(site, *targets)
-    result = crawl_in_child(settings=browse(), mode=mode, plans=urls).check()
+    result = (await crawl_under(mode, settings=browse(), plans=urls)).check()
     assert [result.kind(url) for url in urls] == [*targets.values()]
     assert len(far.robots_hits) == 2  # one of them is the page of a request
     problem = result.ending(urls[2]).problem
@@ -278,27 +279,29 @@ STOPPED = {"spider": "tests.crawl.closing.ClosingSpider", "parked": 1, "close_af
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_stop_ends_a_response_that_waits_for_rules(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_a_stop_ends_a_response_that_waits_for_rules(site: Site, mode: str) -> None:
     """Its rules are not known, so that it ends unreachable."""
     [url] = leading_to(site, site.authority(Hang()).url("/open"))
     settings = browse(REP_TIMEOUT=60)
-    result = crawl_in_child(settings=settings, mode=mode, plans=[url], timeout=40, **STOPPED)
+    result = await crawl_under(mode, settings=settings, plans=[url], timeout=40, **STOPPED)
     assert result.check().unreachable == [url]
     assert result.ending(url).problem.data["cause"] == "crawl closing"
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_stop_gives_back_a_request_whose_response_waits_for_rules(
+@ensureDeferred
+async def test_a_stop_gives_back_a_request_whose_response_waits_for_rules(
     site: Site, tmp_path: Path, mode: str
 ) -> None:
     """With JOBDIR: the next run makes it once more, and judges its response."""
     far = site.authority(Hang())
     urls = leading_to(site, far.url("/open"), far.url("/private"))
     settings = browse(REP_TIMEOUT=60, JOBDIR=str(tmp_path))
-    first = crawl_in_child(settings=settings, mode=mode, plans=urls, timeout=40, **STOPPED)
+    first = await crawl_under(mode, settings=settings, plans=urls, timeout=40, **STOPPED)
     first.check_log()
     far.robots = RULES
-    second = crawl_in_child(settings=settings, mode=mode, plans=urls, timeout=40).check_log()
+    second = (await crawl_under(mode, settings=settings, plans=urls, timeout=40)).check_log()
     ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
     assert ends == {(urls[0], "downloaded"): 1, (urls[1], "forbidden"): 1}
 
@@ -395,14 +398,6 @@ async def test_no_query_of_the_page_that_was_asked_for_is_recorded_against_the_s
 
 
 @ensureDeferred
-async def test_a_start_request_that_led_to_a_forbidden_page_counts_as_refused(site: Site) -> None:
-    """A crawl of which nothing came says why."""
-    [url] = leading_to(site, site.authority(NOTHING).url("/x"))
-    result = (await crawl(settings=browse(), plans=[url])).check()
-    assert result.lines("The only start request was refused: 1 forbidden by robots.txt", "WARNING")
-
-
-@ensureDeferred
 async def test_a_fault_in_the_check_of_a_response_is_no_permission(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -412,12 +407,18 @@ async def test_a_fault_in_the_check_of_a_response_is_no_permission(
     def fail(*args: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("scrapy_rep.judgement.Judge.judge_final_url", fail)
+    monkeypatch.setattr("scrapy_rep.gate.judge.Judge.judge_final_url", fail)
     result = (await crawl(settings=browse(), plans=[url])).check(["out of order"])
     assert result.unreachable == [url]
 
 
-INVOLVED = ("downloadermiddlewares", "gate", "judgement", "page_url", "records.recorder")
+INVOLVED = (
+    "downloadermiddlewares",
+    "gate.gate",
+    "gate.judge",
+    "gate.page_url",
+    "records.recorder",
+)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a coroutine that a fault left behind

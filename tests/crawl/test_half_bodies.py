@@ -19,7 +19,7 @@ from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 
 from tests.compressed import ENCODERS, may_end
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import obey
 from tests.crawl.test_redirects import visit
 from tests.proxy import Proxy
@@ -130,7 +130,7 @@ async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool)
     assert endings == dict.fromkeys(endings, "forbidden")
 
 
-@pytest.mark.parametrize("compression", [True, False])
+@pytest.mark.parametrize("compression", first(1, [True, False]))
 @ensureDeferred
 async def test_an_empty_body_is_an_empty_file_whatever_it_claims(
     site: Site, compression: bool
@@ -146,7 +146,7 @@ async def test_an_empty_body_is_an_empty_file_whatever_it_claims(
     assert kinds == ["downloaded"] * len(robots)
 
 
-@pytest.mark.parametrize("compression", [True, False])
+@pytest.mark.parametrize("compression", first(1, [True, False]))
 @ensureDeferred
 async def test_a_coding_that_cannot_be_decoded_is_unreachable(
     site: Site, compression: bool
@@ -159,13 +159,14 @@ async def test_a_coding_that_cannot_be_decoded_is_unreachable(
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_part_that_was_not_asked_for_is_unreachable(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_a_part_that_was_not_asked_for_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9110 section 15.3.7: a 206 is a part of the file, whatever range it names, if any."""
     first, size = TEXT.index(b"Disallow"), len(TEXT)
     ranges = ["", f"bytes 0-{first - 1}/{size}", f"bytes 0-{first - 1}/*", f"bytes 0-{size}/{size}"]
     robots = [Reply(206, TEXT[:first], {"Content-Range": said} if said else {}) for said in ranges]
     urls = [site.authority(reply).url("/private") for reply in robots]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    result = (await crawl_under(mode, settings=obey(), plans=urls)).check()
     assert result.unreachable == urls
 
 
@@ -173,7 +174,8 @@ TRANSFER_CODINGS = ["deflate, chunked", "Deflate", "br, chunked", "gzip, chunked
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_transfer_coding_other_than_chunked_is_unreachable(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_a_transfer_coding_other_than_chunked_is_unreachable(site: Site, mode: str) -> None:
     """RFC 9112 section 6.1: no handler of Scrapy decodes it, and one leaves it in the body."""
     encode = {"deflate": zlib.compress, "br": ENCODERS["br"][1] if "br" in ENCODERS else bytes}
     robots = []
@@ -187,7 +189,7 @@ def test_a_transfer_coding_other_than_chunked_is_unreachable(site: Site, mode: s
         for size in [len(body)]
     ]
     urls = [site.authority(reply).url("/private") for reply in robots]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    result = (await crawl_under(mode, settings=obey(), plans=urls)).check()
     assert result.downloaded == []
     assert set(urls[:-1]) <= set(result.unreachable)
 
@@ -216,7 +218,7 @@ async def test_a_stream_that_is_cut_at_the_limit_counts_as_far_as_it_decodes(
     assert result.stats["robotstxt/truncated"] == 1
 
 
-@pytest.mark.parametrize("compression", [True, False])
+@pytest.mark.parametrize("compression", first(1, [True, False]))
 @ensureDeferred
 async def test_a_bomb_is_read_up_to_the_limit(site: Site, compression: bool) -> None:
     """A small body of 64 MB: announced as gzip or not, what comes first is read."""
@@ -225,7 +227,8 @@ async def test_a_bomb_is_read_up_to_the_limit(site: Site, compression: bool) -> 
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: str) -> None:
     """One body of each coding, whole and without its last octet."""
     whole, half = [], []
     for coding, encode in ENCODERS.values():
@@ -233,7 +236,7 @@ def test_half_a_body_is_unreachable_under_any_reactor(site: Site, mode: str) -> 
         for authorities, place in ((whole, len(body)), (half, len(body) - 1)):
             authorities.append(site.authority(sent("length", coding, body, place)))
     urls = [[authority.url("/private") for authority in some] for some in (whole, half)]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=[*urls[0], *urls[1]]).check()
+    result = (await crawl_under(mode, settings=obey(), plans=[*urls[0], *urls[1]])).check()
     assert (result.forbidden, result.unreachable) == (urls[0], urls[1])
 
 
@@ -272,7 +275,7 @@ class Keeper:
         return response
 
 
-@pytest.mark.parametrize("compression", [True, False])
+@pytest.mark.parametrize("compression", first(1, [True, False]))
 @ensureDeferred
 async def test_what_a_component_keeps_is_as_good_as_what_came(
     site: Site, compression: bool
@@ -293,7 +296,7 @@ async def test_what_a_component_keeps_is_as_good_as_what_came(
     assert [len(shop.robots_hits) for shop in shops] == [1] * len(shops)
 
 
-@pytest.mark.parametrize("compression", [True, False])
+@pytest.mark.parametrize("compression", first(1, [True, False]))
 @ensureDeferred
 async def test_a_body_that_scrapy_decoded_counts_for_nothing(site: Site, compression: bool) -> None:
     """A custom downloader, whose downloads this package cannot run; Scrapy takes half for all."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
 import pytest
-import scrapy
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.scrapy_internals.exchanges import sends_octets
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.test_redirects import visit
 from tests.replies import Endless, Reply, redirect
@@ -26,23 +25,53 @@ def by(handler: str) -> dict[str, Any]:
 
 
 @ensureDeferred
-async def test_a_handler_that_sends_no_signal_reads_up_to_the_limit(site: Site) -> None:
-    """It gets the limit as download_maxsize; a body that is longer, or endless, is unreachable."""
-    short, long, endless = map(site.authority, (Reply(200, RULES), LONG, Endless(200, RULES)))
-    urls = [authority.url("/private") for authority in (short, long, endless)]
+async def test_a_handler_that_sends_no_signal_reads_eight_limits(site: Site) -> None:
+    """It gets them as download_maxsize; a longer body, or an endless one, is unreachable."""
+    short, long = map(site.authority, (Reply(200, RULES), LONG))
+    larger, endless = map(site.authority, (Reply(200, RULES * 200_000), Endless(200, RULES)))
+    urls = [authority.url("/private") for authority in (short, long, larger, endless)]
     result = await visit(urls, **by("SilentHandler"), REP_TIMEOUT=5)
-    assert [result.kind(url) for url in urls] == ["forbidden", "unreachable", "unreachable"]
-    assert result.stats["handler/most"] <= LIMIT + 65_536
+    kinds = [result.kind(url) for url in urls]
+    assert kinds == ["forbidden", "forbidden", "unreachable", "unreachable"]
+    assert result.stats["robotstxt/truncated"] == 1
+    assert result.stats["handler/most"] <= 8 * LIMIT + 65_536
+
+
+@pytest.mark.parametrize("compression", [True, False])
+@ensureDeferred
+async def test_half_a_body_of_a_handler_that_sends_no_signal_is_unreachable(
+    site: Site, compression: bool
+) -> None:
+    """The downloader shows what it brought before any other component decodes it."""
+    body = gzip.compress(RULES.encode())
+    halves = [Reply(200, body[:place], {"Content-Encoding": "gzip"}) for place in (30, len(body))]
+    urls = [site.authority(half).url("/private") for half in halves]
+    result = await visit(urls, **by("SilentHandler"), COMPRESSION_ENABLED=compression)
+    assert [result.kind(url) for url in urls] == ["unreachable", "forbidden"]
 
 
 @ensureDeferred
-async def test_a_handler_around_scrapys_own_gets_the_limit_too(site: Site) -> None:
-    """It might read the body itself; where it leaves that to Scrapy's, that one refuses it."""
+async def test_a_handler_around_scrapys_own_is_cut_at_the_limit_too(site: Site) -> None:
+    """What it leaves to Scrapy's is announced by that one."""
     short, long = map(site.authority, (RULES, LONG))
     urls = [authority.url("/private") for authority in (short, long)]
     result = await visit(urls, **by("WrappingHandler"))
-    assert [result.kind(url) for url in urls] == ["forbidden", "unreachable"]
+    assert [result.kind(url) for url in urls] == ["forbidden", "forbidden"]
     assert result.stats["handler/requests"] == 2
+    assert result.stats["robotstxt/truncated"] == 1
+
+
+@ensureDeferred
+async def test_a_body_of_more_than_eight_limits_is_cut_unless_its_length_is_announced(
+    site: Site,
+) -> None:
+    """Scrapy's handlers refuse by Content-Length, before anything is received."""
+    text = RULES * 200_000
+    announced = site.authority(Reply(200, text))
+    chunked = site.authority(Reply(200, text, framing="chunked"))
+    urls = [authority.url("/private") for authority in (announced, chunked)]
+    result = await visit(urls)
+    assert [result.kind(url) for url in urls] == ["unreachable", "forbidden"]
 
 
 @ensureDeferred
@@ -52,22 +81,6 @@ async def test_scrapys_own_handler_cuts_at_the_limit(site: Site) -> None:
     result = await visit([long.url("/private")], DOWNLOAD_MAXSIZE=1000)
     assert result.forbidden == [long.url("/private")]
     assert result.stats["robotstxt/truncated"] == 1
-
-
-def test_scrapys_handlers_are_known_by_what_they_send() -> None:
-    """HTTP/1.1 has sent bytes_received from the beginning, HTTP/2 since Scrapy 2.18."""
-    module = "scrapy.core.downloader.handlers"
-
-    def of(name: str) -> Any:
-        return type("Handler", (), {"download_request": lambda *_: None, "__module__": name})()
-
-    assert sends_octets(of(f"{module}.http11"))
-    assert sends_octets(of(f"{module}._base_streaming"))
-    assert sends_octets(of(f"{module}.http2")) is (scrapy.version_info >= (2, 18))
-    for name in (f"{module}.http10", "scrapy_playwright.handler", "scrapyish", "shop.handlers"):
-        assert not sends_octets(of(name))
-    assert not sends_octets(None)
-    assert not sends_octets(object())
 
 
 ZYTE = '''

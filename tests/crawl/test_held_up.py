@@ -10,14 +10,14 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
 from tests.site import Site
 from tests.timed import timed
 
-SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
+SLOW = "User-agent: *\nCrawl-delay: 0.15\n"
 
 
 class Asking:
@@ -46,7 +46,8 @@ ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.test_held_up.Asking": 900}}
 
 @pytest.mark.parametrize("concurrent", [UNLIMITED, 1, 16])
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
+@ensureDeferred
+async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     site: Site, mode: str, concurrent: int
 ) -> None:
     """The host learns of its pace while a request to it, off the wire, awaits another one."""
@@ -54,9 +55,9 @@ def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     first = [slow.url("/token"), slow.url("/key")]
     plan = {"url": slow.url("/"), "meta": {"dont_obey_robotstxt": True, "first": first}}
     settings = obey(**ASKING, CONCURRENT_REQUESTS=concurrent)
-    crawl_in_child(mode=mode, settings=settings, plans=[plan]).check()
+    (await crawl_under(mode, settings=settings, plans=[plan])).check()
     assert [hit.path for hit in slow.page_hits] == ["/token", "/key", "/"]
-    assert gaps(slow)[0] >= 0.3
+    assert gaps(slow)[0] >= 0.15
 
 
 @timed
@@ -80,13 +81,13 @@ async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It waits for fresh rules (RFC 9309 section 2.4), and is the next again."""
-    monkeypatch.setattr("scrapy_rep.access.policy.MIN_LIFETIME", 0.5)
+    monkeypatch.setattr("scrapy_rep.access.policy.MIN_LIFETIME", 0.3)
     slow = site.authority(Reply(200, SLOW, {"Cache-Control": "max-age=0"}, delay=0.05))
     plans = [slow.url(f"/{number}") for number in range(9)]
     (await crawl(settings=obey(), plans=plans)).check()
     assert len(slow.robots_hits) > 2
     assert [hit.path for hit in slow.page_hits] == [f"/{number}" for number in range(9)]
-    assert min(gaps(slow)) >= 0.3
+    assert min(gaps(slow)) >= 0.15
 
 
 @timed
@@ -117,12 +118,13 @@ def most_at_once(site: Site) -> int:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, mode: str) -> None:
     """Fetches end while pages are under way: CONCURRENT_REQUESTS holds at the server."""
     settings: dict[str, Any] = obey(CONCURRENT_REQUESTS=1)
     shops = site.authorities(4, RULES, Reply(200, "a page", delay=0.03))
-    rest = [site.authority(Reply(200, RULES, delay=0.04 * n)) for n in range(30)]
-    plans = [shop.url(f"/{n}") for n in range(12) for shop in shops]
+    rest = [site.authority(Reply(200, RULES, delay=0.04 * n)) for n in range(15)]
+    plans = [shop.url(f"/{n}") for n in range(6) for shop in shops]
     plans[8:8] = [other.url("/") for other in rest]
-    crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    (await crawl_under(mode, settings=settings, plans=plans)).check()
     assert most_at_once(site) == 1

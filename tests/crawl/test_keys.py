@@ -10,7 +10,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.settings import default_settings as defaults
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.proxy import Proxy
@@ -28,7 +28,8 @@ def through(proxy: Proxy, urls: list[str]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_schemes_and_ports_have_rules_of_their_own(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_schemes_and_ports_have_rules_of_their_own(site: Site, mode: str) -> None:
     """Http and https, port 80 and port 8080: four authorities, each with its own rules."""
     proxy = Proxy(site)
     origins = [
@@ -42,7 +43,7 @@ def test_schemes_and_ports_have_rules_of_their_own(site: Site, mode: str) -> Non
         for number, origin in enumerate(origins)
     }
     urls = [f"{origin}/{number}" for origin in origins for number in range(4)]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=through(proxy, urls)).check()
+    result = (await crawl_under(mode, settings=obey(), plans=through(proxy, urls))).check()
     assert result.forbidden == [f"{origin}/{number}" for number, origin in enumerate(origins)]
     assert len(result.downloaded) == 12
     assert [len(authority.robots_hits) for authority in there.values()] == [1, 1, 1, 1]
@@ -50,7 +51,8 @@ def test_schemes_and_ports_have_rules_of_their_own(site: Site, mode: str) -> Non
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_spellings_of_one_authority_share_its_rules(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_spellings_of_one_authority_share_its_rules(site: Site, mode: str) -> None:
     """Case, a trailing dot, a default port and user information make no other authority."""
     proxy = Proxy(site)
     shop = proxy.authority("http://example.org", RULES)
@@ -64,41 +66,44 @@ def test_spellings_of_one_authority_share_its_rules(site: Site, mode: str) -> No
         "HTTPS://Example.Org.",
     ]
     urls = [f"{start}/{page}?{n}" for n, start in enumerate(starts) for page in ("open", "private")]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=through(proxy, urls)).check()
+    result = (await crawl_under(mode, settings=obey(), plans=through(proxy, urls))).check()
     assert result.downloaded == urls[::2]
     assert result.forbidden == urls[1::2]
     assert (len(shop.robots_hits), len(safe.robots_hits)) == (1, 1)
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_an_idn_host_is_its_ascii_form(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_an_idn_host_is_its_ascii_form(site: Site, mode: str) -> None:
     """`münchen.example` and `xn--mnchen-3ya.example` are one authority."""
     proxy = Proxy(site)
     city = proxy.authority("http://xn--mnchen-3ya.example", RULES)
     starts = ["http://münchen.example", "http://MÜNCHEN.example", "http://xn--mnchen-3ya.example"]
     urls = [f"{start}/private?{number}" for number, start in enumerate(starts)]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=through(proxy, urls)).check()
+    result = (await crawl_under(mode, settings=obey(), plans=through(proxy, urls))).check()
     assert result.forbidden == urls
     assert (len(city.robots_hits), city.page_hits) == (1, [])
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
     """The brackets stay in the URL of the robots.txt, and a longer spelling is the same host."""
     six = site.authority(RULES, host="::1")
     long = six.url("/private?long").replace("[::1]", "[0:0:0:0:0:0:0:1]")
     urls = [six.url("/open"), six.url("/private"), long]
-    result = crawl_in_child(mode=mode, settings=obey(**SIX), plans=urls).check()
+    result = (await crawl_under(mode, settings=obey(**SIX), plans=urls)).check()
     assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
     assert [hit.header("Host") for hit in six.robots_hits] == [f"[::1]:{six.port}"]
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_two_ports_of_one_address_are_two_authorities(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_two_ports_of_one_address_are_two_authorities(site: Site, mode: str) -> None:
     """One host may hold a closed and an open server."""
     one, two = site.authority(NOTHING, host="127.3.0.1"), site.authority("", host="127.3.0.1")
     urls = [one.url("/a"), two.url("/a")]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    result = (await crawl_under(mode, settings=obey(), plans=urls)).check()
     assert (result.forbidden, result.downloaded) == ([one.url("/a")], [two.url("/a")])
 
 
@@ -109,12 +114,13 @@ def told(result: Result) -> str:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_credentials_in_a_url_are_never_shown(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_credentials_in_a_url_are_never_shown(site: Site, mode: str) -> None:
     """No robots.txt request, log line or stat holds the user information of a page's URL."""
     shop, dark = site.authority(RULES), site.refusing()
     user = f"me:{PASSWORD}"
     urls = [shop.url("/private", user=user), dark.url("/", user=user), shop.url("/private?2")]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    result = (await crawl_under(mode, settings=obey(), plans=urls)).check()
     assert [result.kind(url) for url in urls] == ["forbidden", "unreachable", "forbidden"]
     (robots,) = shop.robots_hits
     assert robots.header("Authorization") is None

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.middlewares import HeldInnerMiddleware, HoldingMiddleware
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
@@ -33,14 +33,17 @@ def holding(middleware: type[Any], order: int = 950, **settings: Any) -> dict[st
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [pytest.param(150, marks=pytest.mark.slow), 950])
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, order: int) -> None:
+@ensureDeferred
+async def test_what_is_held_up_for_long_still_keeps_the_pace(
+    site: Site, mode: str, order: int
+) -> None:
     """However long each is held up, and however many others go meanwhile."""
     slow = site.authority(SLOW)
     held = [slow.url(f"/held{n}?{1.1 + n * 0.17:.2f}") for n in range(4)]
     plans = [{"url": url, "priority": 1} for url in held]
     plans += [{"url": slow.url(f"/{n}")} for n in range(8)]
-    result = crawl_in_child(
-        mode=mode, settings=holding(HoldingMiddleware, order), plans=plans
+    result = (
+        await crawl_under(mode, settings=holding(HoldingMiddleware, order), plans=plans)
     ).check()
     assert len(result.downloaded) == 12
     assert len(slow.page_hits) == 12
@@ -51,12 +54,15 @@ def test_what_is_held_up_for_long_still_keeps_the_pace(site: Site, mode: str, or
 @pytest.mark.slow
 @pytest.mark.parametrize("most", [pytest.param(1, marks=pytest.mark.slow), 16])
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_pages_that_wait_for_an_inner_page_keep_the_pace(site: Site, mode: str, most: int) -> None:
+@ensureDeferred
+async def test_pages_that_wait_for_an_inner_page_keep_the_pace(
+    site: Site, mode: str, most: int
+) -> None:
     """Each page is late, as the page that it waits for takes a turn of the same host."""
     slow = site.authority(SLOW)
     settings = {**holding(HeldInnerMiddleware), "CONCURRENT_REQUESTS": most}
     plans = [slow.url(f"/page{n}") for n in range(4)]
-    result = crawl_in_child(mode=mode, settings=settings, plans=plans).check()
+    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
     assert len(result.downloaded) == 4
     assert len(slow.page_hits) == 8
     assert min(gaps(slow)) >= 0.3

@@ -14,8 +14,8 @@ from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.settings import default_settings
 
-from scrapy_rep.fetching.fetcher import TRANSPORT_KEYS
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from scrapy_rep.sites.fetcher import TRANSPORT_KEYS
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under
 from tests.crawl.plugin import NOTHING, by_hand, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import ROOT
@@ -92,11 +92,12 @@ async def test_a_robots_txt_request_has_a_name_where_no_middleware_adds_one(
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_pages_stay_nameless(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_pages_stay_nameless(site: Site, mode: str) -> None:
     """In each mode; the name is the robots.txt request's alone."""
     shop = site.authority("User-agent: *\nDisallow: /private\n")
     settings = obey(USER_AGENT="", ROBOTSTXT_USER_AGENT="shopbot")
-    result = crawl_in_child(mode=mode, settings=settings, plans=[shop.url("/x")]).check()
+    result = (await crawl_under(mode, settings=settings, plans=[shop.url("/x")])).check()
     assert result.downloaded == [shop.url("/x")]
     assert [hit.header("User-Agent") for hit in shop.robots_hits] == ["shopbot"]
     assert "shopbot" not in str(shop.page_hits[0].headers)

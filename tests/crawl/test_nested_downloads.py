@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import EACH_MODE, crawl_in_child
+from tests.crawl.harness import EACH_MODE, MODES, crawl_under
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
@@ -21,9 +22,11 @@ def nesting(most: int, **settings: Any) -> dict[str, Any]:
 
 
 @timed
-@pytest.mark.parametrize("most", [1, 2, 8])
-@pytest.mark.parametrize("mode", EACH_MODE)
-def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: int) -> None:
+@pytest.mark.parametrize(
+    ("mode", "most"), [("asyncio", 2), ("asyncio", 8), *((mode, 1) for mode in MODES)]
+)
+@ensureDeferred
+async def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: int) -> None:
     """20 pages that wait for rules at once take little longer than without robots.txt."""
     shop = site.authority(Reply(200, RULES, delay=0.1))
     plain = site.authority(RULES)
@@ -31,7 +34,7 @@ def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: int) -
     for authority, settings in ((plain, {"ROBOTSTXT_OBEY": False}), (shop, {})):
         plans = [authority.url(f"/page{n}") for n in range(20)]
         asked = nesting(most, **settings)
-        result = crawl_in_child(mode=mode, settings=asked, plans=plans).check()
+        result = (await crawl_under(mode, settings=asked, plans=plans)).check()
         assert len(result.downloaded) == 20
         assert len(authority.page_hits) == 40
         times.append(taken([authority]))
@@ -40,14 +43,15 @@ def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: int) -
 
 @timed
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_one_whose_rules_are_unknown_waits_for_them_alone(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_one_whose_rules_are_unknown_waits_for_them_alone(site: Site, mode: str) -> None:
     """The inner pages are of other sites, one of which disallows them."""
     shop = site.authority(Reply(200, RULES, delay=0.1))
     inner = [site.authority(Reply(200, RULES, delay=0.05)) for _ in range(10)]
     strict = site.authority("User-agent: *\nDisallow: /")
     plans = [shop.url(f"/page{n}?{other.url('/inner')}") for n, other in enumerate(inner)]
     plans.append(shop.url(f"/page?{strict.url('/inner')}"))
-    result = crawl_in_child(mode=mode, settings=nesting(1), plans=plans).check()
+    result = (await crawl_under(mode, settings=nesting(1), plans=plans)).check()
     assert sorted(result.downloaded) == sorted(plans[:-1])
     assert [len(other.page_hits) for other in inner] == [1] * 10
     assert strict.page_hits == []
@@ -55,13 +59,14 @@ def test_one_whose_rules_are_unknown_waits_for_them_alone(site: Site, mode: str)
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_they_keep_the_pace_of_their_host(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_they_keep_the_pace_of_their_host(site: Site, mode: str) -> None:
     """An inner page takes a turn of its host, but no place."""
     shop = site.authority(RULES)
-    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
     plans = [shop.url(f"/page{n}?{slow.url(f'/inner{n}')}") for n in range(6)]
     plans += [shop.url(f"/{n}") for n in range(20)]
-    result = crawl_in_child(mode=mode, settings=nesting(2), plans=plans).check()
+    result = (await crawl_under(mode, settings=nesting(2), plans=plans)).check()
     assert len(result.downloaded) == 26
     assert len(slow.page_hits) == 6
-    assert min(gaps(slow)) >= 0.3
+    assert min(gaps(slow)) >= 0.1

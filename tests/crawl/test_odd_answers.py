@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.replies import Raw, Reply, redirect
 from tests.site import Script, Site
@@ -43,11 +43,12 @@ RULED: dict[str, Script] = {
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_unusual_answers_are_read_all_the_same(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_unusual_answers_are_read_all_the_same(site: Site, mode: str) -> None:
     """Neither version, type, charset nor encoding keeps the rules from being found."""
     there = {name: site.authority(robots, {"/elsewhere": OPEN}) for name, robots in RULED.items()}
     urls = [authority.url("/private") for authority in there.values()]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    result = (await crawl_under(mode, settings=obey(), plans=urls)).check()
     kinds = {name: result.kind(authority.url("/private")) for name, authority in there.items()}
     assert kinds == dict.fromkeys(RULED, "forbidden")
 
@@ -71,21 +72,25 @@ LOCATIONS: dict[str, tuple[str | None, str]] = {
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_redirect_leads_where_it_says_or_nowhere(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_a_redirect_leads_where_it_says_or_nowhere(site: Site, mode: str) -> None:
     """RFC 9309 2.3.1.2: http and https targets are followed, anything else is no permission."""
     there = {
         name: site.authority(Reply(302) if to is None else redirect(to), {"/rules": NOTHING})
         for name, (to, _) in LOCATIONS.items()
     }
     urls = [authority.url("/a") for authority in there.values()]
-    result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
+    result = (await crawl_under(mode, settings=obey(), plans=urls)).check()
     kinds = {name: result.kind(authority.url("/a")) for name, authority in there.items()}
     assert kinds == {name: kind for name, (_, kind) in LOCATIONS.items()}
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_name_that_cannot_be_looked_up_is_no_permission(site: Site, mode: str) -> None:
-    """A label of 70 letters fails before any look-up; TLS with a server that speaks none fails."""
+    """A label of 70 letters fails before any look-up; TLS with a server that speaks none fails.
+
+    A process of its own has Scrapy's resolver, which a crawl in this one does not install.
+    """
     plain = site.authority(OPEN)
     urls = [f"http://{'a' * 70}.example/", plain.url("/a").replace("http:", "https:")]
     result = crawl_in_child(mode=mode, settings=obey(), plans=urls).check()
@@ -93,13 +98,14 @@ def test_a_name_that_cannot_be_looked_up_is_no_permission(site: Site, mode: str)
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_second_attempt_may_bring_the_rules(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_a_second_attempt_may_bring_the_rules(site: Site, mode: str) -> None:
     """REP_RETRY_DELAYS: requests wait while the robots.txt is asked for again."""
     shaky = site.authority([Reply(503), Reply(500), RULES])
     gone = site.authority([Reply(503), Reply(404)])
     urls = [shaky.url("/open"), shaky.url("/private"), gone.url("/private")]
     settings = obey(REP_RETRY_DELAYS=[0.05, 0.1])
-    result = crawl_in_child(mode=mode, settings=settings, plans=urls).check()
+    result = (await crawl_under(mode, settings=settings, plans=urls)).check()
     assert [result.kind(url) for url in urls] == ["downloaded", "forbidden", "downloaded"]
     assert (len(shaky.robots_hits), len(gone.robots_hits)) == (3, 2)
 

@@ -14,9 +14,9 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsForbidden, Verdict
-from scrapy_rep.overrides import application
+from scrapy_rep.gate.overrides import AppliedOverrides
 from tests.crawl.closing import ClosingSpider
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.test_flights import OneByOneSpider
@@ -105,12 +105,13 @@ async def test_forbid_keeps_out_what_need_not_wait_for_its_rules(site: Site) -> 
 @pytest.mark.parametrize("actions", [("allow", "forbid"), ("forbid", "allow")])
 @ensureDeferred
 async def test_forbid_beats_allow_in_a_crawl(site: Site, actions: tuple[str, str]) -> None:
-    """In either order of the entries."""
+    """In either order of the entries, and the refusal names it."""
     shop = site.authority(NOTHING)
     entries = [entry(shop, action) for action in actions]
     result = (await crawl_with(entries, [shop.url("/a")])).check()
     assert result.forbidden == [shop.url("/a")]
-    assert result.stats[UNUSED] == 2
+    assert "Forbidden by override: forbid, entry" in result.ending(shop.url("/a")).problem.text
+    assert (result.stats[USED], result.stats[UNUSED]) == (1, 1)
 
 
 @pytest.mark.parametrize("robots", [Reply(503), Reply(429), Hang()], ids=["503", "429", "hang"])
@@ -306,7 +307,7 @@ async def test_an_override_that_expires_during_the_crawl_ends(
 ) -> None:
     """With its last day, and it is named at the close."""
     shop = site.authority(NOTHING)
-    applied = application.AppliedOverrides.__init__
+    applied = AppliedOverrides.__init__
 
     def clock() -> float:
         return time.time() + (86_400 if len(shop.page_hits) >= 2 else 0)
@@ -314,7 +315,7 @@ async def test_an_override_that_expires_during_the_crawl_ends(
     def with_clock(self: Any, overrides: Any, stats: Any, read_pace: Any, _: Any) -> None:
         applied(self, overrides, stats, read_pace, clock)
 
-    monkeypatch.setattr(application.AppliedOverrides, "__init__", with_clock)
+    monkeypatch.setattr(AppliedOverrides, "__init__", with_clock)
     urls = [shop.url(f"/{number}") for number in range(6)]
     entries = [entry(shop, "allow", until=today().isoformat())]
     result = (await crawl_with(entries, urls, CONCURRENT_REQUESTS=1)).check()
@@ -401,7 +402,8 @@ async def test_forbid_does_not_forbid_the_robots_txt(site: Site) -> None:
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_overrides_work_under_every_reactor(site: Site, tmp_path: Path, mode: str) -> None:
+@ensureDeferred
+async def test_overrides_work_under_every_reactor(site: Site, tmp_path: Path, mode: str) -> None:
     """The middleware by hand, and a file."""
     shop = site.authority(NOTHING)
     toml = tmp_path / "overrides.toml"
@@ -411,7 +413,7 @@ def test_overrides_work_under_every_reactor(site: Site, tmp_path: Path, mode: st
     )
     settings = by_hand(REP_OVERRIDES=str(toml))
     plans = [shop.url("/a"), shop.url("/b")]
-    result = crawl_in_child(settings=settings, mode=mode, plans=plans).check()
+    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
     assert result.downloaded == plans[:1]
     assert result.forbidden == plans[1:]
 

@@ -9,7 +9,7 @@ from pytest_twisted import ensureDeferred
 from scrapy.crawler import Crawler
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsForbidden
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, settings_of, within
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
 from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta, with_header
 from tests.crawl.plugin import RULES, by_hand, obey
 from tests.crawl.result import Result
@@ -43,13 +43,14 @@ def page_stats(result: Result) -> dict[str, int]:
 
 @pytest.mark.parametrize("spider", ["LinksSpider", "AsyncLinksSpider"])
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_links_of_nofollow_pages_end_in_robots_forbidden(
+@ensureDeferred
+async def test_links_of_nofollow_pages_end_in_robots_forbidden(
     site: Site, mode: str, spider: str
 ) -> None:
     """By META, by either header, for all and for this crawler: in three reactor modes."""
     shop = site.authority(RULES, VILLAGE)
-    result = crawl_in_child(
-        f"tests.crawl.links.{spider}", obeying(), mode=mode, plans=[shop.url("/")]
+    result = (
+        await crawl_under(mode, f"tests.crawl.links.{spider}", obeying(), plans=[shop.url("/")])
     ).check()
     assert paths(shop, result.forbidden) == CLOSED
     assert not {hit.path for hit in shop.hits} & {*CLOSED}
@@ -110,7 +111,7 @@ async def test_a_crawl_of_pages_that_say_nothing_says_nothing(site: Site) -> Non
 
 @ensureDeferred
 async def test_off_reads_no_page(site: Site) -> None:
-    """The spider middleware only sees to it that the other one was built."""
+    """The spider middleware only holds back ``start()`` then."""
     shop = site.authority(RULES, VILLAGE)
     result = await visit(shop, obey(REP_PAGE_DIRECTIVES="off", REP_PREFERENCES="off"))
     assert page_stats(result) == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import MODES, crawl, crawl_under
 from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.silence import SILENT, good_ones, pages
@@ -15,16 +15,18 @@ from tests.timed import timed
 
 
 @timed
-@pytest.mark.parametrize("mode", EACH_MODE)
-@pytest.mark.parametrize("waiting", [64, pytest.param(256, marks=pytest.mark.slow)])
-def test_silent_authorities_do_not_stall_the_others(site: Site, mode: str, waiting: int) -> None:
+@pytest.mark.parametrize(("mode", "waiting"), [("asyncio", 256), *((mode, 64) for mode in MODES)])
+@ensureDeferred
+async def test_silent_authorities_do_not_stall_the_others(
+    site: Site, mode: str, waiting: int
+) -> None:
     """A hundred pages on fifty good authorities come before the silent ones are given up."""
     good, replies = good_ones(site, 0.05), [*SILENT.values()]
     silent = [site.authority(replies[n % 3]) for n in range(4)]
     waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
     urls = pages(good)
     plans = [*waits, *urls]
-    result = crawl_in_child(mode=mode, settings=obey(REP_TIMEOUT=4), plans=plans).check()
+    result = (await crawl_under(mode, settings=obey(REP_TIMEOUT=4), plans=plans)).check()
     assert (result.downloaded, result.unreachable) == (urls, waits)
     assert taken(good) < 4
     begun = min(shop.robots_hits[0].received for shop in silent)

@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
-from scrapy.core.scheduler import Scheduler
 
-from scrapy_rep.scheduling.shutdown import Shutdown
-from scrapy_rep.scrapy_internals import ScrapyInternals
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.spiders import RequestsSpider
@@ -31,12 +27,13 @@ class GivenBackSpider(RequestsSpider):
 
 
 @ensureDeferred
-async def test_what_cannot_be_kept_is_not_given_back(site: Site, tmp_path: Path) -> None:
-    """JOBDIR, a request that cannot be written, a stop: its errback hears of it."""
+async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path: Path) -> None:
+    """JOBDIR, a request that cannot be written, a stop: it ends with the queue, as in Scrapy."""
     shop = site.authority(Hang())
     settings = obey(JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=1)
     result = await crawl(GivenBackSpider, settings=settings, plans=[shop.url("/a")])
-    assert result.unreachable == [shop.url("/a")]
+    assert result.check_log().endings == []
+    assert result.stats["scheduler/enqueued/memory"] == 2
 
 
 @ensureDeferred
@@ -54,29 +51,3 @@ async def test_what_was_given_back_is_what_it_was(site: Site, tmp_path: Path) ->
     await crawl(spider, settings=settings, plans=plans)
     assert [hit.path for hit in shop.page_hits] == ["/a"]
     assert far.page_hits == []
-
-
-class OtherScheduler(Scheduler):
-    """A scheduler of Scrapy's kind."""
-
-
-@pytest.mark.parametrize(
-    ("settings", "keeps"),
-    [
-        ({}, False),
-        ({"JOBDIR": "x"}, True),
-        ({"SCHEDULER": OtherScheduler}, False),
-        ({"SCHEDULER": "scrapy_redis.scheduler.Scheduler"}, False),
-        ({"SCHEDULER": "scrapy_redis.scheduler.Scheduler", "SCHEDULER_PERSIST": True}, True),
-    ],
-)
-def test_only_a_scheduler_that_keeps_requests_is_given_them_back(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: dict[str, Any], keeps: bool
-) -> None:
-    """A job directory, or a scheduler of another kind that is told to keep its queue."""
-    from scrapy.utils.test import get_crawler
-
-    monkeypatch.chdir(tmp_path)
-    crawler = get_crawler(settings_dict=settings)
-    engine = ScrapyInternals(crawler, warn=pytest.fail).engine
-    assert Shutdown(crawler, engine, lambda before: None, lambda: False).keeps is keeps

@@ -73,15 +73,15 @@ def grow_older(path: Path, authorities: list[Authority], seconds: float) -> None
 async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
     site: Site, tmp_path: Path
 ) -> None:
-    """80 authorities, crawled twice with one SQLite file: 80 fetches, then none."""
-    authorities = mixed_authorities(site, 80)
+    """30 authorities, crawled twice with one SQLite file: 30 fetches, then none."""
+    authorities = mixed_authorities(site, 30)
     plans = plans_of(authorities)
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", CONCURRENT_REQUESTS=32)
     first = verdicts(await crawl(settings=settings, plans=plans))
-    assert robots_hits(authorities) == 80
+    assert robots_hits(authorities) == 30
     again = await crawl(settings=settings, plans=plans)
     assert verdicts(again) == first
-    assert robots_hits(authorities) == 80
+    assert robots_hits(authorities) == 30
     assert sorted(set(first.values())) == ["downloaded", "forbidden"]
     assert again.stats.get("robotstxt/request_count", 0) == 0
     assert again.stats.get("robotstxt/store/error", 0) == 0
@@ -112,7 +112,7 @@ async def test_last_good_copies_of_a_dead_origin_judge_its_pages(
 
     An authority of which no copy was ever had is disallowed as a whole.
     """
-    authorities = [site.authority("User-agent: *\nDisallow: /private\n") for _ in range(20)]
+    authorities = [site.authority("User-agent: *\nDisallow: /private\n") for _ in range(8)]
     plans = [a.url(path) for a in authorities for path in ("/", "/private/x")]
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
     first = verdicts(await crawl(settings=settings, plans=plans))
@@ -122,10 +122,10 @@ async def test_last_good_copies_of_a_dead_origin_judge_its_pages(
     stranger = site.authority(Reply(503))
     again = await crawl(settings=settings, plans=[*plans, stranger.url()])
     assert {**first, stranger.url(): "unreachable"} == verdicts(again)
-    assert robots_hits(authorities) == 40
+    assert robots_hits(authorities) == 16
     third = await crawl(settings=settings, plans=plans)  # the failures are remembered, too
     assert verdicts(third) == first
-    assert robots_hits(authorities) == 40
+    assert robots_hits(authorities) == 16
 
 
 @ensureDeferred

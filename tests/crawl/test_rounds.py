@@ -72,7 +72,7 @@ async def visit_while_another_fetches(
             other.release(key_of(shop), token)
             other.flush()
 
-    timer = Timer(0.5, end)
+    timer = Timer(0.2, end)
     try:
         return await visit(shop, shared.uri, begun=timer.start)
     finally:
@@ -243,12 +243,12 @@ async def test_a_lease_that_does_not_end_shuts_no_site(
     site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After the term of a lease and the time of a round a worker fetches for itself."""
-    monkeypatch.setattr("scrapy_rep.caching.refresh.LEASE_TERM", 1.0)
+    monkeypatch.setattr("scrapy_rep.sites.refresh.LEASE_TERM", 0.3)
     shop = site.authority(RULES)
     other = shared.open()
     assert told(other.lease(key_of(shop), 600.0))
     try:
-        result = await visit(shop, shared.uri, REP_TIMEOUT=1)
+        result = await visit(shop, shared.uri, REP_TIMEOUT=0.3)
     finally:
         other.close()
     assert result.downloaded == [shop.url("/open")]

@@ -70,14 +70,14 @@ def test_three_workers_keep_one_pace_together(
     """The host asks for 0.5 s and gets 0.5 s, from all of them; each has its turns."""
     shop = paced(site, 0.5)
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
-    own = {"REP_STORE": uri, "CONCURRENT_REQUESTS": 2, "MOST_LENT": 2}
+    own = {"REP_STORE": uri, "CONCURRENT_REQUESTS": 2}
     workers = at_work(queue, tmp_path, 3, [shop.url(f"/{n}") for n in range(12)], **own)
     workers.finish()
     assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 12}
     assert min(gaps(shop)) >= 0.5
     assert len({worker_of(hit) for hit in shop.page_hits}) >= 2
     stats = [workers.stats(number) for number in range(3)]
-    assert all(each["robotstxt/crawl_delay/hosts"] == 1 for each in stats)
+    assert 2 <= sum(each.get("robotstxt/crawl_delay/hosts", 0) for each in stats) <= 3
     assert sum(each.get("robotstxt/crawl_delay/waited", 0) for each in stats) >= 10
     print(f"used: {used(shop, 0.5):.0%}")  # noqa: T201
 
@@ -90,7 +90,7 @@ def test_a_request_is_under_way_while_redis_loses_its_memory(
     """The interval is shorter than the page takes; no other worker makes a request meanwhile."""
     robots = "User-agent: *\nCrawl-delay: 0.5\n"
     shop = site.authority(robots, Reply(200, delay=3.0))
-    own = {"REP_STORE": server.uri, "CONCURRENT_REQUESTS": 1, "MOST_LENT": 1}
+    own = {"REP_STORE": server.uri, "CONCURRENT_REQUESTS": 1}
     workers = at_work(queue, tmp_path, 2, [shop.url(f"/{n}") for n in range(5)], **own)
     end = time.monotonic() + 60
     while not shop.page_hits:
@@ -145,7 +145,7 @@ def test_few_turns_are_wasted(
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     estate = Estate(site, 2.0)
     urls = estate.urls(12, 3)
-    workers = at_work(queue, tmp_path, count, urls, REP_STORE=uri, MOST_LENT=10)
+    workers = at_work(queue, tmp_path, count, urls, REP_STORE=uri)
     workers.finish()
     assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": len(urls)}
     assert not estate.early()
@@ -207,7 +207,7 @@ def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
     """SIGKILL while a request is under way: it is not renewed, and lapses; the pace is kept."""
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     estate = Estate(site, 2.0, page=0.5)
-    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), REP_STORE=uri, MOST_LENT=10)
+    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), REP_STORE=uri)
     workers.when(100, lambda: None)
     number = int(serving(estate).removeprefix("worker-"))
     workers.processes[number].kill()
@@ -231,7 +231,7 @@ def test_a_stopped_worker_makes_one_request_late_at_most(
     """SIGSTOP for longer than a lease, then SIGCONT: the others go on, the pace is kept."""
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     estate = Estate(site, 2.0)
-    workers = at_work(queue, tmp_path, 4, estate.urls(16, 3), REP_STORE=uri, MOST_LENT=10)
+    workers = at_work(queue, tmp_path, 4, estate.urls(16, 3), REP_STORE=uri)
     workers.when(100, lambda: None)
     name = serving(estate)
     process = workers.processes[int(name.removeprefix("worker-"))]
@@ -263,7 +263,7 @@ def test_a_restart_of_redis_costs_no_host_its_pace(
 ) -> None:
     """It has lost its memory: all wait for an interval; so they do while it is gone."""
     estate = Estate(site, 2.0)
-    own = {"REP_STORE": server.uri, "MOST_LENT": 10}
+    own = {"REP_STORE": server.uri}
     workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), **own)
 
     def restart() -> None:

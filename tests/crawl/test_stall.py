@@ -53,28 +53,29 @@ async def test_100_pages_elsewhere_do_not_wait(site: Site) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("waiting", [16, 64, 256])
-@pytest.mark.parametrize("authorities", [1, 4, 16])
-@pytest.mark.parametrize("how", SILENT)
+@pytest.mark.parametrize(
+    ("how", "authorities", "waiting"),
+    [*((how, 4, 64) for how in SILENT), ("hangs", 1, 256), ("hangs", 16, 16), ("hangs", 16, 256)],
+)
 @ensureDeferred
-async def test_100_pages_elsewhere_do_not_wait_in_every_case(
+async def test_100_pages_elsewhere_do_not_wait_in_any_case(
     site: Site, how: str, authorities: int, waiting: int
 ) -> None:
-    """All 27 cases."""
+    """However they are silent, and however many wait for how many."""
     await compare(site, how, authorities, waiting)
 
 
 @ensureDeferred
-async def test_more_than_may_be_parked_wait_without_being_lost(
+async def test_more_than_may_be_withheld_wait_without_being_lost(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Past the limit of the places that are lent, requests take ordinary ones; all of them end."""
-    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.MOST_LENT", 10)
+    """Past the limit, the others stay in the queue that they are in; all of them end."""
+    monkeypatch.setattr("scrapy_rep.waiting.withheld.MOST", 10)
     silent, good = site.authorities(2, Hang()), good_ones(site, LATENCY)
     waits = [silent[n % 2].url(f"/{n}") for n in range(100)]
     result = await visit([*waits, *pages(good)], REP_TIMEOUT=3)
     assert (result.unreachable, result.downloaded) == (waits, pages(good))
-    assert result.stats["robotstxt/parked/max"] <= 10
+    assert result.stats["robotstxt/waiting/max"] <= 10
 
 
 @timed

@@ -10,7 +10,7 @@ import scrapy
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.closing import ClosingSpider, FetchingSpider, ItemSpider
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_under
 from tests.crawl.pace import slowness
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES
@@ -68,13 +68,16 @@ PATIENT = busy(REP_TIMEOUT=1.2, REP_RETRY_DELAYS=[])
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
+    site: Site, mode: str
+) -> None:
     """The callback waits for the page, and has no later run."""
     late, shop = site.authority(Reply(200, RULES, delay=1)), site.authority(RULES)
-    result = crawl_in_child(
+    result = await crawl_under(
+        mode,
         "tests.crawl.closing.FetchingSpider",
         PATIENT,
-        mode=mode,
         plans=[shop.url("/a")],
         inner=late.url("/b"),
         close_after=0.3,
@@ -102,9 +105,9 @@ async def test_a_download_whose_rules_never_come_ends_with_the_last_attempt(
     assert dark.page_hits == []
 
 
-@pytest.mark.parametrize("job", [False, True], ids=["without JOBDIR", "JOBDIR"])
-@pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_stop_waits_for_the_files_of_a_media_pipeline(
+@pytest.mark.parametrize(("mode", "job"), [("asyncio", True), *((mode, False) for mode in MODES)])
+@ensureDeferred
+async def test_a_stop_waits_for_the_files_of_a_media_pipeline(
     site: Site, tmp_path: Path, mode: str, job: bool
 ) -> None:
     """Each in its turn, while the pages of that host that wait are given up."""
@@ -119,10 +122,14 @@ def test_a_stop_waits_for_the_files_of_a_media_pipeline(
     }
     files = [dark.url("/file"), late.url("/file"), *(slow.url(f"/{n}") for n in range(4))]
     plans = [shop.url("/page"), *(slow.url(f"/page{n}") for n in range(20))]
-    result = crawl_in_child(
-        "tests.crawl.closing.ItemSpider", settings, mode=mode, plans=plans, files=files,
+    result = await crawl_under(
+        mode,
+        "tests.crawl.closing.ItemSpider",
+        settings,
+        plans=plans,
+        files=files,
         close_after=0.5,
-    )  # fmt: skip
+    )
     stopped_well(result, TOLD_LOUDLY)
     assert dark.page_hits == []
     assert [hit.path for hit in late.page_hits] == ["/file"]
@@ -133,15 +140,16 @@ def test_a_stop_waits_for_the_files_of_a_media_pipeline(
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: str) -> None:
+@ensureDeferred
+async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: str) -> None:
     """The page that it holds goes on as well."""
     shop, slow = site.authority(RULES), site.authority("User-agent: *\nCrawl-delay: 0.3\n")
     plans = [shop.url(f"/page{n}?{slow.url(f'/inner{n}')}") for n in range(5)]
     inner = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.InnerMiddleware": 950}}
-    result = crawl_in_child(
+    result = await crawl_under(
+        mode,
         "tests.crawl.closing.ClosingSpider",
         {**PATIENT, **inner},
-        mode=mode,
         plans=plans,
         close_after=0.4,
     )
@@ -176,7 +184,7 @@ async def test_a_background_refresh_does_not_hold_up_the_end(site: Site) -> None
     class LateSpider(ClosingSpider):
         def found(self, response: Any) -> Any:
             if response.url.endswith("/a"):
-                cache = self.gate._cache
+                cache = self.gate._parts.cache
                 cache._clock = lambda ahead=cache._clock: ahead() + 58
                 yield self.request(response.urljoin("/b"))
 

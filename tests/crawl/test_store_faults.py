@@ -22,6 +22,7 @@ from tests.crawl.plugin import obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
+from tests.rows import first
 from tests.site import Site
 from tests.stores.faults import FAULTS, faulty
 from tests.stores.obstacles import no_file_beyond, read_only_directory
@@ -50,13 +51,13 @@ def verdicts(result: Result) -> dict[str, str]:
     return {ending.url: ending.kind for ending in result.check().endings}
 
 
-AS_HANG = ("huge bulk", "half a line", "5 s slow", "hang after the greeting")
-"""Faults that have a look-up wait for as long as the store waits, as "hang" does."""
+SOME = ("refuse", "hang", "garbage", "LOADING", "idle close", "another's entry")
+"""A fault of each kind: the store's own tests, and the slow ones, know all of them."""
 
 
 @pytest.mark.parametrize(
     "fault",
-    [pytest.param(one, marks=pytest.mark.slow) if one in AS_HANG else one for one in FAULTS],
+    [*SOME, *first(0, [fault for fault in FAULTS if fault not in SOME])],
 )
 @ensureDeferred
 async def test_a_faulty_redis_changes_no_verdict(site: Site, fault: str) -> None:
@@ -167,13 +168,13 @@ async def test_a_file_that_is_not_ours_keeps_the_crawl_from_starting(
 async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     site: Site, tmp_path: Path
 ) -> None:
-    """60 sites take seconds, not seven minutes; what was learnt is written once the lock is gone.
+    """30 sites take seconds, not minutes; what was learnt is written once the lock is gone.
 
     The log says when writing is given up; when the crawl ends, what waits is written.
     """
     file = tmp_path / "r.db"
     make_file(file)
-    plans, expected = plans_of(site, count=60)
+    plans, expected = plans_of(site, count=30)
     settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=4)
     blocker = sqlite3.connect(file, isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
@@ -283,7 +284,7 @@ async def test_a_custom_store_that_hangs_changes_no_verdict(
     site: Site, monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
     """A Future that is never completed is given up, and what waits for it is not kept."""
-    monkeypatch.setattr("scrapy_rep.caching.store_adapter.PATIENCE", 0.3)
+    monkeypatch.setattr("scrapy_rep.sites.store_adapter.PATIENCE", 0.3)
     plans, expected = plans_of(site)
     settings = obey(REP_STORE=f"{__name__}.{store}", REP_TIMEOUT=2)
     result = await crawl(settings=settings, plans=plans)

@@ -19,9 +19,9 @@ from pytest_twisted import ensureDeferred
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
-from scrapy_rep.scheduling.shared_pace import SPREAD
 from scrapy_rep.stores import StoreError, Turn
 from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.waiting.shared_pace import SPREAD
 from tests.crawl.harness import crawl
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
@@ -125,18 +125,18 @@ async def test_an_outage_is_one_line_and_its_end_another(
     ends: bool,
 ) -> None:
     """From the start of the crawl: by one request, by many, and by those that have a pace."""
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 1.0)
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.3)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.3)
     monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.RETRY_DELAY", 1.0)
     uri, mend = make(server, tmp_path)
-    shop, others = paced(site, 0.3), site.authorities(40)
+    shop, others = paced(site, 0.2), site.authorities(24)
     plans: list[Any] = []
-    for number, url in enumerate(urls(shop, 20)):
+    for number, url in enumerate(urls(shop, 12)):
         plans += [url, *(one.url("/a") for one in others[2 * number : 2 * number + 2])]
     is_custom = make is of_a_user
     if ends:
         FailingStore.left = 20
-    steps = {30: mend} if ends else {}
+    steps = {18: mend} if ends else {}
     settings = obey(REP_STORE=uri, CONCURRENT_REQUESTS=4)
     result = (await crawl(StepsSpider, settings, plans=plans, steps=steps)).check()
     if not ends:
@@ -253,8 +253,8 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
     site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It refuses turns at once; after a lease each worker keeps the pace by itself."""
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 1.0)
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.2)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.2)
     full: list[float] = []
 
     def page(_: Hit) -> Reply:
@@ -328,8 +328,8 @@ async def test_a_store_that_fails_for_one_host_holds_it_up_no_longer_than_one_th
 ) -> None:
     """The answers for other hosts do not count, and those are not held up either."""
     lease, interval = 2.0, 0.1
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", lease)
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.1)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", lease)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
     dead, well = paced(site, interval), paced(site, interval)
     monkeypatch.setattr(PartlyDeadStore, "dead", dead.host)
     monkeypatch.setattr(PartlyDeadStore, "given_back", 0)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.commands.running import COMMANDS
 from tests.processes import ROOT, run_python
 from tests.rows import first
 from tests.site import Site
@@ -64,7 +63,6 @@ def test_a_crawl_never_prints_the_password_of_its_store(
     shop = site.authority("User-agent: *\nDisallow: /private\n")
     done = run_python(
         *("-c", SCRIPT, repr(store), shop.url("/a"), priority),
-        imports=COMMANDS,
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
     )

@@ -18,7 +18,7 @@ from scrapy_rep.stores import Store, StoreError
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.faults import FaultError, Faults
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, settings_of, within
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
 from tests.crawl.logtap import LogTap
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
@@ -90,7 +90,8 @@ async def test_a_turn_of_another_worker_is_waited_for(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) -> None:
+@ensureDeferred
+async def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) -> None:
     """The other worker's request ends while the crawl is about to make its first one."""
     path = store._file.path  # type: ignore[attr-defined]
     shop = paced(site, 0.4)
@@ -105,7 +106,7 @@ def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) 
     timer = threading.Timer(3.0, end)
     timer.start()
     settings = obey(REP_STORE=f"sqlite://{path}")
-    crawl_in_child(mode=mode, settings=settings, plans=urls(shop, 4)).check()
+    (await crawl_under(mode, settings=settings, plans=urls(shop, 4))).check()
     timer.join()
     assert len(shop.page_hits) == 4
     assert shop.page_hits[0].received >= ended[0] + 0.4
@@ -118,8 +119,8 @@ async def test_a_turn_is_held_for_as_long_as_a_request_takes(
     site: Site, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is renewed, so that it outlasts its lease; after the crawl nobody has to wait for it."""
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 2.0)
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.BEAT", 0.2)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 2.0)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.BEAT", 0.2)
     shop = paced(site, 0.3, Reply(200, delay=3.0))
     waits: list[float] = []
     watching = threading.Event()
@@ -238,8 +239,8 @@ async def test_a_store_that_fails_leaves_each_worker_to_its_own_pace(
     site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch, outage: str
 ) -> None:
     """After a lease, in which other workers may hold turns; what begins and ends is said once."""
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 3.0)
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.3)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 3.0)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.3)
     shop = paced(site, 0.5)
     steps: dict[int, Callable[[], object]] = {3: server.stop}
     count = 8 if outage == "is back soon" else 20
@@ -269,7 +270,7 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
     site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has lapsed, and another worker has the next one: its end is waited for."""
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 1.0)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
     shop = paced(site, 0.2)
     ended: list[float] = []
     with closing(RedisStore(server.uri)) as store:
@@ -322,8 +323,8 @@ async def test_a_custom_store_may_do_anything(
     site: Site, monkeypatch: pytest.MonkeyPatch, answer: Any
 ) -> None:
     """It counts as failing, and no request is lost."""
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.LEASE", 0.5)
-    monkeypatch.setattr("scrapy_rep.scheduling.shared_pace.RETRY", 0.1)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 0.5)
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
     monkeypatch.setattr(OddStore, "answer", answer)
     OddStore.entries.clear()
     shop = paced(site, 0.2)
@@ -338,7 +339,7 @@ async def test_a_custom_store_may_do_anything(
 def restless(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lease of half a second."""
     for name, seconds in {"LEASE": 0.5, "RETRY": 0.05, "BEAT": 0.1, "UNUSED": 0.2}.items():
-        monkeypatch.setattr(f"scrapy_rep.scheduling.shared_pace.{name}", seconds)
+        monkeypatch.setattr(f"scrapy_rep.waiting.shared_pace.{name}", seconds)
 
 
 async def strike(site: Site, tmp_path: Path, faults: Faults, points: list[int]) -> list[str]:
@@ -375,7 +376,7 @@ async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
 ) -> None:
     """An exception at each place where something is called or awaited, an eighth at a time."""
     restless(monkeypatch)
-    modules = ("scrapy_rep.scheduling.shared_pace", "scrapy_rep.caching.shared_turns")
+    modules = ("scrapy_rep.waiting.shared_pace", "scrapy_rep.sites.shared_turns")
     with Faults(*modules).installed() as faults:
         shop = paced(site, 0.1, Reply(200, delay=0.3))
         (await crawl(settings=sharing(tmp_path), plans=urls(shop, 3))).check()

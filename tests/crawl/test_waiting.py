@@ -15,6 +15,8 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from scrapy_rep import RepDownloaderMiddleware
+from scrapy_rep.waiting import withheld
+from scrapy_rep.waiting.ready import ReadyQueue
 from tests.crawl.harness import crawl, crawl_in_child
 from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
@@ -112,15 +114,15 @@ class LatecomersSpider(RequestsSpider):
 
 
 @ensureDeferred
-async def test_requests_that_come_after_the_rules_are_not_parked(site: Site) -> None:
-    """The scheduler keeps what the downloader has no place for, though others still queue."""
+async def test_requests_that_waited_go_before_those_that_come_after_the_rules(site: Site) -> None:
+    """Only the first one of the site missed its rules; the later ones did not wait at all."""
     shop = site.authority(LATE, Reply(200, "page", delay=0.01))
     plans = [shop.url(f"/{n}") for n in range(60)]
     result = (await crawl(LatecomersSpider, settings=obey(), plans=plans)).check()
     assert len(result.downloaded) == 260
-    assert result.stats["robotstxt/cache/miss"] <= 60
-    assert result.stats.get("robotstxt/parked", 0) == 60
-    # All are out of the scheduler, and go before those that come now.
+    assert result.stats["robotstxt/cache/miss"] == 1
+    # The first one is withheld twice: it came back.
+    assert result.stats["robotstxt/waiting"] <= 61
     early = [at for at, hit in enumerate(shop.page_hits) if "late" not in hit.path]
     assert early[-1] < 60 + 20
 
@@ -178,30 +180,60 @@ async def test_the_engine_is_told_when_there_is_a_place(
     settings = obey(CONCURRENT_REQUESTS=at_once, REP_TIMEOUT=20)
     result = await crawl(ClosingSpider, settings, plans=plans)
     assert result.downloaded == plans[1:]
-    problem = result.ending(plans[0]).problem
-    assert problem is not None
-    assert "clos" in problem.text  # the crawl was over before its robots.txt was
+    # The crawl was over before the robots.txt of the first one was, which stayed in the scheduler.
+    assert sorted(ending.url for ending in result.endings) == sorted(plans[1:])
 
 
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "each time"])
+@pytest.mark.parametrize("where", ["push", "first", "remove_first"])
 @ensureDeferred
-async def test_a_fault_before_a_request_waits_leaves_nothing_behind(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+async def test_a_fault_of_what_withholds_loses_no_request(
+    site: Site, monkeypatch: pytest.MonkeyPatch, where: str, lasting: bool
 ) -> None:
-    """It ends as unreachable, and does not count as one that waits; the next one is downloaded."""
+    """One line says so; from then on requests wait in the downloader, and nothing is permitted."""
     faults = iter([True])
+    original = getattr(ReadyQueue, where)
 
-    def is_nested(*_: Any) -> bool:
-        if next(faults, False):
+    def fail(self: Any, *args: Any) -> Any:
+        if lasting or next(faults, False):
             raise ArithmeticError("injected")
-        return False
+        return original(self, *args)
 
-    monkeypatch.setattr("scrapy_rep.scheduling.room.is_nested", is_nested)
-    shop, other = site.authorities(2, RULES)
-    urls = [shop.url("/a"), other.url("/a")]
-    result = await crawl(settings=obey(CONCURRENT_REQUESTS=1), plans=urls)
-    result.check(expected=["The check of a request"])
-    assert (result.unreachable, result.downloaded) == (urls[:1], urls[1:])
+    monkeypatch.setattr(ReadyQueue, where, fail)
+    shops = site.authorities(3, LATE)
+    urls = [shop.url(path) for shop in shops for path in ("/a", "/private", "/b")]
+    result = await crawl(settings=obey(CONCURRENT_REQUESTS=2), plans=urls)
+    result.check(expected=["The withholding of requests failed"])
+    assert len(result.lines("The withholding of requests failed", "ERROR")) == 1
+    assert sorted(result.downloaded) == sorted(url for url in urls if "private" not in url)
+    assert sorted(result.forbidden) == sorted(url for url in urls if "private" in url)
     gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
     assert gate is not None
     assert gate.cache_info()["waiting"] == 0
-    assert not gate._room._slots
+
+
+class ManyUrgentSpider(RequestsSpider):
+    """Finds a hundred urgent requests for the last site on its first page."""
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """Once."""
+        if len(self.endings) == 1:
+            for number in range(100):
+                yield self.request(f"{response.meta['urgent']}{number}", priority=5)
+
+
+@ensureDeferred
+async def test_urgent_requests_are_not_all_withheld_at_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside ready requests, too, the base is not asked while the most are withheld."""
+    monkeypatch.setattr(withheld, "MOST", 20)
+    shop = site.authority(Reply(200, RULES, delay=0.2))
+    silent = site.authority(Hang())
+    plans = [{"url": shop.url(f"/{n}"), "meta": {"urgent": silent.url("/")}} for n in range(6)]
+    queue = "scrapy.pqueues.ScrapyPriorityQueue"
+    settings = obey(CONCURRENT_REQUESTS=1, REP_TIMEOUT=1, SCHEDULER_PRIORITY_QUEUE=queue)
+    result = (await crawl(ManyUrgentSpider, settings, plans=plans)).check()
+    assert (len(result.downloaded), len(result.unreachable)) == (6, 100)
+    # One more is under way when the most are withheld: it comes back for its rules.
+    assert result.stats["robotstxt/waiting/max"] <= 20 + 1

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 import redis
 
-from tests.crawl.harness import CHILD, WARNINGS
+from tests.crawl.harness import WARNINGS
 from tests.crawl.worker import fill
 from tests.processes import ROOT, Forked, start_python
 from tests.replies import Hang, Reply
+from tests.rows import first
 from tests.site import Authority, Script, Site
 from tests.stores.servers import RedisServer
 
@@ -59,7 +60,6 @@ class Workers:
         return start_python(
             *("-m", "tests.crawl.worker", *arguments),
             options=WARNINGS,
-            imports=CHILD,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
 
@@ -158,7 +158,7 @@ def ask_together(
     return shops, workers
 
 
-SIZES = [30, pytest.param(500, marks=pytest.mark.slow)]
+SIZES = first(1, [30, 500])
 
 
 @pytest.mark.timeout(240)
@@ -176,7 +176,7 @@ def test_four_workers_fetch_each_robots_txt_once(
     fetches = [len(a.robots_hits) for a in authorities]
     assert min(fetches) == 1
     # A look-up that a busy machine makes late counts as failed, and is fetched for again.
-    assert sum(fetches) <= max(count + 3, count * 1.01)
+    assert sum(fetches) <= (2 if count == SIZES[0] else 1.01) * count
     # On a busy machine one may be started when the others have done all.
     assert sum(len(workers.ends(number)) > 0 for number in range(4)) >= 2
     print(f"fetches: {sum(fetches)} of {count} authorities")  # noqa: T201
@@ -245,7 +245,7 @@ def test_eight_workers_make_one_round_of_attempts(
     """Five sites that are down: three attempts at each, whoever makes them; the others wait."""
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     own = {"REP_STORE": uri, "REP_TIMEOUT": 2.0, "REP_RETRY_DELAYS": [0.3, 0.6]}
-    own["MOST_LENT"] = 20  # so few that no worker is left without any
+
     shops, workers = ask_together(site, server, tmp_path, robots, **own)
     hits = [hit for shop in shops for hit in shop.robots_hits]
     askers = Counter(hit.header("User-Agent") for hit in hits)
@@ -269,7 +269,7 @@ def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     term = 2.0
     shop = site.authority([Hang(), Reply(200, "User-agent: *\nDisallow: /private\n")])
-    own = {"REP_STORE": uri, "REP_TIMEOUT": 60, "LEASE_TERM": term, "MOST_LENT": 4}
+    own = {"REP_STORE": uri, "REP_TIMEOUT": 60, "LEASE_TERM": term}
     workers = Workers(server.uri, tmp_path, 3, CONCURRENT_REQUESTS=1, **own)
     workers.ready()
     with redis.Redis(port=server.port) as client:

@@ -1,6 +1,6 @@
 """`python -m tests.crawl.worker REDIS LOG SETTINGS`: one of several workers on a shared queue.
 
-SETTINGS are those of its own, as JSON; `LEASE_TERM` and `MOST_LENT` among them are constants. Each
+SETTINGS are those of its own, as JSON; `LEASE_TERM` among them is the constant of that name. Each
 line of the log is a request that was taken from the queue, or how one ended; it is written at
 once, so that it survives a SIGKILL.
 """
@@ -23,8 +23,7 @@ from scrapy.exceptions import DontCloseSpider, ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy_redis.queue import PriorityQueue
 
-from scrapy_rep import downloadermiddlewares
-from scrapy_rep.caching import refresh as inquiry
+from scrapy_rep.sites import refresh as inquiry
 from tests.crawl.harness import MODES, settings_of
 from tests.crawl.plugin import obey
 from tests.crawl.result import Problem
@@ -114,8 +113,6 @@ def main(uri: str, log: str, own: str) -> None:
     """One worker crawls until there is nothing left to do."""
     chosen = json.loads(own)
     inquiry.LEASE_TERM = chosen.pop("LEASE_TERM", inquiry.LEASE_TERM)
-    # What waits for a robots.txt is held by one worker, and lost with it.
-    downloadermiddlewares.MOST_LENT = chosen.pop("MOST_LENT", 50)
     # scrapy-redis passes stats the spider, which Scrapy asks no more.
     warnings.filterwarnings("ignore", category=ScrapyDeprecationWarning, module="scrapy_redis")
     ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 0.1

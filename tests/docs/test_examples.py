@@ -118,15 +118,6 @@ async def test_spider_example_learns_why(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_spider_of_the_readme_learns_why(site: Site) -> None:
-    """The same, in the README."""
-    with LogTap() as tap:
-        await crawled(spider_of(block_with("ShopSpider", "README"), site), Settings(OBEY))
-    [said] = [line.text for line in tap.lines if line.logger == "shop"]
-    assert said.endswith("/private/: Disallow: /private, line 2")
-
-
-@ensureDeferred
 async def test_log_lines_are_as_shown(site: Site) -> None:
     """Those of a forbidden request, and of a site whose robots.txt fails."""
     dark = site.authority(Reply(503))
@@ -141,7 +132,7 @@ async def test_log_lines_are_as_shown(site: Site) -> None:
     for line in lines:
         host = "example.org" if "private" in line else "example.net"
         line = re.sub(r"http://[\d.:]+\d", f"https://{host}", line)
-        assert line in shown or line.startswith("The only start request was refused: 1 with")
+        assert line in shown or line.startswith("No request was allowed: 1 with")
 
 
 @ensureDeferred

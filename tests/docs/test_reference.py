@@ -11,13 +11,13 @@ from scrapy.settings import Settings
 import scrapy_rep
 from scrapy_rep import stats
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.settings import _CHECKS, RepSettings
+from scrapy_rep.settings import SETTINGS, RepSettings
 from tests.crawl.harness import ROOT
 from tests.docs.pages import DOCS, described, settings
 from tests.rows import rows
 
 SWITCH = "ROBOTSTXT_OBEY"
-CHECKS = {name: (field, check) for name, field, check in _CHECKS}
+CHECKS = {name: (each.name, each.metadata["check"]) for name, each in SETTINGS.items()}
 
 
 def test_every_setting_has_a_section() -> None:

@@ -14,9 +14,8 @@ from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import PageDirectives, page_directives
 from scrapy_rep.page_responses import page_source
+from scrapy_rep.pages.directives import read
 from scrapy_rep.pages.links import urls_not_to_follow
-from scrapy_rep.pages.profiles import PAGE_PROFILES
-from scrapy_rep.pages.reading import read
 from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.hostile.test_budgets import calibration
 from tests.pages.cases import response
@@ -124,7 +123,7 @@ def seconds(action: Callable[[], object]) -> float:
 
 def in_a_crawl(page: Response, profile: str = "rfc9309") -> PageDirectives:
     """What the spider middleware reads."""
-    return read(page_source(page), ("mybot",), PAGE_PROFILES[profile], whole=False)
+    return read(page_source(page), ("mybot",), PROFILES[profile], whole=False)
 
 
 def most() -> float:
@@ -180,16 +179,11 @@ def test_no_page_of_links_takes_long(page: str) -> None:
     assert seconds(lambda: urls_not_to_follow(markup, "https://e.org/")) < 4 * most()
 
 
-@pytest.mark.parametrize("profile", first(1, PAGE_PROFILES))
+@pytest.mark.parametrize("profile", first(1, PROFILES))
 def test_all_of_a_hostile_page_can_be_asked_for(profile: str) -> None:
     """In each profile, with all that the function reads."""
     for start, rest in PAGES.values():
         page_directives(response(start + rest), "mybot", profile)
-
-
-def test_profiles_of_pages_have_the_names_of_the_others() -> None:
-    """`REP_PROFILE` names both."""
-    assert list(PAGE_PROFILES) == list(PROFILES)
 
 
 MARKUP = [
@@ -200,12 +194,12 @@ MARKUP = [
 KINDS = ["text/html", "application/xhtml+xml", "text/xml", "text/html; charset=utf-16"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     st.lists(st.sampled_from(MARKUP) | st.text(max_size=5), max_size=60).map("".join),
     st.sampled_from(KINDS),
     st.text(st.characters(max_codepoint=255, exclude_characters="\r\n"), max_size=60),
-    st.sampled_from([*PAGE_PROFILES]),
+    st.sampled_from([*PROFILES]),
 )
 def test_nothing_makes_it_raise(page: str, kind: str, line: str, profile: str) -> None:
     """Any markup, any header, in any profile: the restrictions are of a closed list."""
@@ -218,7 +212,7 @@ def test_nothing_makes_it_raise(page: str, kind: str, line: str, profile: str) -
             "noindex", "nofollow", "nosnippet", "notranslate", "noimageindex", "noarchive",
             "nocache", "noai", "noimageai", "noml",
         }  # fmt: skip
-        assert read(page_source(given), (), PAGE_PROFILES[profile], whole=False).restrictions <= (
+        assert read(page_source(given), (), PROFILES[profile], whole=False).restrictions <= (
             said.restrictions
         )
     markup = page_source(given).markup

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.hostile import oracle
+from tests.rows import rows
 
 AGENT = "mybot"
 
@@ -24,7 +24,7 @@ patterns = st.lists(pieces, max_size=8).map("".join)
 rooted = patterns.map(lambda text: "/" + text)
 paths = st.lists(pieces, max_size=10).map(lambda parts: "/" + "".join(parts))
 rule_lines = st.tuples(st.sampled_from(["Allow", "Disallow"]), rooted | patterns).map(": ".join)
-quick = settings(max_examples=400)
+quick = settings(max_examples=150)
 
 
 def body_of(rules: list[str]) -> bytes:
@@ -54,7 +54,7 @@ def test_the_matcher_agrees_with_a_slow_one(rules: list[str], path: str) -> None
     assert robots.verdict(f"https://e.org{path}", AGENT).allowed is expected
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.lists(rule_lines, min_size=30, max_size=90), st.lists(paths, min_size=1, max_size=12))
 def test_an_index_of_many_rules_agrees_with_a_slow_matcher(
     rules: list[str], asked: list[str]
@@ -104,7 +104,7 @@ def rewritten(body: bytes, rnd: random.Random) -> bytes:
     return b"".join(line + rnd.choice(ends) for line in lines)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@rows("seed", range(40))
 def test_legal_changes_of_the_text_change_no_verdict(seed: int) -> None:
     """RFC 9309 section 2.2: line ends, comments, blank lines and the case of keys say nothing."""
     rnd = random.Random(seed)
@@ -138,7 +138,7 @@ bodies = (
 )
 
 
-@settings(max_examples=800)
+@settings(max_examples=250)
 @given(profile=st.sampled_from([*PROFILES]), body=bodies, url=urls, agent=agents)
 def test_nothing_is_ever_raised(
     profile: str, body: bytes, url: str, agent: str | list[str] | tuple[str, ...]

@@ -58,7 +58,7 @@ def test_json_has_a_line_for_all_but_two_codes() -> None:
 def test_sarif_is_valid_by_its_schema(some: Callable[[], list[Located]]) -> None:
     """SARIF 2.1.0."""
     found = some()
-    told = json.loads(formats.as_sarif(found, "0.2.0"))
+    told = json.loads(formats.as_sarif(found, "1.0.0"))
     Sarif.model_validate(told)
     assert told["version"] == "2.1.0"
     assert len(told["runs"][0]["results"]) == len(found)
@@ -66,7 +66,7 @@ def test_sarif_is_valid_by_its_schema(some: Callable[[], list[Located]]) -> None
 
 def test_sarif_results_name_their_rules() -> None:
     """The index leads to the rule of that name; every URI is relative or has a scheme."""
-    [run] = json.loads(formats.as_sarif(everything(), "0.2.0"))["runs"]
+    [run] = json.loads(formats.as_sarif(everything(), "1.0.0"))["runs"]
     rules = run["tool"]["driver"]["rules"]
     for result in run["results"]:
         assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
@@ -89,7 +89,7 @@ def test_github_has_one_command_in_a_line() -> None:
     "text",
     [
         json.dumps(as_json()),
-        formats.as_sarif(everything(), "0.2.0"),
+        formats.as_sarif(everything(), "1.0.0"),
         "\n".join(formats.as_command(file, one) for file, one in everything()),
     ],
     ids=["json", "sarif", "github"],

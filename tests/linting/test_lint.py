@@ -167,7 +167,7 @@ def test_rule_that_another_group_of_the_same_crawler_needs_is_not_reported() -> 
     assert "rule-without-effect" not in codes(body)
 
 
-@rows("seed", range(60))
+@rows("seed", range(20))
 def test_fix_of_a_rule_without_effect_changes_no_verdict(seed: int) -> None:
     """Each fix is made alone, and then all together; the paths are made of the rules' own words.
 

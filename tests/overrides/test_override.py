@@ -10,6 +10,7 @@ import pytest
 from scrapy_rep import RobotsTxt, Verdict
 from scrapy_rep.overrides.override import Overrides, SiteOverrides
 from scrapy_rep.overrides.reading import read_overrides
+from tests.rows import rows
 
 SITE = "https://a.example"
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc).timestamp()
@@ -87,12 +88,16 @@ def test_paths_are_patterns_as_in_robots_txt(paths: list[str], path: str, covere
     assert verdict(site({"action": "allow", "paths": paths}), path, CLOSED).allowed is covered
 
 
-@pytest.mark.parametrize("order", [("allow", "forbid"), ("forbid", "allow")])
-def test_forbid_beats_allow(order: tuple[str, str]) -> None:
-    """In whatever order they stand."""
+@rows("robots", [OPEN, CLOSED])
+@rows("order", [("allow", "forbid"), ("forbid", "allow")])
+def test_forbid_beats_allow_and_is_named(order: tuple[str, str], robots: RobotsTxt) -> None:
+    """In whatever order they stand, and whatever the site says: there is one answer."""
     own = site(*[{"action": action} for action in order])
-    assert not verdict(own, "/x", OPEN).allowed
-    assert not verdict(own, "/x", CLOSED).allowed
+    plain = robots.verdict(SITE + "/x", BOT)
+    found, by = own.verdict(SITE + "/x", BOT, robots, plain, NOW)
+    assert (found.allowed, found.reason, found.without) == (False, "override", plain)
+    assert by is own.overrides[order.index("forbid")]
+    assert found.override == str(by)
 
 
 def test_allow_lets_an_unreachable_site_through() -> None:

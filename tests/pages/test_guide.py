@@ -5,8 +5,8 @@ from __future__ import annotations
 import doctest
 import re
 
-from scrapy_rep.pages.profiles import PAGE_PROFILES
 from scrapy_rep.pages.terms import RESTRICTIONS
+from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.crawl.harness import ROOT
 
 GUIDE = ROOT / "docs" / "guides" / "page-directives.rst"
@@ -22,4 +22,4 @@ def test_examples_work() -> None:
 def test_what_can_be_said_is_named() -> None:
     """All profiles, and all restrictions."""
     text = GUIDE.read_text("utf-8")
-    assert {*PAGE_PROFILES} | RESTRICTIONS <= {*re.findall("``([^`]+)``", text)}
+    assert {*PROFILES} | RESTRICTIONS <= {*re.findall("``([^`]+)``", text)}

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from scrapy_rep.preferences.statement import Preferences
-from scrapy_rep.preferences.vocabulary import ALLOWED, CATEGORIES, DISALLOWED, UNKNOWN
+from scrapy_rep.preferences.statement import (
+    ALLOWED,
+    CATEGORIES,
+    DISALLOWED,
+    UNKNOWN,
+    Preferences,
+)
 
 _SHORT = {ALLOWED: "y", DISALLOWED: "n", UNKNOWN: "?"}
 

@@ -10,15 +10,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep import RobotsTxt
-from scrapy_rep.preferences import content_signal, content_usage, licenses
-from scrapy_rep.preferences.robots_lines import MOST_LINES
-from scrapy_rep.preferences.statement import Preferences, Statement
-from scrapy_rep.preferences.tdmrep import of_fields, of_metas
-from scrapy_rep.preferences.vocabulary import CATEGORIES
+from scrapy_rep.preferences.robots_txt import MOST_LINES
+from scrapy_rep.preferences.statement import CATEGORIES, HEADER, Preferences, Statement
+from scrapy_rep.preferences.vocabularies import (
+    content_signal,
+    content_usage,
+    licenses_of_field,
+    tdmrep,
+)
 from tests.hostile.test_budgets import ROOM, calibration
 from tests.hostile.test_costly import wrong_order
 from tests.preferences.answers import answers
@@ -38,25 +41,24 @@ def document(line: str, octets: int = 500_000) -> bytes:
 
 
 FIELDS: dict[str, Callable[[], Any]] = {
-    "64 KB of members": lambda: content_usage.of_field([",".join(["a=n"] * 16_000)]),
-    "8 KB of members": lambda: content_usage.of_field([",".join(f"a{n}=n" for n in range(1_000))]),
-    "8 KB of inner list": lambda: content_usage.of_field(["a=(" + "1 " * 4_000 + ")"]),
-    "8 KB of parameters": lambda: content_usage.of_field(["a=n" + ";a=1" * 2_000]),
-    "8 KB of string": lambda: content_usage.of_field(['a="' + '\\"' * 4_000 + '"']),
-    "64 KB of brackets": lambda: content_usage.of_field(["a=" + "(" * 65_000]),
-    "many lines": lambda: content_usage.of_field(["a=n"] * 500),
-    "signals": lambda: content_signal.of_field(["a=no," * 1_638]),
-    "64 KB of signals": lambda: content_signal.of_field(["a=no," * 13_000]),
-    "links": lambda: licenses.of_field(
+    "64 KB of members": lambda: content_usage(",".join(["a=n"] * 16_000), HEADER),
+    "8 KB of members": lambda: content_usage(",".join(f"a{n}=n" for n in range(1_000)), HEADER),
+    "8 KB of inner list": lambda: content_usage("a=(" + "1 " * 4_000 + ")", HEADER),
+    "8 KB of parameters": lambda: content_usage("a=n" + ";a=1" * 2_000, HEADER),
+    "8 KB of string": lambda: content_usage('a="' + '\\"' * 4_000 + '"', HEADER),
+    "64 KB of brackets": lambda: content_usage("a=" + "(" * 65_000, HEADER),
+    "many lines": lambda: content_usage(", ".join(["a=n"] * 500), HEADER),
+    "signals": lambda: content_signal("a=no," * 1_638, HEADER),
+    "64 KB of signals": lambda: content_signal("a=no," * 13_000, HEADER),
+    "links": lambda: licenses_of_field(
         ["<a>;rel=license;type=application/rsl+xml," * 190] * 8, "https://e.org/"
     ),
-    "link parameters": lambda: licenses.of_field(["<a>" + ";a=b" * 16_000] * 8, URL),
-    "link quotes": lambda: licenses.of_field(['<a>;a="' + "\\a" * 32_000] * 8, URL),
-    "link blanks": lambda: licenses.of_field(["<a>" + " " * 65_000 + "x"] * 8, URL),
-    "reservations": lambda: of_fields(["1," * 32_000] * 8, ["https://" + "a" * 65_000]),
-    "lines of links": lambda: licenses.of_field(["<a>;rel=license," * 1_000] * 1_000, URL),
-    "lines of reservations": lambda: of_fields(["1," * 8_000] * 1_000, []),
-    "metas": lambda: of_metas([("tdm-reservation", "1" * 65_000)] * 2_000),
+    "link parameters": lambda: licenses_of_field(["<a>" + ";a=b" * 16_000] * 8, URL),
+    "link quotes": lambda: licenses_of_field(['<a>;a="' + "\\a" * 32_000] * 8, URL),
+    "link blanks": lambda: licenses_of_field(["<a>" + " " * 65_000 + "x"] * 8, URL),
+    "reservations": lambda: tdmrep(["1," * 32_000] * 8, ["https://" + "a" * 65_000], HEADER),
+    "lines of links": lambda: licenses_of_field(["<a>;rel=license," * 1_000] * 1_000, URL),
+    "lines of reservations": lambda: tdmrep(["1," * 8_000] * 1_000, [], HEADER),
 }
 ROBOTS = {
     "paths": document("Content-Usage: /a@ train-ai=n"),
@@ -85,9 +87,13 @@ def test_no_field_costs_much(name: str) -> None:
 
 def test_a_reservation_that_is_too_long_to_read_allows_nothing() -> None:
     """A reservation in what is read counts; otherwise nobody knows what the rest says."""
-    assert of_fields(["0"] * 10_000, []).reserved is None
-    assert of_fields(["0"] * 10_000 + ["1"], []).reserved is None
-    assert of_fields(["1"] + ["0"] * 10_000, []).reserved is True
+    for values, answer in (
+        (["0"] * 10_000, "unknown"),
+        (["0"] * 10_000 + ["1"], "unknown"),
+        (["1"] + ["0"] * 10_000, "disallowed"),
+    ):
+        [said] = tdmrep(values, [], HEADER)
+        assert said.answer == answer
 
 
 @timed
@@ -115,6 +121,7 @@ def test_rules_that_are_too_costly_disallow_each_use() -> None:
     assert answers(found) == "train-ai=n ai-use=n search=n"
 
 
+@settings(max_examples=30)
 @given(st.binary(max_size=200), st.text(max_size=40))
 def test_no_line_raises(octets: bytes, path: str) -> None:
     """Whatever stands behind the colon, the answers are of the three, and lines are kept raw."""
@@ -129,10 +136,11 @@ def test_no_line_raises(octets: bytes, path: str) -> None:
 @given(st.lists(st.text(st.characters(max_codepoint=255), max_size=60), max_size=4))
 def test_no_field_raises(lines: list[str]) -> None:
     """Any octets in any number of lines."""
-    for found in (content_usage.of_field(lines), content_signal.of_field(lines)):
+    text = ",".join(lines)
+    for found in (content_usage(text, HEADER), content_signal(text, HEADER)):
         assert_sound(Preferences(tuple(found)))
-    licenses.of_field(lines, "https://e.org/")
-    assert of_fields(lines, lines).reserved in (True, False, None)
+    licenses_of_field(lines, "https://e.org/")
+    assert_sound(Preferences(tuple(tdmrep(lines, lines, HEADER))))
 
 
 def assert_sound(found: Preferences) -> None:

@@ -11,10 +11,10 @@ from html import escape
 
 from scrapy.http import Headers
 
-from scrapy_rep.pages.profiles import DEFAULT
 from scrapy_rep.pages.source import PageSource
-from scrapy_rep.preferences.page import PagePreferences, of_response, together
-from scrapy_rep.preferences.tdmrep import RESERVATION
+from scrapy_rep.preferences.page import of_response
+from scrapy_rep.preferences.statement import RESERVATION, Preferences
+from scrapy_rep.robotstxt.profiles import RFC9309
 from tests.preferences.answers import answers
 from tests.rows import rows
 
@@ -139,7 +139,7 @@ def page(
     metas: list[str] | None = None,
     terms: list[str] | None = None,
     links: list[tuple[str, str, str]] | None = None,
-) -> PagePreferences:
+) -> Preferences:
     """What a response with these header lines, metas, robots terms and link elements says."""
     headers = Headers([("Content-Type", "text/html")])
     for name, value in pairs(fields):
@@ -150,7 +150,7 @@ def page(
     for rel, kind, href in links or ():
         body += f'<link rel="{escape(rel)}" type="{escape(kind)}" href="{escape(href)}">'
     source = PageSource(headers, f"<html><head>{body}</head>".encode())
-    return of_response(source, URL, ("mybot",), DEFAULT)
+    return of_response(source, URL, ("mybot",), RFC9309)
 
 
 @rows("source, fields, metas, terms, expected", ROWS)
@@ -158,7 +158,7 @@ def test_a_response_says(
     source: str, fields: list[str], metas: list[str], terms: list[str], expected: str
 ) -> None:
     """The answers of the response alone, by the document that is named in the row."""
-    assert answers(together(page(fields, metas, terms))) == expected
+    assert answers(page(fields, metas, terms)) == expected
 
 
 @rows("source, fields, links, expected", LICENSES)
@@ -168,22 +168,22 @@ def test_a_response_names_licences(
     """RSL 1.0: the URLs, and nothing that has to be fetched to know them."""
     found = page([f"Link: {field}" for field in fields], links=links)
     assert [one.url for one in found.licenses] == expected
-    assert answers(together(found)) == ""
+    assert answers(found) == ""
 
 
 def test_a_policy_counts_only_with_a_reservation() -> None:
     """TDMRep: it is ignored without one, and may come from another place than the reservation."""
-    free = together(page(["tdm-reservation: 0", "tdm-policy: https://e.org/p"]))
+    free = page(["tdm-reservation: 0", "tdm-policy: https://e.org/p"])
     assert free.tdm == (False, None, "header")
-    policy = together(page(["tdm-policy: https://e.org/p"], ["tdm-reservation: 1"]))
+    policy = page(["tdm-policy: https://e.org/p"], ["tdm-reservation: 1"])
     assert policy.tdm == (True, "https://e.org/p", "meta")
-    odd = together(page(["tdm-reservation: 1", "tdm-policy: no url"]))
+    odd = page(["tdm-reservation: 1", "tdm-policy: no url"])
     assert odd.tdm == (True, None, "header")
 
 
 def test_the_statement_against_mining_is_that_of_the_place_that_counts() -> None:
     """A weaker place that reserves is not the reason if a stronger one does."""
-    found = together(page(["tdm-reservation: 1"], ["tdm-reservation: 1"]))
+    found = page(["tdm-reservation: 1"], ["tdm-reservation: 1"])
     against = found.against("tdm")
     assert against is not None
     assert (against.source, against.label) == ("meta", RESERVATION)

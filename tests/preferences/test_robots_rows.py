@@ -240,13 +240,13 @@ def test_every_profile_knows_the_lines(profile: str) -> None:
 
 
 def test_a_statement_says_where_it_stands() -> None:
-    """Source, line, label and value, and the line as it is written."""
+    """Source, line, label and value."""
     robots = RobotsTxt.parse("User-agent: *\n\nContent-Usage: /a train-ai=n;x=1, foo=7\n")
     found = robots.preferences("https://e.org/a", "mybot")
     assert found is not None
     [train, foo] = found.statements
     assert (train.vocabulary, train.label, train.value) == ("content-usage", "train-ai", "n")
-    assert (train.source, train.line, train.raw) == ("robots.txt", 3, "/a train-ai=n;x=1, foo=7")
+    assert (train.source, train.line) == ("robots.txt", 3)
     assert (train.category, train.answer) == ("train-ai", "disallowed")
     assert (foo.label, foo.value, foo.category, foo.answer) == ("foo", "7", None, "unknown")
     assert found.about("train-ai") == (train,)
@@ -260,7 +260,7 @@ def test_a_value_that_cannot_be_read_is_kept_as_it_is_written() -> None:
     found = robots.preferences("https://e.org/a", "mybot")
     assert found is not None
     [statement] = found.statements
-    assert (statement.label, statement.answer, statement.raw) == ("", "unknown", "Train-AI=n")
+    assert (statement.label, statement.answer, statement.value) == ("", "unknown", "Train-AI=n")
 
 
 def test_a_category_that_does_not_exist_is_an_error_of_the_caller() -> None:

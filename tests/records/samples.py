@@ -28,7 +28,7 @@ def run(seconds: float = 0, **more: Any) -> dict[str, Any]:
         "crawl": CRAWL,
         "schema": 1,
         "time": at(seconds),
-        "versions": {"scrapy_rep": "0.2.0", "scrapy": "2.19.0", "python": "3.14.2"},
+        "versions": {"scrapy_rep": "1.0.0", "scrapy": "2.19.0", "python": "3.14.2"},
         "agent": ["mybot-news", "mybot"],
         "settings": {
             "profile": "rfc9309",

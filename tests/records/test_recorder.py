@@ -20,9 +20,8 @@ from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.entry import Answer, Entry, Failure
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.access.policy import Policy, standing
-from scrapy_rep.caching.cached_rules import CachedRules
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.page_url import Asked
+from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.records.lines import (
     DecisionLine,
     LoggedVerdict,
@@ -33,6 +32,7 @@ from scrapy_rep.records.lines import (
 )
 from scrapy_rep.records.recorder import DecisionRecorder, Run
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
 from tests.timed import timed
 
@@ -184,8 +184,8 @@ def test_memory_of_authorities_is_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        RobotsForbidden(Verdict(False, reason="nofollow (meta)"), SITE),
-        RobotsForbidden(Verdict(False, reason="nofollow"), SITE),
+        RobotsForbidden(Verdict(False, reason="nofollow (meta)"), SITE, by="page directive"),
+        RobotsForbidden(Verdict(False, reason="nofollow"), SITE, by="page directive"),
         RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.CLOSING),
         RobotsUnreachable(Verdict(False, reason="unreachable"), SITE, Cause.ERROR),
     ],

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import io
-import json
 import random
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.access.authority import Authority
-from scrapy_rep.overrides.override import Override
-from scrapy_rep.records.lines import NotALogError, Unread
+from scrapy_rep.records.lines import NotALogError
 from scrapy_rep.records.sections import sections
 from scrapy_rep.records.tally import Tally
 from tests.records.samples import crawl, decision, digest, failure, lines, overridden, refusal, run
+from tests.rows import rows as rows_of
 
 OTHER = "1" * 32
 
@@ -108,10 +105,8 @@ def test_the_whole_sample_is_summed_up() -> None:
         assert ("train-ai", "disallowed", 145, 1, 0) in tables["preferences"].rows
         assert tables["overrides"].rows[0] == (
             "https://intranet.example.org:8443",
-            "allow",
-            "our own site, ticket OPS-114",
-            "crawl-team@example.org",
-            "2027-03-31",
+            "allow, entry 1: our own site, ticket OPS-114 (crawl-team@example.org, "
+            "until 2027-03-31)",
             62,
             "allowed",
             "refused: Disallow: /private",
@@ -148,37 +143,24 @@ def test_whether_the_log_is_complete_is_known_of_all_runs() -> None:
             assert tally.totals["is_complete"] is complete
 
 
-def test_unread_lines_are_counted_by_kind() -> None:
-    """The decisions of a run of another schema are left out with its first line."""
+def test_lines_that_cannot_be_read_are_counted_by_file() -> None:
+    """One whose time is none, too."""
     octets = (
         lines(run(), decision())
         + b"noise\n"
-        + lines(run(crawl=OTHER, schema=9), decision(crawl=OTHER), decision(time="now"))
-        + lines(decision(time="2026-13-45T99:00:00.000Z"))
+        + lines(decision(time="now"), decision(time="2026-13-45T99:00:00.000Z"))
         + b'{"type":"deci'
     )
-    with closing(tallied(octets)) as tally:
-        [file] = tally.files
-        assert file.unread == {
-            Unread.FOREIGN: 1,
-            Unread.SCHEMA: 2,
-            Unread.DAMAGED: 2,
-            Unread.CUT: 1,
-        }
-        assert (tally.totals["decisions"], tally.totals["unread"]) == (1, 6)
+    with closing(tallied(octets, lines(run()))) as tally:
+        [unread] = [one.rows for one in sections(tally) if one.name == "unread"]
+        assert unread == [("log 0", 4)]
+        assert (tally.totals["decisions"], tally.totals["unread"]) == (1, 4)
 
 
-@pytest.mark.parametrize(
-    ("octets", "reason"),
-    [
-        (b"", "it is empty"),
-        (b"noise\n" * 5, "it is not a decision log"),
-        (lines(run(schema=2)), "it was written by another version of scrapy_rep"),
-    ],
-)
-def test_a_file_without_a_line_of_a_log_is_not_one(octets: bytes, reason: str) -> None:
-    """It says why."""
-    with closing(Tally()) as tally, pytest.raises(NotALogError, match=reason):
+@rows_of("octets", [b"", b"noise\n" * 5, lines(run(schema=2))])
+def test_a_file_without_a_line_of_a_log_is_not_one(octets: bytes) -> None:
+    """It says so."""
+    with closing(Tally()) as tally, pytest.raises(NotALogError, match="not a decision log"):
         tally.add("log", io.BytesIO(octets))
 
 
@@ -190,10 +172,13 @@ def test_a_file_that_begins_with_noise_is_given_up_soon() -> None:
     assert stream.tell() < 100_000
 
 
-def test_figures_are_exact_and_memory_does_not_grow_with_the_log() -> None:
+def test_figures_are_exact_and_memory_does_not_grow_with_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """However many sites, rules, runs and overrides there are."""
+    monkeypatch.setattr("scrapy_rep.records.tally._BATCH", 500)
     peaks = []
-    for count in (12_000, 36_000):
+    for count in (2_000, 6_000):
         octets = b"".join(
             lines(
                 overridden(number, f"https://b{number}.example", override=f"no {number}")
@@ -224,34 +209,3 @@ def test_a_course_has_few_intervals_and_every_decision(year: str, seconds: int) 
         _, columns = tally.course()
         assert len(columns) <= 61
         assert sum(sum(column[1:]) for column in columns) == 21
-
-
-PIECES = st.sampled_from(
-    ["a", " ", "(", ")", '"', "\\", ", until 2027-01-01)", ' ("', "entry 1: ", "ä"]
-)
-"""What the text of an override is made of, and whatever else."""
-
-TEXT = (
-    st.lists(PIECES | st.text(st.characters(codec="utf-8"), max_size=3), min_size=1, max_size=9)
-    .map(lambda several: " ".join("".join(several).split()))
-    .filter(bool)
-)
-
-
-@given(TEXT, TEXT)
-@example("our own site", "Jane Doe (operations)")
-@example("our own site (the old one)", "Jane (ops, until 2027-01-01)")
-@example('ours ("x", until 2027-01-01)', '"Jane" (ops)')
-def test_an_override_is_split_as_it_was_written(reason: str, by: str) -> None:
-    """Whatever is in the reason and in the name."""
-    authority = Authority("https", "example.org", 443)
-    text = str(Override(7, authority, "allow", reason, by, date(2027, 3, 31)))
-    [row] = rows("overrides", overridden(override=text))
-    assert [*row[1:5]] == ["allow", reason, by, "2027-03-31"]
-
-
-def test_what_is_not_the_text_of_an_override_is_left_whole() -> None:
-    """Of another program, or damaged."""
-    for text in ("", "allow", 'allow, entry 1: a ("b, until 2027-03-31)', json.dumps("x")):
-        [row] = rows("overrides", overridden(override=text))
-        assert [*row[1:5]] == [text, "", "", ""]

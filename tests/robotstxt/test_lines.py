@@ -4,7 +4,6 @@ import pytest
 
 from scrapy_rep.robotstxt.lines import (
     Line,
-    all_groups,
     group_of,
     lines_before,
     lines_of,
@@ -14,6 +13,7 @@ from scrapy_rep.robotstxt.lines import (
 )
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.text import text_of, truncate
+from tests.rows import rows
 
 RFC = PROFILES["rfc9309"]
 
@@ -80,27 +80,13 @@ def test_other_lines_of_a_group_and_those_before_the_first_are_found_with_their_
 def test_a_line_of_another_key_may_end_a_list_of_user_agent_lines() -> None:
     """RFC 9309 section 2.1: ``members`` says which keys belong to a group, besides the rules."""
     text = text_of(b"User-agent: a\nFoo: 1\nUser-agent: b\nFoo: 2\nDisallow: /\n", RFC)
-    for members, expected in (((), ["1", "2"]), (("foo",), ["1"])):
-        group = group_of(text, ("a",), RFC, members)
-        assert [line.value for line in lines_of(group, ("foo",), RFC)] == expected
+    for members, expected in (((), ["1", "2"]), (("foo",), ["1"]), (("fo",), ["1", "2"])):
+        for profile in (RFC, PROFILES["google"]):
+            group = group_of(text, ("a",), profile, members)
+            assert [line.value for line in lines_of(group, ("foo",), profile)] == expected
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_all_groups_of_a_file_are_shown(profile: str) -> None:
-    """RFC 9309 section 2.1: the line that begins each, and its names."""
-    body = (
-        b"Disallow: /x\nUser-agent: a\nUser-agent: b\nDisallow: /1\n\n\nUser-agent: *\nDisallow: /2"
-    )
-    chosen = PROFILES[profile]
-    found = [*all_groups(text_of(body, chosen), chosen)]
-    assert [(line, names) for line, names, _ in found] == [(2, ("a", "b")), (7, ("*",))]
-    assert [[*rules_of(group, chosen)] for _, _, group in found] == [
-        [(False, "/1", 4)],
-        [(False, "/2", 8)],
-    ]
-
-
-@pytest.mark.parametrize("limit", range(60))
+@rows("limit", range(60))
 def test_truncation_keeps_whole_lines_only(limit: int) -> None:
     """RFC 9309 section 2.5: the partial last line is dropped."""
     body = b"User-agent: *\r\nDisallow: /a\rDisallow: /b\n\nDisallow: /c"

@@ -2,8 +2,9 @@
 
 import pytest
 
-from scrapy_rep.robotstxt.normal_form import form_of, match_path, origin_of
+from scrapy_rep.robotstxt.normal_form import form_of, origin_of
 from scrapy_rep.robotstxt.profiles import PROFILES
+from tests.robotstxt.paths import match_path
 from tests.rows import rows
 
 FORM = form_of(PROFILES["rfc9309"])

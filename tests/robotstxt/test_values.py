@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import gc
 import pickle
 import random
@@ -172,8 +173,8 @@ def test_profiles_stay_themselves_when_they_are_copied() -> None:
     for profile in PROFILES.values():
         assert pickle.loads(pickle.dumps(profile)) is profile
         assert copy.deepcopy(profile) is profile
-    built = copy.replace(RFC9309, most_octets_win=True) if hasattr(copy, "replace") else None
-    assert built is None or pickle.loads(pickle.dumps(built)).name == "rfc9309"
+    built = dataclasses.replace(RFC9309, query_is_matched=False)
+    assert pickle.loads(pickle.dumps(built)).query_is_matched is False
 
 
 @pytest.fixture
@@ -252,7 +253,7 @@ def test_threads_may_ask_for_crawlers_that_share_a_large_group() -> None:
     alone = RobotsTxt.parse(own + shared)
     expected = {question: bool(alone.verdict(*question)) for question in questions}
     assert {*expected.values()} == {True, False}
-    for attempt in range(4):
+    for attempt in range(2):
         robots = RobotsTxt.parse(own + shared)
 
         def ask(seed: int, robots: RobotsTxt = robots) -> list[object]:
@@ -326,7 +327,7 @@ HOSTILE = [
     "one head and many stars", "20,000 wildcard rules",
     "1,000 agents over 1,000 rules", "one escape in all", "literals that begin each other",
 ]  # fmt: skip
-SIZED = {f"file {number}": body for number, body in enumerate(inputs.corpus(25, seed=7))}
+SIZED = {f"file {number}": body for number, body in enumerate(inputs.corpus(12, seed=7))}
 SIZED |= {"big": inputs.big(), "prefixes": inputs.prefixes(2_000), "floats": inputs.floating(2_000)}
 
 
@@ -338,7 +339,7 @@ def test_the_size_of_a_file_is_the_truth(name: str, work: Callable[[RobotsTxt], 
 
 
 @pytest.mark.parametrize("work", first(1, [asked_by_one, asked_once]))
-@pytest.mark.parametrize("name", first(4, HOSTILE))
+@pytest.mark.parametrize("name", first(3, HOSTILE))
 def test_the_size_of_a_hostile_file_is_the_truth(
     name: str, work: Callable[[RobotsTxt], object]
 ) -> None:

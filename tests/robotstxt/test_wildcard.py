@@ -6,10 +6,11 @@ import random
 
 import pytest
 
-from scrapy_rep.robotstxt.normal_form import form_of, match_path
+from scrapy_rep.robotstxt.normal_form import form_of
 from scrapy_rep.robotstxt.patterns import STEPS_OF_A_PIECE, Wildcard
 from scrapy_rep.robotstxt.profiles import PROFILES
 from tests.hostile import oracle
+from tests.robotstxt.paths import match_path
 from tests.rows import rows
 
 FORM = form_of(PROFILES["rfc9309"])

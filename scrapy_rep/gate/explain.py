@@ -1,0 +1,76 @@
+"""The verdicts on URLs that are not requested: for ``explain`` and for the command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy import Request
+
+from scrapy_rep.access.authority import authority_of, has_scheme
+from scrapy_rep.awaiting import DeadlineError
+from scrapy_rep.gate.judge import RULES
+from scrapy_rep.gate.page_url import Asked, requested_url
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict
+from scrapy_rep.settings import product_tokens
+
+if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.gate.identity import Identity
+    from scrapy_rep.gate.judge import Judge
+    from scrapy_rep.sites.cache import RobotsCache
+    from scrapy_rep.sites.cached_rules import CachedRules
+
+
+class LookUp(NamedTuple):
+    """A verdict, the agent it is for, and what is known of the authority that governs the URL.
+
+    ``by`` names what decided: ``rules``, ``override``, ``pace`` or ``use``.
+    """
+
+    verdict: Verdict
+    agent: tuple[str, ...]
+    authority: Authority | None
+    known: CachedRules | None
+    by: str = RULES
+
+
+class Explainer:
+    """Answers what would become of a request, without one: nothing is refused or held up.
+
+    A robots.txt that has to be fetched for an answer is counted as any other is.
+    """
+
+    def __init__(self, identity: Identity, cache: RobotsCache, judge: Judge):
+        self._identity = identity
+        self._cache = cache
+        self.judge = judge
+
+    async def look_up(self, url: str, agent: str | Sequence[str] | None = None) -> LookUp:
+        """Return the verdict on a URL, as a request would have it, and what it rests on.
+
+        ``agent`` is the crawler's own, if ``None``. A robots.txt that is not known is fetched.
+        Raises ``ValueError`` for text that is not an absolute URL, for an http or https URL without
+        a usable host, and for an agent without a name.
+        """
+        tokens = None if agent is None else product_tokens(agent)
+        url = requested_url(url)
+        authority = authority_of(url)
+        tokens = tokens or self._identity.default
+        if authority is None:
+            if not has_scheme(url):
+                raise ValueError("not an absolute URL: it has no scheme")
+            verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
+            return LookUp(verdict, tokens, None, None)
+        try:
+            cached = await self._cache.lookup(authority, None)
+        except DeadlineError:
+            return LookUp(Verdict(allowed=False, reason=UNREACHABLE), tokens, authority, None)
+        asked = asked_for(url, authority, tokens)
+        verdict, by = self.judge.final_verdict(asked, cached)
+        return LookUp(verdict, tokens, authority, cached, by)
+
+
+def asked_for(url: str, authority: Authority, agent: tuple[str, ...]) -> Asked:
+    """Return a URL as the gate is asked for it. The request itself is never made."""
+    return Asked(Request(authority.robots_uri), url, authority, agent)

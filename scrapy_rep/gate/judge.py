@@ -1,0 +1,247 @@
+"""Whether a request may pass: by the rules or an override, then the pace, then the purposes.
+
+The gate judges requests by this, and ``explain`` judges URLs by it, so both give the same answer.
+No decision is counted or logged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from scrapy_rep.exceptions import BY_PACE, RobotsForbidden, RobotsUnreachable
+from scrapy_rep.gate.overrides import PaceToKeep
+from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, is_undefined
+
+if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.gate.overrides import AppliedOverrides
+    from scrapy_rep.gate.page_url import Asked
+    from scrapy_rep.gate.use import Noted, UseOfPages
+    from scrapy_rep.overrides.override import Override
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.sites.cached_rules import CachedRules
+
+
+RULES: Final = "rules"
+OVERRIDE: Final = "override"
+PACE: Final = "pace"
+USE: Final = "use"
+
+
+class HoldsRules(Protocol):
+    """What holds the rules: the cache of a crawl."""
+
+    def pace(
+        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> RequestedPace | None:
+        """Return the pace that rules ask of ``agent``, ``None`` if they ask for none."""
+
+    def weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Measure rules again, which have grown."""
+
+
+class RefusesPaces(Protocol):
+    """What knows the paces that are refused: the politeness of a crawl."""
+
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
+        """Return the verdict by which a pace refuses an allowed request; None if it does not."""
+
+
+class Judgement(NamedTuple):
+    """What is decided of one request, and what follows if it passes.
+
+    ``refusal`` is what the request ends in, ``None`` if it may pass. It is ``refused_for_use`` if
+    the rules allow the request, and the purposes of the crawl do not. ``verdict`` is given where
+    overrides have a say or every verdict is wanted, and ``override`` is the one that changed it.
+    ``pace`` is what the host has to keep once a request may pass, and ``noted`` what the site says
+    about the use of the page.
+    """
+
+    refusal: RobotsForbidden | RobotsUnreachable | None = None
+    refused_for_use: bool = False
+    verdict: Verdict | None = None
+    override: Override | None = None
+    pace: PaceToKeep | None = None
+    noted: Noted | None = None
+
+
+_PASSES: Final = Judgement()
+"""The judgement on most requests: they may pass, and nothing follows from it."""
+
+
+class Judge:
+    """Judges requests by the rules in force. ``use`` and ``overrides`` are there if asked for.
+
+    ``wants_verdict(cached)`` says whether the next request is recorded with its verdict. Otherwise
+    the judge asks only whether the rules allow it, which takes a third of the time.
+    """
+
+    def __init__(
+        self,
+        cache: HoldsRules,
+        politeness: RefusesPaces,
+        use: UseOfPages | None,
+        overrides: AppliedOverrides | None,
+        *,
+        wants_verdict: Callable[[CachedRules], bool] | None = None,
+    ):
+        self._cache = cache
+        self._politeness = politeness
+        self._use = use
+        self._overrides = overrides
+        self._wants_verdict = wants_verdict
+
+    def judge(self, asked: Asked, cached: CachedRules) -> Judgement:
+        """Decide whether a request may pass."""
+        overrides = self._overrides_for(asked)
+        verdict = override = noted = None
+        if overrides is not None:
+            verdict, override = overrides.verdict(asked, cached)
+            allowed = verdict.allowed
+        elif self._wants_verdict is not None and self._wants_verdict(cached):
+            verdict = cached.verdict(asked.authority, asked.url, asked.agent)
+            allowed = verdict.allowed
+        else:
+            allowed = cached.allows(asked.authority, asked.url, asked.agent)
+        if not allowed:
+            return Judgement(self._refusal(asked, cached, verdict), override=override)
+        if verdict is not None and (overrides is not None or cached.count_verdict()):
+            self._cache.weigh(asked.authority, cached)
+        pace = self._pace(asked, cached, overrides)
+        error = self._refusal_of_pace(asked, pace)
+        if error is not None:
+            return Judgement(error, override=override, pace=pace)
+        use = self._use_for(cached)
+        if use is not None:
+            noted = use.said(asked, cached)
+            refusal = use.refusal(asked, noted)
+            if refusal is not None and not asked.authority.has_its_rules_at(asked.url):
+                return Judgement(refusal, refused_for_use=True, override=override, pace=pace)
+        if verdict is None and pace is None and noted is None:
+            return _PASSES
+        return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
+
+    def judge_final_url(
+        self, asked: Asked, cached: CachedRules
+    ) -> tuple[RobotsForbidden | RobotsUnreachable | None, Verdict, Override | None]:
+        """Decide whether a response may be used, by its final URL: by the rules or an override.
+
+        Returns what the request ends in, if it may not, the verdict, and the override that changed
+        it. The response is there already, so no pace is asked for, and no purpose.
+        """
+        overrides = self._overrides_for(asked)
+        if overrides is not None:
+            verdict, override = overrides.verdict(asked, cached)
+        else:
+            verdict, override = cached.verdict(asked.authority, asked.url, asked.agent), None
+        self._cache.weigh(asked.authority, cached)
+        if verdict.allowed:
+            return None, verdict, override
+        refusal = self._refusal(asked, cached, verdict)
+        return refusal, refusal.verdict, override
+
+    def use_of(self, asked: Asked, cached: CachedRules) -> Noted | None:
+        """Return what the site says about the use of a page; ``None`` if it says nothing."""
+        use = self._use_for(cached)
+        return None if use is None else use.said(asked, cached)
+
+    def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:
+        """Return the verdict of the rules or of an override, whatever else is decided."""
+        overrides = self._overrides_for(asked)
+        if overrides is not None:
+            return overrides.verdict(asked, cached)[0]
+        return cached.verdict(asked.authority, asked.url, asked.agent)
+
+    def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
+        """Return the verdict of all that has a say, and which of them decided.
+
+        That is :data:`RULES`, :data:`OVERRIDE`, :data:`PACE` or :data:`USE`. An override also
+        decides where other rules than those of the site, which it sets, disallow what these do.
+        """
+        verdict = self.verdict(asked, cached)
+        if verdict.allowed:
+            judgement = self.judge(asked, cached)
+            if judgement.refusal is not None:
+                return judgement.refusal.verdict, USE if judgement.refused_for_use else PACE
+        own = cached.verdict(asked.authority, asked.url, asked.agent)
+        return verdict, RULES if verdict == own or is_undefined(verdict) else OVERRIDE
+
+    def is_by_rules_alone(self, asked: Asked, cached: CachedRules) -> bool:
+        """Return True if nothing but the rules ever decides about any URL of an authority."""
+        if self._overrides_for(asked) is not None:
+            return False
+        use = self._use_for(cached)
+        if use is not None and use.refuses:
+            return False
+        pace = self._cache.pace(asked.authority, cached, asked.agent)
+        return pace is None or self._politeness.refusal(pace) is None
+
+    def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
+        """Return the overrides if there are any for the authority."""
+        overrides = self._overrides
+        return overrides if overrides is not None and asked.authority in overrides else None
+
+    def _use_for(self, cached: CachedRules) -> UseOfPages | None:
+        """Return what asks for the use of pages, if it may have a say under these rules."""
+        use = self._use
+        return use if use is not None and use.concerns(cached) else None
+
+    def _pace(
+        self, asked: Asked, cached: CachedRules, overrides: AppliedOverrides | None
+    ) -> PaceToKeep | None:
+        """Return what is asked for, ``None`` if it is known that the rules ask for nothing."""
+        if overrides is not None:
+            return overrides.pace(asked, cached)
+        agent = asked.agent
+        if cached.unpaced_agent == agent:
+            return None
+        return PaceToKeep(self._cache.pace(asked.authority, cached, agent), agent)
+
+    def _refusal_of_pace(self, asked: Asked, pace: PaceToKeep | None) -> RobotsForbidden | None:
+        """Return the exception for an allowed request that a pace refuses.
+
+        None refuses the robots.txt itself, which is always allowed (RFC 9309 section 2.2.2).
+        """
+        if pace is None or pace.pace is None:
+            return None
+        found = self._politeness.refusal(pace.pace)
+        if found is None or asked.authority.has_its_rules_at(asked.url):
+            return None
+        return RobotsForbidden(found, asked.authority, by=BY_PACE)
+
+    def _refusal(
+        self, asked: Asked, cached: CachedRules, verdict: Verdict | None
+    ) -> RobotsForbidden | RobotsUnreachable:
+        """Return the exception for a request that the rules or an override disallow."""
+        _, url, authority, agent = asked
+        if cached.unreachable and (verdict is None or is_undefined(verdict)):
+            undefined = Verdict(allowed=False, reason=UNREACHABLE)
+            return RobotsUnreachable(undefined, authority, cached.cause, cached.until)
+        if verdict is None:
+            verdict = cached.verdict(authority, url, agent)
+        self._cache.weigh(authority, cached)
+        return RobotsForbidden(verdict, authority)
+
+
+class PaceBySettings:
+    """Answers for the pace where there is no crawl: in the command."""
+
+    def __init__(self, settings: RepSettings):
+        self._policy = settings.pace_policy
+        self.read = self._policy.read
+        """Returns the pace that is asked of an agent, ``None`` if there is none to keep."""
+
+    def pace(
+        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> RequestedPace | None:
+        """Return the pace that rules ask for, as the cache of a crawl does."""
+        return None if cached.robots is None else self.read(cached.robots, agent)
+
+    def weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Do nothing: no memory is limited here."""
+
+    def refusal(self, pace: RequestedPace) -> Verdict | None:
+        """Return the verdict by which a pace refuses a request, as in a crawl."""
+        return self._policy.refusal(pace)

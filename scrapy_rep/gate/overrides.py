@@ -1,0 +1,144 @@
+"""The overrides in a crawl: what they make of the rules in force, and which of them were of use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_rep import stats as names
+from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.overrides.override import Override, Overrides, SiteOverrides
+from scrapy_rep.robotstxt.verdict import UNREACHABLE
+
+if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.gate.page_url import Asked
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
+    from scrapy_rep.sites.cached_rules import CachedRules
+    from scrapy_rep.stats import RepStats
+
+ReadPace = Callable[["RobotsTxt", tuple[str, ...]], "RequestedPace | None"]
+
+
+class PaceToKeep(NamedTuple):
+    """The pace of a URL, None for no pace; who asks for it; and the override that sets it."""
+
+    pace: RequestedPace | None
+    asker: tuple[str, ...]
+    by: Override | None = None
+
+
+class AppliedOverrides:
+    """Applies overrides to the rules in force, and counts which of them were of use.
+
+    An override is used if it changes a verdict or a pace. ``read_pace`` reads what rules ask for;
+    ``clock()`` is in seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        overrides: Overrides,
+        stats: RepStats,
+        read_pace: ReadPace,
+        clock: Callable[[], float],
+    ):
+        self._overrides = overrides
+        self._stats = stats
+        self._read_pace = read_pace
+        self._clock = clock
+        self._used: set[int] = set()
+        self._expired: set[int] = set()
+
+    def __contains__(self, authority: Authority) -> bool:
+        return self._overrides.get(authority) is not None
+
+    def open(self) -> None:
+        """Name the overrides that have expired."""
+        now = self._clock()
+        for override in self._overrides:
+            if override.end <= now and override.entry not in self._expired:
+                self._expired.add(override.entry)
+                self._stats.override_expired(override.name)
+
+    def close(self) -> None:
+        """Name those that expired during the crawl, and those that changed nothing."""
+        self.open()
+        for override in self._overrides:
+            if override.entry not in self._used | self._expired:
+                self._stats.override_unused(override.name)
+
+    def verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, Override | None]:
+        """Return the verdict on a request, and the override that changed it, if one did.
+
+        A failure on this side is not one of the site: ``unreachable-is-allowed`` is not for it.
+        """
+        _, url, authority, agent = asked
+        without = cached.verdict(authority, url, agent)
+        ours = cached.failure is not None and cached.failure.ours
+        if without.reason == UNREACHABLE and ours:
+            without = replace(without, reason=f"{UNREACHABLE}, by a failure of the crawler")
+        return self._site(authority).verdict(url, agent, cached.robots, without, self._clock())
+
+    def pace(self, asked: Asked, cached: CachedRules) -> PaceToKeep:
+        """Return the pace of a request; each override asks on its own behalf.
+
+        The pace is kept by host, and where several are asked for, the politest. So an override for
+        some paths slows down the others of the host as well, for as long as it is asked for.
+        """
+        _, url, authority, agent = asked
+        site, now = self._site(authority), self._clock()
+        if (delay := site.delay(url, now)) is not None:
+            asker = (f"override {delay.entry}",)
+            seconds = float(delay.value)  # type: ignore[arg-type]
+            pace = RequestedPace(asker, seconds, is_cut=False) if seconds else None
+            return PaceToKeep(pace, asker, delay)
+        tokens, by = site.agent(url, agent, now)
+        robots = cached.robots
+        return PaceToKeep(None if robots is None else self._read_pace(robots, tokens), tokens, by)
+
+    def count_allowed(
+        self,
+        asked: Asked,
+        cached: CachedRules,
+        verdict: Verdict,
+        by: Override | None,
+        pace: PaceToKeep | None,
+    ) -> None:
+        """Count the overrides that changed the verdict or the pace of an allowed request.
+
+        ``verdict``, ``by`` and ``pace`` are what :meth:`verdict` and :meth:`pace` returned for it.
+        """
+        if by is not None:
+            self._stats.allowed_by_override(asked.request.method, asked.url, verdict)
+        self.count_used(asked, cached, by, pace)
+
+    def count_used(
+        self, asked: Asked, cached: CachedRules, by: Override | None, pace: PaceToKeep | None
+    ) -> None:
+        """Count a request if overrides changed its verdict or pace, and note which they are."""
+        paced_by = None
+        if pace is not None and pace.by is not by:  # else it is counted already, or there is none
+            paced_by = self._changed_pace(asked, cached, pace)
+        used = {override.entry for override in (by, paced_by) if override is not None}
+        if used:
+            self._used |= used
+            self._stats.inc(names.OVERRIDES_USED)
+
+    def _changed_pace(self, asked: Asked, cached: CachedRules, pace: PaceToKeep) -> Override | None:
+        """Return the override that a pace comes from, unless the rules ask for the same pace."""
+        if pace.by is None:
+            return None
+        own = None if cached.robots is None else self._read_pace(cached.robots, asked.agent)
+        return None if _is_same(pace.pace, own) else pace.by
+
+    def _site(self, authority: Authority) -> SiteOverrides:
+        site = self._overrides.get(authority)
+        if site is None:
+            raise KeyError(authority)
+        return site
+
+
+def _is_same(pace: RequestedPace | None, other: RequestedPace | None) -> bool:
+    """Return whether two paces ask for the same, for the same agent or another."""
+    return (pace and pace[1:]) == (other and other[1:])

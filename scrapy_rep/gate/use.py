@@ -1,0 +1,142 @@
+"""What pages may be used for, asked before a request is made: ``REP_PREFERENCES``.
+
+With ``report`` nothing is refused. With ``skip`` and ``drop`` a request ends in
+:class:`RobotsForbidden` if the robots.txt of its site disallows one of ``REP_PURPOSES``.
+
+The copy of robots.txt that is valid when a page is fetched says what the page may be used for
+(draft-ietf-aipref-attach-05 section 3.3); a newer one may be in force before the response is
+parsed, and the old one may have been evicted. So the gate notes the copy by request, for as long as
+the request exists. Most sites say nothing, and nothing is noted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from scrapy_rep.exceptions import BY_USAGE_PREFERENCE, RobotsForbidden
+from scrapy_rep.preferences.robots_txt import refusal_by_name, speaks_of_use, stated_preferences
+from scrapy_rep.preferences.statement import (
+    DISALLOWED,
+    PRODUCT_TOKEN,
+    ROBOTS_TXT,
+    Preferences,
+    Statement,
+)
+from scrapy_rep.robotstxt.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.gate.page_url import Asked
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.sites.cached_rules import CachedRules
+
+_NAMES = {"content-usage": "Content-Usage", "content-signal": "Content-Signal"}
+
+
+class Noted(NamedTuple):
+    """What governs one request: the page's URL, the agent and robots.txt.
+
+    ``tokens`` is what the groups of ``REP_PURPOSE_TOKENS`` say.
+    """
+
+    url: str
+    agent: tuple[str, ...]
+    robots: RobotsTxt | None
+    tokens: Preferences
+
+    @property
+    def before_the_page(self) -> Preferences:
+        """The preferences known before the page was fetched.
+
+        Those of a path count although the robots.txt disallows it: an override let the request
+        through, and changes nothing about the use of the page.
+        """
+        robots = self.robots
+        if robots is None:
+            return self.tokens
+        return stated_preferences(robots, self.url, self.agent) + self.tokens
+
+
+_NOTED: WeakKeyDictionary[Request, Noted] = WeakKeyDictionary()
+
+
+def note(request: Request, noted: Noted | None) -> None:
+    """Keep what governs a request, in place of what did before; ``None`` if nothing was said."""
+    if noted is not None:
+        _NOTED[request] = noted
+    else:
+        _NOTED.pop(request, None)
+
+
+def noted_for(request: Request | None) -> Noted | None:
+    """Return what governed a request when it was let through; None if nothing was said."""
+    return None if request is None else _NOTED.get(request)
+
+
+class UseOfPages:
+    """The part of the gate that asks what pages may be used for."""
+
+    def __init__(self, settings: RepSettings):
+        self._purposes = settings.purposes if settings.preferences in ("skip", "drop") else ()
+        self._tokens = settings.purpose_tokens
+
+    def concerns(self, cached: CachedRules) -> bool:
+        """Return whether there may be anything to do for the requests that these rules govern.
+
+        Most robots.txt files say nothing about use, and most crawls ask nothing else.
+        """
+        robots = cached.robots
+        return bool(self._tokens) or (robots is not None and speaks_of_use(robots))
+
+    @property
+    def refuses(self) -> bool:
+        """Whether requests may be refused for what their pages would be used for."""
+        return bool(self._purposes)
+
+    def said(self, asked: Asked, cached: CachedRules) -> Noted | None:
+        """Return what a site says about a page before it is fetched; None if it says nothing."""
+        url, robots = asked.url, cached.robots
+        if robots is None:
+            return None
+        speaks, tokens = speaks_of_use(robots), self._of_tokens(robots, url)
+        if not speaks and not tokens:
+            return None
+        return Noted(url, asked.agent, robots if speaks else None, tokens)
+
+    def refusal(self, asked: Asked, noted: Noted | None) -> RobotsForbidden | None:
+        """Return what a request ends in if a purpose of the crawl is disallowed for its page.
+
+        ``noted`` is what the site says about the page.
+        """
+        if noted is None or not self._purposes:
+            return None
+        everything = noted.before_the_page
+        for purpose in self._purposes:
+            statement = everything.against(purpose)
+            if statement is not None:
+                verdict = Verdict(False, line=statement.line, reason=_reason(statement, purpose))
+                return RobotsForbidden(verdict, asked.authority, statement, BY_USAGE_PREFERENCE)
+        return None
+
+    def _of_tokens(self, robots: RobotsTxt, url: str) -> Preferences:
+        """Return what the groups of other product tokens say about the purposes they stand for."""
+        found = []
+        for purpose, tokens in self._tokens.items():
+            for token in tokens:
+                verdict = refusal_by_name(robots, url, token)
+                if verdict is not None:
+                    said = PRODUCT_TOKEN, purpose, token, DISALLOWED, ROBOTS_TXT, verdict.line
+                    found.append(Statement(*said))
+        return Preferences(tuple(found))
+
+
+def _reason(statement: Statement, purpose: str) -> str:
+    """Return the reason in words of this package: it holds no text of the site."""
+    if statement.vocabulary == PRODUCT_TOKEN:
+        said = f"the group of {statement.value}"
+    else:
+        said = _NAMES[statement.vocabulary]
+    return f"{said} disallows {purpose}"

@@ -1,0 +1,180 @@
+"""Makes the parts of this package for one crawl, and connects them to each other."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from scrapy_rep.gate.account import Account
+from scrapy_rep.gate.explain import Explainer
+from scrapy_rep.gate.gate import Gate
+from scrapy_rep.gate.identity import Identity
+from scrapy_rep.gate.judge import Judge
+from scrapy_rep.gate.overrides import AppliedOverrides
+from scrapy_rep.gate.page_url import host_of
+from scrapy_rep.gate.use import UseOfPages
+from scrapy_rep.overrides.reading import configured_overrides
+from scrapy_rep.records import NEEDS_MSGSPEC
+from scrapy_rep.records.archive import Archive
+from scrapy_rep.robotparser import RobotsParsed
+from scrapy_rep.robotstxt.profiles import named
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.scrapy_names import ScrapyNames
+from scrapy_rep.settings import RepSettings, unknown_settings, without_effect
+from scrapy_rep.sites.cache import RobotsCache
+from scrapy_rep.sites.context import AccessContext, RulesReader
+from scrapy_rep.sites.fetcher import RobotsFetcher
+from scrapy_rep.sites.refresh import Attempts, Refresher
+from scrapy_rep.sites.store_adapter import open_store_adapter
+from scrapy_rep.stats import RepStats
+from scrapy_rep.stores.uri import shown
+from scrapy_rep.waiting.hosts import Hosts
+from scrapy_rep.waiting.pace import Paces
+from scrapy_rep.waiting.places import Places
+from scrapy_rep.waiting.shared_pace import SharedPace
+from scrapy_rep.waiting.stop import StopWatch
+from scrapy_rep.waiting.turns import Turns
+from scrapy_rep.waiting.withheld import Withheld
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.overrides.override import Overrides
+    from scrapy_rep.records.recorder import DecisionRecorder
+
+
+class Parts:
+    """The parts of one crawl. Raises ``ValueError`` for a bad setting."""
+
+    def __init__(self, crawler: Crawler):
+        settings = RepSettings.from_settings(crawler.settings)
+        overrides = configured_overrides(settings, time.time())
+        self.stats = RepStats(crawler.stats)
+        for name, nearest in unknown_settings(crawler.settings):
+            self.stats.unknown_setting(name, nearest)
+        for name, why in without_effect(crawler.settings, settings):
+            self.stats.without_effect(name, why)
+        scrapy = self.scrapy = ScrapyNames(crawler, self.stats.switched_off)
+        self.identity = identity = Identity(crawler, settings, self.stats)
+        self.store = open_store_adapter(
+            crawler, settings, self.stats, time.time, lambda: identity.of_fetches
+        )
+        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
+        self.places = Places(scrapy, self.stats)
+        self.withheld = Withheld(crawler, scrapy, self.stats)
+        args = crawler, scrapy, hosts, self.places, self.withheld
+        self.turns = Turns(*args, host_of, self.stats)
+        self.paces = Paces(crawler, settings, self.stats, self.turns)
+        self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self.turns.look)
+        run = uuid4().hex
+        warc = settings.warc
+        self.archive = None if warc is None else Archive(warc, run, self.stats, time.time)
+        self._fetcher = self._make_fetcher(crawler, settings)
+        self.cache = self._make_cache(crawler, settings)
+        self.overrides = self._applied(overrides)
+        self.recorder = self._make_recorder(settings, run, overrides)
+        use = None if settings.preferences == "off" else UseOfPages(settings)
+        wanted = None if self.recorder is None else self.recorder.wants_verdict
+        judge = Judge(self.cache, self.paces, use, self.overrides, wants_verdict=wanted)
+        self.explainer = Explainer(self.identity, self.cache, judge)
+        self.account = Account(self.identity, self.stats, self.overrides, self.recorder)
+        self.gate = Gate(
+            identity=self.identity,
+            cache=self.cache,
+            judge=judge,
+            paces=self.paces,
+            turns=self.turns,
+            withheld=self.withheld,
+            places=self.places,
+            stop=self.stop,
+            scrapy=scrapy,
+            stats=self.stats,
+            clock=time.time,
+            account=self.account,
+        )
+        self.withheld.ask(self.gate)
+
+    def open(self) -> None:
+        """Open what needs an open spider."""
+        if self.overrides is not None:
+            self.overrides.open()
+        if self.archive is not None:
+            self.archive.open()
+        if self.recorder is not None:
+            self.recorder.open(self.identity.default)
+
+    def close(self) -> None:
+        """Close what is open: nothing is fetched, granted, stored or recorded any more."""
+        if self.overrides is not None:
+            self.overrides.close()
+        self.stop.close()
+        self.cache.interrupt()
+        self.turns.close()
+        self.store.close()
+        if self.archive is not None:
+            self.archive.close()
+        if self.recorder is not None:
+            self.recorder.close()
+
+    def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
+        """Return the pace that all workers keep together, if they share a store.
+
+        The file in a job directory is for one crawl at a time.
+        """
+        if not settings.shared_pace or settings.store is None or not self.store.has_store:
+            return None
+        turns = self.store.turns
+        if turns is None:
+            self.stats.unshared = shown(settings.store)
+            return None
+        return SharedPace(turns, self.stats)
+
+    def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
+        args = crawler, self.scrapy, settings, self.stats, self.places, time.time
+        return RobotsFetcher(*args, lambda: self.identity.name_to_give, self.archive)
+
+    def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
+        context = AccessContext(self.store, settings.policy, self.stats, time.time)
+        attempts = Attempts(settings.timeout, settings.retry_delays)
+        profile = named(settings.profile)
+        parse = partial(RobotsTxt.parse, profile=profile, max_size=settings.max_size)
+        return RobotsCache(
+            context,
+            Refresher(context, self._fetcher.fetch, attempts),
+            RulesReader(parse, self.paces.read),
+            RobotsParsed(crawler, self.stats, settings.timeout),
+            started=self.stop.watch,
+            landed=lambda authority: self.gate.landed(authority),
+            withheld=self.withheld.waiting_for,
+            memory_limit=settings.memory_limit - self.store.memory_limit,
+        )
+
+    def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
+        if overrides is None:
+            return None
+        applied = AppliedOverrides(overrides, self.stats, self.paces.read, time.time)
+        self.stats.is_overridden = applied.__contains__
+        return applied
+
+    def _make_recorder(
+        self, settings: RepSettings, run: str, overrides: Overrides | None
+    ) -> DecisionRecorder | None:
+        if settings.decision_log is None:
+            return None
+        try:
+            from scrapy_rep.records.recorder import DecisionRecorder, Run
+        except ImportError:
+            name = f"REP_DECISION_LOG = {settings.decision_log!r}"
+            raise ValueError(f"{name} {NEEDS_MSGSPEC}") from None
+        archive = None if self.archive is None else self.archive.name
+        about = Run(run, tuple(overrides or ()), archive)
+        return DecisionRecorder(settings, self.stats, self.cache.held, time.time, about)
+
+    def _is_busy(self) -> bool:
+        return bool(self.cache.flights or self.turns.waiting)
+
+    def _interrupt(self, started_before: float) -> None:
+        self.cache.interrupt(started_before, self.gate.is_in_place)
+        self.turns.give_up()

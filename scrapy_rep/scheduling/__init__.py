@@ -1,1 +1,0 @@
-"""When a request may go on: waiting for rules, for its host's pace, and for a place; shutdown."""

@@ -1,0 +1,187 @@
+"""Every use of what Scrapy does not document, and the check of it when a crawl starts.
+
+A name that is necessary and missing ends the crawl with one line. One that is optional switches off
+what needs it, with one line. The crawl never changes silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from importlib.metadata import PackageNotFoundError, version
+from inspect import iscoroutinefunction
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import scrapy
+from scrapy import Request
+from scrapy.core.downloader import Downloader
+from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+ACTIVE: Final = "engine.downloader.active"
+TOTAL: Final = "engine.downloader.total_concurrency"
+CLOSING: Final = "engine._slot.closing"
+WAKING: Final = "engine._slot.nextcall.schedule"
+HANDLER: Final = "engine.downloader.handlers._get_handler"
+PROXY_LOGIN: Final = "_auth_proxy"
+LIMIT: Final = "_session.connector._limit"
+
+NAMES: Final[dict[str, str | None]] = {
+    ACTIVE: None,
+    CLOSING: None,
+    TOTAL: "requests that wait, and fetches of robots.txt, count towards CONCURRENT_REQUESTS",
+    WAKING: "requests that have waited may start up to five seconds late",
+    HANDLER: "a robots.txt that nothing waits for any more is downloaded until REP_TIMEOUT",
+    PROXY_LOGIN: "the robots.txt for a retried page is fetched without its proxy's login",
+    LIMIT: "fetches of robots.txt share the connections of CONCURRENT_REQUESTS with pages",
+}
+"""The names, and what happens without each; None if the crawl ends.
+
+They lead from the crawler on, :data:`LIMIT` from a download handler. :data:`PROXY_LOGIN` is what
+HttpProxyMiddleware leaves in the meta of a request.
+"""
+
+UNBOUND: Final = "scrapy.core.downloader.handlers._aiohttp.AiohttpDownloadHandler"
+"""The handler whose connections are limited to CONCURRENT_REQUESTS: that without a reactor."""
+
+
+class UnknownScrapyError(Exception):
+    """The installed Scrapy lacks a name without which robots.txt cannot be obeyed."""
+
+
+class ScrapyNames:
+    """What this package asks and changes of the engine and the downloader of one crawl.
+
+    ``warn`` gets one line for each name that is missing and can be done without.
+    """
+
+    def __init__(self, crawler: Crawler, warn: Callable[[str], None]):
+        self._crawler = crawler
+        self._warn = warn
+        self._missing: set[str] = set()
+        self._unknown: str | None = None
+        self._is_checked = False
+
+    def check(self) -> bool:
+        """Look up every name, the first time that this is called for an open spider.
+
+        Return whether that is done. Raises :class:`UnknownScrapyError`, at every call, if the crawl
+        has to end.
+        """
+        if not self._is_checked and self._crawler.spider is not None:
+            self._is_checked = True
+            self._missing = {name for name in NAMES if not self._has(name)}
+            for name in NAMES:
+                if name in self._missing:
+                    self._lack(name, NAMES[name])
+        if self._unknown is not None:
+            raise UnknownScrapyError(self._unknown)
+        return self._is_checked
+
+    def _has(self, name: str) -> bool:
+        if name == PROXY_LOGIN:
+            request = Request("http://a.example/", meta={"proxy": "http://user:word@p.example:1"})
+            HttpProxyMiddleware().process_request(request)
+            return name in request.meta
+        if name == LIMIT:  # handlers are made when they are first used
+            return True
+        try:
+            value = attrgetter(name)(self._crawler)
+            if name == TOTAL:
+                self._crawler.engine.downloader.total_concurrency = value
+        except AttributeError:
+            return False
+        return isinstance(value, int) if name == TOTAL else True
+
+    def _lack(self, name: str, without: str | None) -> None:
+        said = f"scrapy_rep {_own_version()} does not know this Scrapy {scrapy.__version__}: "
+        said += f"there is no {name}"
+        if without is not None:
+            if isinstance(getattr(self._engine, "downloader", None), Downloader):
+                self._warn(f"{said}; {without}")  # otherwise it is the user's choice
+        elif self._unknown is None:
+            self._unknown = said
+
+    @property
+    def active(self) -> AbstractSet[Request]:
+        """The requests that the downloader has, from the first middleware to the last."""
+        active: AbstractSet[Request] = self._engine.downloader.active
+        return active
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the downloader has as many requests as it may have, those that wait included."""
+        most = self._engine.downloader.total_concurrency if TOTAL not in self._missing else 0
+        return 0 < most <= len(self.active)
+
+    def lend(self, places: int) -> None:
+        """Let the downloader have so many requests more, or fewer; it may have no limit."""
+        downloader = self._engine.downloader
+        if TOTAL not in self._missing and downloader.total_concurrency > 0:
+            downloader.total_concurrency += places
+
+    def run_by(self, key: str, scheme: str) -> None:
+        """Have the object under ``key`` in the meta of a request run its download, to end it early.
+
+        Its ``run`` is called with the download by the handler for ``scheme``. Scrapy itself has no
+        way to cancel one. Without a reactor, the connections of that handler are no longer limited:
+        the downloader limits the requests already, and lends fetches of robots.txt their places.
+        """
+        if HANDLER in self._missing:
+            return
+        handler = self._engine.downloader.handlers._get_handler(scheme)  # noqa: SLF001
+        if handler is None or isinstance(handler.download_request, _Downloads):
+            return
+        if iscoroutinefunction(handler.download_request):
+            handler.download_request = _Downloads(handler.download_request, key)
+        if f"{type(handler).__module__}.{type(handler).__qualname__}" == UNBOUND:
+            try:
+                if attrgetter(LIMIT)(handler):
+                    handler._session.connector._limit = 0  # noqa: SLF001
+            except AttributeError:
+                self._lack(LIMIT, NAMES[LIMIT])
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the spider is being closed, or is not open: nothing new should begin."""
+        slot = self._engine._slot  # noqa: SLF001
+        return slot is None or slot.closing is not None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the downloader is closed, or about to be; a download begun now never ends."""
+        slot = self._engine._slot  # noqa: SLF001
+        return slot is None or (slot.closing is not None and slot.closing.called)
+
+    def wake(self) -> None:
+        """Have the engine ask the scheduler now. By itself it does so when a request has ended."""
+        if WAKING not in self._missing and not self.is_closing:
+            self._engine._slot.nextcall.schedule()  # noqa: SLF001
+
+    @property
+    def _engine(self) -> Any:
+        return self._crawler.engine
+
+
+class _Downloads:
+    """``download_request`` of a handler, which lets some requests run their own download."""
+
+    def __init__(self, download: Callable[[Request], Coroutine[Any, Any, Response]], key: str):
+        self._download = download
+        self._key = key
+
+    def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
+        download, runner = self._download(request), request.meta.get(self._key)
+        return download if runner is None else runner.run(download)
+
+
+def _own_version() -> str:
+    try:
+        return version("scrapy_rep")
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return "(not installed)"

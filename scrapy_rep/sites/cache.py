@@ -1,0 +1,306 @@
+"""The rules of each authority, fetched once and kept in memory, for one crawl (RFC 9309 2.4).
+
+A request asks in three steps, each dearer than the one before:
+
+- :meth:`RobotsCache.resident` returns what is in memory and holds now. That is one look-up.
+- :meth:`RobotsCache.consult` decides anew, brings back what was evicted, and asks a store that
+  answers at once. It never waits.
+- :meth:`RobotsCache.fetch` waits for a refresh: it asks the store and fetches.
+
+Each authority has one refresh at a time. It belongs to no request: a request that is cancelled does
+not end it, and each request that waits for it has its own Deferred. If what ``consult`` found
+cannot be used as it is, it is handed on as a :class:`Miss`, so that a refresh reads nothing twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import stats as names
+from scrapy_rep.access.outcome import Cause, Unreachable
+from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
+from scrapy_rep.awaiting import DeadlineError
+from scrapy_rep.sites.cached_rules import CachedRules
+from scrapy_rep.sites.context import Miss
+from scrapy_rep.sites.single_flight import SingleFlight
+
+if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.entry import Entry
+    from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+    from scrapy_rep.sites.context import AccessContext, RulesReader, RulesSignal
+    from scrapy_rep.sites.refresh import Refresher
+
+
+class RobotsCache:
+    """Rules by authority, in ``memory_limit`` octets; the least recently used ones are evicted.
+
+    ``refresher`` finds out what is known of an authority, ``reader`` reads it, and ``signal`` is
+    sent whenever rules come into force. ``started()`` is called when a refresh begins, and
+    ``landed(authority)`` when it has ended. ``withheld(authority)`` are the requests that wait for
+    it in the scheduler.
+    """
+
+    def __init__(
+        self,
+        context: AccessContext,
+        refresher: Refresher,
+        reader: RulesReader,
+        signal: RulesSignal,
+        *,
+        started: Callable[[], None] = lambda: None,
+        landed: Callable[[Authority], None] = lambda authority: None,
+        withheld: Callable[[Authority], list[Any]] = lambda authority: [],
+        memory_limit: int,
+    ):
+        self._store = context.store
+        self._policy = context.policy
+        self._stats = context.stats
+        self._clock = context.clock
+        self._refresher = refresher
+        self._reader = reader
+        self._signal = signal
+        self._started = started
+        self._landed = landed
+        self._withheld = withheld
+        self._memory_limit = memory_limit
+        self._resident: OrderedDict[Authority, CachedRules] = OrderedDict()
+        self._flights: dict[Authority, SingleFlight] = {}
+        self._octets = 0
+
+    def resident(self, authority: Authority, now: float) -> CachedRules | None:
+        """Return what memory holds if it is good at ``now``; awaits nothing."""
+        cached = self._resident.get(authority)
+        # As in CachedRules.holds, without a call: every request comes by here.
+        if cached is not None and cached.since <= now < cached.until:
+            self._resident.move_to_end(authority)
+            return cached
+        return None
+
+    def held(self, authority: Authority) -> CachedRules | None:
+        """Return what memory holds, whether it is still good or not."""
+        return self._resident.get(authority)
+
+    def consult(self, authority: Authority, page: Any) -> CachedRules | Miss:
+        """Return what is at hand if policy lets it be used, however old; awaits nothing.
+
+        Begins a refresh in the background where policy asks for one; ``page`` is the request that
+        asks.
+        """
+        cached = self._resident.get(authority)
+        if cached is None:
+            return self._look_up(authority, page)
+        now = self._clock()
+        current = standing(cached.entry, now, self._policy)
+        if current.decision is Decision.WAIT:
+            return Miss(cached.entry, is_resident=True)
+        self._resident.move_to_end(authority)
+        if current.fetch is Fetch.BACKGROUND:
+            self._flight(authority, page, Miss(cached.entry, is_resident=True))
+        known = cached.decision, cached.answer, cached.failure, cached.until
+        if known != (current.decision, current.answer, current.failure, current.until):
+            cached = self._cached(authority, cached.entry, current, now)
+            self._keep(authority, cached)
+        return cached
+
+    async def fetch(self, authority: Authority, page: Any, miss: Miss) -> CachedRules:
+        """Return what a refresh brings, after :meth:`consult` returned ``miss``.
+
+        Raises ``DeadlineError`` if no answer comes in the time that all attempts may take.
+        """
+        self._stats.inc(names.MISS)
+        flight = self._flight(authority, page, miss)
+        try:
+            # Flights begin one after another; each may have to wait for those before it.
+            return await flight.wait(self._refresher.longest + 0.1 * len(self._flights), page)
+        except DeadlineError:
+            if self._flights.get(authority) is flight:
+                del self._flights[authority]
+            raise
+
+    async def lookup(self, authority: Authority, page: Any) -> CachedRules:
+        """Return the rules of ``authority``, after a refresh if policy asks for one.
+
+        Raises ``DeadlineError``, as :meth:`fetch` does.
+        """
+        found = self.consult(authority, page)
+        return await self.fetch(authority, page, found) if isinstance(found, Miss) else found
+
+    def pace(
+        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> RequestedPace | None:
+        """Return the pace that the rules ask of ``agent``, ``None`` if they ask for none.
+
+        It is read once for each agent in a row. Then the rules are measured again, because they
+        grow with each agent.
+        """
+        if cached.unpaced_agent == agent:
+            return None
+        if cached.pace is not None and cached.pace.agent == agent:
+            return cached.pace
+        pace = None if cached.robots is None else self._reader.pace(cached.robots, agent)
+        if pace is None:
+            cached.unpaced_agent = agent
+        else:
+            cached.pace = pace
+        self.weigh(authority, cached)
+        return pace
+
+    def __len__(self) -> int:
+        """Return of how many authorities memory holds something."""
+        return len(self._resident)
+
+    def entries(self) -> Iterator[tuple[Authority, CachedRules]]:
+        """Yield what memory holds, least recently used first."""
+        yield from list(self._resident.items())
+
+    def weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Measure rules again: they grow as agents ask for their groups."""
+        if self._resident.get(authority) is cached:
+            self._octets += cached.weigh()
+            self._evict()
+
+    @property
+    def octets(self) -> int:
+        """The memory that the resident rules take."""
+        return self._octets
+
+    def is_fetching(self, authority: Authority) -> bool:
+        """Return whether a refresh of an authority is under way."""
+        return authority in self._flights
+
+    @property
+    def flights(self) -> int:
+        """How many fetches are under way."""
+        return len(self._flights)
+
+    def interrupt(
+        self, started_before: float = math.inf, spare: Callable[[Any], bool] = lambda _: False
+    ) -> None:
+        """End the refreshes that began before a time of the monotonic clock.
+
+        Requests that still wait for them end because the crawl is closing. ``spare(page)`` says
+        whether the request ``page`` does not: the refresh that it waits for goes on.
+        """
+        for authority, flight in list(self._flights.items()):
+            if flight.started < started_before and not any(map(spare, flight.waiters.values())):
+                del self._flights[authority]
+                flight.resolve(self._failure(authority, Cause.CLOSING))
+                if flight.task is not None:
+                    flight.task.cancel()
+
+    def _flight(self, authority: Authority, page: Any, miss: Miss) -> SingleFlight:
+        flight = self._flights.get(authority)
+        if flight is None:
+            flight = self._flights[authority] = SingleFlight()
+            try:
+                self._started()
+                flight.task = deferred_from_coro(self._run(authority, page, miss, flight))
+            except Exception:
+                self._flights.pop(authority, None)
+                raise
+            flight.task.addErrback(lambda _: None)  # a cancelled flight has its result already
+        return flight
+
+    async def _run(self, authority: Authority, page: Any, miss: Miss, flight: SingleFlight) -> None:
+        cached = None
+        try:
+            cached = await self._refresh(authority, page, miss, flight)
+        except CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a fault of ours is not permission
+            self._stats.own_fault(f"The fetch of {authority.robots_uri}", error)
+        finally:
+            if self._flights.get(authority) is flight:
+                del self._flights[authority]
+            if flight.result is None:  # else it was interrupted
+                if cached is None:  # a fault, or something else cancelled it
+                    cached = self._failure(authority, Cause.ERROR)
+                    # Requests that were returned meanwhile would begin the next flight otherwise.
+                    self._keep(authority, cached)
+                flight.resolve(cached)
+            self._landed(authority)
+
+    async def _refresh(
+        self, authority: Authority, page: Any, miss: Miss, flight: SingleFlight
+    ) -> CachedRules:
+        def waiting() -> list[Any]:
+            return list(dict.fromkeys([*flight.waiters.values(), *self._withheld(authority)]))
+
+        entry = await self._refresher.refresh(authority, page, miss, waiting=waiting)
+        before = self._resident.get(authority)
+        now = self._clock()
+        cached = self._cached(authority, entry, standing(entry, now, self._policy), now)
+        if cached.robots is not None and (before is None or cached.robots is not before.robots):
+            await self._signal.send(cached.robots, page)
+        self._keep(authority, cached)
+        return cached
+
+    def _look_up(self, authority: Authority, page: Any) -> CachedRules | Miss:
+        """Return what was evicted or stored, if neither that nor a listener has to be awaited."""
+        if authority in self._flights:
+            return Miss()
+        entry, is_complete = self._store.evicted(authority), False
+        is_evicted = entry is not None
+        if entry is None:
+            entry, is_complete = self._store.get_nowait(authority)
+        if entry is None:
+            return Miss(is_complete=is_complete)
+        now = self._clock()
+        current = standing(entry, now, self._policy)
+        is_new = not is_evicted and self._signal.is_heard
+        if current.decision is Decision.WAIT or is_new:
+            return Miss(entry, is_complete=is_complete)
+        cached = self._cached(authority, entry, current, now)
+        cached.was_evicted = is_evicted
+        self._keep(authority, cached)
+        if current.fetch is Fetch.BACKGROUND:
+            self._flight(authority, page, Miss(entry, is_resident=True))
+        return cached
+
+    def _cached(
+        self, authority: Authority, entry: Entry, current: Standing, now: float
+    ) -> CachedRules:
+        """Return what ``entry`` means now, with the rules already parsed where they still hold."""
+        body = current.body
+        robots = None if body is None else self._parsed(authority, body)
+        return CachedRules(entry, current, robots, now)
+
+    def _parsed(self, authority: Authority, body: bytes) -> RobotsTxt:
+        old = self._resident.get(authority)
+        if old is None or old.robots is None or old.answer is None or old.answer.body != body:
+            return self._reader.parse(body)
+        return old.robots
+
+    def _failure(self, authority: Authority, cause: Cause) -> CachedRules:
+        """Return what holds for an authority without an answer: disallow all."""
+        now = self._clock()
+        old = self._resident.get(authority)
+        before = old.entry if old else self._store.evicted(authority)
+        entry = learn(before, Unreachable(cause, ours=True), now, self._policy)
+        failure = entry.failure
+        until = retry_at(failure, self._policy) if failure is not None else now
+        refused = Standing(Decision.DISALLOW_ALL, Fetch.NO, None, failure, until)
+        return CachedRules(entry, refused, None, now)
+
+    def _keep(self, authority: Authority, cached: CachedRules) -> None:
+        """Keep ``cached`` in memory, in the place of what was there before."""
+        old = self._resident.pop(authority, None)
+        self._octets -= old.size if old else 0
+        self._resident[authority] = cached
+        self.weigh(authority, cached)
+
+    def _evict(self) -> None:
+        # The newest stays, even if it alone is over the limit: it was asked for just now.
+        while self._octets > self._memory_limit and len(self._resident) > 1:
+            authority, cached = self._resident.popitem(last=False)
+            self._octets -= cached.size
+            self._store.demote(authority, cached.entry, again=cached.was_evicted)
+            self._stats.inc(names.EVICTED)

@@ -1,0 +1,148 @@
+"""The rules of one authority in memory: an entry, what it means now, and its rules parsed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from sys import getsizeof
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.access.entry import CLOCK_TOLERANCE, Answer, Entry, date_of
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.access.policy import Decision, Standing
+from scrapy_rep.robotstxt.robotstxt import Verdict
+from scrapy_rep.robotstxt.verdict import UNREACHABLE
+
+if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+
+_WEIGHED_AFTER = 16
+"""Verdicts after which rules are measured again, which takes 4 us if they have not grown."""
+
+_ENTRY_SIZE = 1_000
+"""Octets that an authority costs besides its rules: measured, rounded up."""
+
+
+class CachedRules:
+    """What decides about the requests to one authority while :meth:`holds` is true.
+
+    ``standing`` is what ``entry`` means at ``now``, in seconds since the epoch; ``robots`` are the
+    rules of its answer, ``None`` if it has none that are in force.
+
+    An instance keeps notes. The cache measures ``size``, and notes the last ``pace`` that was asked
+    of an agent, and ``unpaced_agent``, the last agent of which none was asked. The record of
+    decisions keeps its ``basis`` here.
+    """
+
+    __slots__ = (
+        "_fixed_size",
+        "answer",
+        "basis",
+        "decision",
+        "entry",
+        "failure",
+        "interrupted",
+        "pace",
+        "robots",
+        "since",
+        "size",
+        "stale",
+        "unpaced_agent",
+        "until",
+        "verdicts",
+        "was_evicted",
+    )
+
+    def __init__(self, entry: Entry, standing: Standing, robots: RobotsTxt | None, now: float):
+        self.entry = entry
+        self.decision, _, self.answer, self.failure, self.until = standing
+        self.robots = robots
+        in_force = [part for part in (self.answer, self.failure) if part is not None]
+        newest = max(map(date_of, in_force), default=now)
+        self.since = min(now, newest) - CLOCK_TOLERANCE
+        self.stale = robots is not None and self.failure is not None
+        """Whether the rules are a last good copy, followed while the authority is unreachable."""
+        self.interrupted = self.failure is not None and self.failure.cause == Cause.CLOSING
+        """Whether nothing was learnt because the crawl is closing."""
+        self.was_evicted = False
+        """Whether the entry came from ``Evicted``, which still has it."""
+        self._fixed_size = _size_of(entry, None if robots is None else self.answer)
+        self.size = 0
+        self.basis: Any = None
+        self.pace: RequestedPace | None = None
+        self.unpaced_agent: tuple[str, ...] | None = None
+        self.verdicts = 0
+
+    def holds(self, now: float) -> bool:
+        """Return whether this may be used at ``now``, in seconds since the epoch."""
+        return self.since <= now < self.until
+
+    @property
+    def body(self) -> bytes | None:
+        """The octets of the rules that are followed, None if none are."""
+        return self.answer.body if self.robots is not None and self.answer is not None else None
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether all is disallowed because the rules are undefined (RFC 9309 2.3.1.4)."""
+        return self.robots is None and self.failure is not None
+
+    @property
+    def cause(self) -> str:
+        """Why the authority is unreachable, if it is."""
+        return self.failure.cause if self.failure is not None else Cause.ERROR.value
+
+    def note_basis(self, basis: object) -> None:
+        """Keep what the record of decisions says of these rules, for as long as they are kept."""
+        self.basis = basis
+
+    def count_verdict(self) -> bool:
+        """Count a verdict; return whether the rules are to be measured again after it.
+
+        Verdicts make rules grow in a few steps, the largest one when an index is built.
+        """
+        self.verdicts += 1
+        return self.verdicts % _WEIGHED_AFTER == 0
+
+    def weigh(self) -> int:
+        """Measure the memory that this takes; return by how many octets it has grown."""
+        before = self.size
+        self.size = self._fixed_size + (self.robots.size if self.robots is not None else 0)
+        return self.size - before
+
+    def allows(self, authority: Authority, url: str, agent: tuple[str, ...]) -> bool:
+        """Return True if ``agent`` may request ``url``, and False if not, or if that is unknown."""
+        if self.robots is not None:
+            return self.robots.allowed(url, agent)
+        return self.decision is Decision.ALLOW_ALL or authority.has_its_rules_at(url)
+
+    def verdict(self, authority: Authority, url: str, agent: tuple[str, ...]) -> Verdict:
+        """Return what :meth:`allows` returns, and why."""
+        if self.robots is not None:
+            verdict = self.robots.verdict(url, agent)
+            if self.stale:
+                return replace(verdict, reason=f"{verdict.reason} (last good copy)")
+            return verdict
+        if authority.has_its_rules_at(url):
+            return Verdict(allowed=True, reason="robots.txt itself")
+        if self.decision is Decision.ALLOW_ALL:
+            return Verdict(allowed=True, reason="unavailable")
+        if self.unreachable or self.answer is None:
+            return Verdict(allowed=False, reason=UNREACHABLE)
+        return Verdict(allowed=False, reason=f"access denied ({self.answer.status})")
+
+
+def _size_of(entry: Entry, parsed: Answer | None) -> int:
+    """Return the octets of memory that an entry takes, without the body of the answer ``parsed``.
+
+    The rules parsed from that body include its octets in their own size.
+    """
+    size = _ENTRY_SIZE
+    for answer in (entry.answer, entry.refusal):
+        if answer is not None:
+            texts = (answer.uri, *answer.redirects, answer.etag, answer.last_modified)
+            size += sum(getsizeof(text) for text in texts)
+            if answer is not parsed and answer.body is not None:
+                size += len(answer.body)
+    return size

@@ -1,0 +1,207 @@
+"""Decoding the content codings of a body (RFC 9110 section 8.4).
+
+Half of a compressed robots.txt may lack the very rule that forbids a page, so a stream counts only
+if its end mark is there. A body that was cut on purpose, at the parsing limit, counts as far as it
+decodes.
+
+A small body may decode to a very large one, so each coding of a body yields at most as many octets
+as are asked for. A file of empty members costs time instead of memory: 500 KiB hold 55,000 frames
+of zstd, which take a second to open, so a body may have at most :data:`_MOST_MEMBERS` of them.
+
+Octets after the last member of a gzip or zstd file are ignored if they do not begin as another
+member would: every member was read to its end mark, and gzip(1) and browsers read such files, too.
+If they do, the member must be complete. The library for brotli reports octets after the end as an
+error, so such a body counts as broken.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol
+
+
+def _library(*names: str) -> Any:
+    """Return the first of the modules ``names`` that is installed, or ``None``."""
+    for name in names:
+        with suppress(ImportError):
+            return import_module(name)
+    return None
+
+
+_brotli = _library("brotli", "brotlicffi")
+_zstd = _library("compression.zstd", "backports.zstd")
+
+
+class BrokenBodyError(ValueError):
+    """The body is not what its coding says, or only a part of it."""
+
+
+class UnknownCodingError(ValueError):
+    """The body has a coding that cannot be decoded here."""
+
+
+_MOST_CODINGS = 5
+"""Codings of one body. Servers apply one, or two by mistake."""
+
+_MOST_MEMBERS = 1000
+"""Members of a gzip file, or frames of a zstd file."""
+
+_ZSTD_WINDOW_LOG = 23
+"""The largest window of the zstd coding is 8 MiB (RFC 9659)."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
+"""The second to fourth octet of a skippable frame; the first is 0x50 to 0x5f (RFC 8878)."""
+
+
+class _Member(Protocol):
+    """One compressed stream that is being decoded, as by the libraries of zlib and zstd."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end mark was read."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """The octets after the end mark."""
+
+    def decompress(self, octets: bytes, most: int, /) -> bytes:
+        """Return what ``octets`` decode to, at most ``most`` octets."""
+
+
+class _Coding(NamedTuple):
+    """How a body is decoded.
+
+    ``open`` returns the member that a body begins with. ``rest`` returns the octets after a member,
+    from the start of the next one, or nothing.
+    """
+
+    open: Callable[[bytes], _Member]
+    rest: Callable[[bytes], bytes]
+
+
+def plain_octets(
+    body: bytes, codings: Iterable[bytes], most: int, cut: bool = False
+) -> tuple[bytes, bool]:
+    """Return the first ``most`` octets beneath the codings of a body, and whether it was cut.
+
+    ``codings`` are the values of ``Content-Encoding``; ``cut`` says that the download was cut on
+    purpose. A gzip file is decoded even if no header announces it. An empty body is an empty file,
+    whatever its coding.
+
+    Raises :class:`BrokenBodyError` and :class:`UnknownCodingError`.
+    """
+    if not body:
+        return b"", cut
+    most = min(most, sys.maxsize)  # the libraries take no more
+    names = [name.strip().lower() for value in codings for name in value.split(b",")]
+    names = [name for name in names if name not in (b"", b"identity")]
+    if len(names) > _MOST_CODINGS:
+        raise BrokenBodyError(f"the body has {len(names)} codings")
+    for name in reversed(names):
+        body, cut = _decoded(name, body, most, cut)
+    if body and _GZIP_MAGIC.startswith(body[:2]):
+        body, cut = _decoded(b"gzip", body, most, cut)
+    return body[:most], cut or len(body) > most
+
+
+def _decoded(name: bytes, body: bytes, most: int, cut: bool) -> tuple[bytes, bool]:
+    coding, word = _CODINGS.get(name), name.decode("latin-1")[:40]
+    if coding is None:
+        raise UnknownCodingError(f"Content-Encoding {word} was not decoded")
+    plain = bytearray()
+    try:
+        for _ in range(_MOST_MEMBERS):
+            member = coding.open(body)
+            plain += member.decompress(body, most - len(plain))
+            if len(plain) >= most:
+                return bytes(plain[:most]), True
+            if not member.eof and not cut:
+                raise BrokenBodyError(f"the {word} stream stops before its end")
+            body = coding.rest(member.unused_data) if member.eof else b""
+            if not body:
+                return bytes(plain), cut
+    except BrokenBodyError:
+        raise
+    except Exception as error:  # each library raises its own
+        raise BrokenBodyError(f"the {word} stream is broken: {error}") from error
+    raise BrokenBodyError(f"the {word} file has more than {_MOST_MEMBERS} members")
+
+
+class _Brotli:
+    """A brotli stream (RFC 7932). The library returns at most about 32 KiB for each step."""
+
+    unused_data = b""
+
+    def __init__(self, body: bytes) -> None:
+        self._stream = _brotli.Decompressor()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._stream.is_finished())
+
+    def decompress(self, octets: bytes, most: int, /) -> bytes:
+        plain = bytearray()
+        step = self._stream.process(octets, output_buffer_limit=most)
+        while step:  # it may hold output back, even if it accepts more input
+            plain += step
+            if len(plain) >= most or self.eof:
+                break
+            step = self._stream.process(b"", output_buffer_limit=most - len(plain))
+        return bytes(plain)
+
+
+def _open_gzip(body: bytes) -> _Member:
+    return zlib.decompressobj(wbits=31)
+
+
+def _open_deflate(body: bytes) -> _Member:
+    """Return a member of zlib's format, as RFC 9110 says, or a raw one, which some servers send.
+
+    The two octets that zlib begins with (RFC 1950 section 2.2) would be the padding of a stored
+    block, which encoders fill with zeros.
+    """
+    zlibs = body[:1] and body[0] & 0x0F == 8 and int.from_bytes(body[:2], "big") % 31 == 0
+    return zlib.decompressobj(wbits=15 if zlibs else -15)
+
+
+def _open_zstd(body: bytes) -> _Member:
+    options = {_zstd.DecompressionParameter.window_log_max: _ZSTD_WINDOW_LOG}
+    member: _Member = _zstd.ZstdDecompressor(options=options)
+    return member
+
+
+def _nothing(rest: bytes) -> bytes:
+    return b""
+
+
+def _gzip_member(rest: bytes) -> bytes:
+    rest = rest.lstrip(b"\0")  # padding, as on tapes
+    return rest if rest and _GZIP_MAGIC.startswith(rest[:2]) else b""
+
+
+def _zstd_frame(rest: bytes) -> bytes:
+    head = rest[:4]
+    skippable = 0x50 <= rest[0] <= 0x5F if rest else False
+    begins = _ZSTD_MAGIC.startswith(head) or (skippable and _SKIPPABLE_MAGIC.startswith(head[1:]))
+    return rest if begins else b""
+
+
+def _codings() -> dict[bytes, _Coding]:
+    """Return the codings that can be decoded here, by their names."""
+    codings = dict.fromkeys((b"gzip", b"x-gzip"), _Coding(_open_gzip, _gzip_member))
+    codings[b"deflate"] = _Coding(_open_deflate, _nothing)
+    # Brotli before 1.2 cannot limit what a step yields.
+    if hasattr(getattr(_brotli, "Decompressor", None), "can_accept_more_data"):
+        codings[b"br"] = _Coding(_Brotli, _nothing)
+    if _zstd is not None:
+        codings[b"zstd"] = _Coding(_open_zstd, _zstd_frame)
+    return codings
+
+
+_CODINGS = _codings()

@@ -1,0 +1,157 @@
+"""One exchange for a robots.txt: what the server sent, as Scrapy's signals tell.
+
+Every download handler of Scrapy announces the head of a response and each piece of its body, and
+stops where a listener raises ``StopDownload``: so a body is cut at the limit. The downloader
+announces the whole response, before any downloader middleware sees it.
+
+``HttpCompressionMiddleware`` would take half a compressed body for a whole one, and refuse a small
+body that is large decoded. So it is not shown the codings of a robots.txt: they are kept under a
+name of their own in the header, and undone by :mod:`scrapy_rep.sites.responses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
+from itertools import count
+from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy import signals
+from scrapy.exceptions import StopDownload
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from scrapy.http.headers import Headers
+    from twisted.internet.defer import Deferred
+
+    Received = Callable[[Request, Response, bool], None]
+
+EXCHANGE = "scrapy_rep_exchange"
+"""The meta key that marks a robots.txt request of this package."""
+
+_CODINGS = "Content-Encoding"
+_KEPT_CODINGS = "X-Robots-Txt-Content-Encoding"
+
+
+class FetchPlaces(Protocol):
+    """Gives a fetch a place in the downloader, beyond the places for pages."""
+
+    def fetching(self, request: Request) -> AbstractContextManager[None]:
+        """Count the download of ``request`` as a fetch while the context lasts."""
+
+    def fetched(self, request: Request) -> None:
+        """Take note that ``request`` has left the downloader."""
+
+
+class Exchange:
+    """What is received in one exchange; ``limit`` is how many octets of a body are read.
+
+    ``received`` is called with the request, the response as the server sent it, and whether its
+    body was cut at the limit.
+    """
+
+    __slots__ = ("_limit", "_received", "_running", "has_codings", "octets", "was_shown")
+
+    def __init__(self, limit: int, received: Received | None = None):
+        self.octets = 0
+        """The octets of the body that have come, as far as the download handler reports them."""
+        self.has_codings = False
+        """Whether the head of the response announced a content coding."""
+        self.was_shown = False
+        """Whether the response was seen as it came; a custom downloader may not show it."""
+        self._limit = limit
+        self._received = received
+        self._running: Deferred[Response] | None = None
+
+    async def run(self, download: Coroutine[Any, Any, Response]) -> Response:
+        """Return the response of a download, unless it is cancelled before."""
+        self._running = deferred_from_coro(download)
+        return await maybe_deferred_to_future(self._running)
+
+    def cancel(self) -> None:
+        """End the download if it is still under way: the connection is closed."""
+        if self._running is not None:
+            self._running.cancel()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether more has come than is read."""
+        return self.octets > self._limit
+
+    def begin(self, headers: Headers) -> None:
+        """Note the head of a response."""
+        self.octets = 0
+        self.has_codings = _CODINGS in headers
+        self.was_shown = False
+
+    def receive(self, octets: bytes) -> None:
+        """Note a piece of the body; raise ``StopDownload`` if that is more than is read."""
+        self.octets += len(octets)
+        if self.is_cut:
+            raise StopDownload(fail=False)
+
+    def end(self, request: Request, response: Response) -> None:
+        """Note the whole response, and keep its codings from other components."""
+        self.was_shown = True
+        if self._received is not None:
+            self._received(request, response, self.is_cut)
+        codings = response.headers.getlist(_CODINGS)
+        response.headers.pop(_CODINGS, None)
+        if codings:
+            response.headers[_KEPT_CODINGS] = codings
+
+
+def codings_of(response: Response) -> list[bytes]:
+    """Return the content codings that the body of a response still has."""
+    kept = response.headers.getlist(_KEPT_CODINGS)
+    return [*kept, *response.headers.getlist(_CODINGS)]
+
+
+class Reception:
+    """Hears of exchanges while any fetch is under way: a context, which several may be in.
+
+    The signals are sent for each piece of each page, so nothing listens to them while only pages
+    are downloaded.
+    """
+
+    def __init__(self, crawler: Crawler, places: FetchPlaces):
+        self._signals = crawler.signals
+        self._listeners = (
+            (_begun, signals.headers_received),
+            (_received, signals.bytes_received),
+            (_ended, signals.response_downloaded),
+            (places.fetched, signals.request_left_downloader),
+        )
+        self._under_way = 0
+        self.numbers = count()
+        """A number for each exchange of the crawl."""
+
+    def __enter__(self) -> None:
+        self._under_way += 1
+        if self._under_way == 1:
+            for listener, signal in self._listeners:
+                self._signals.connect(listener, signal=signal)
+
+    def __exit__(self, *_: object) -> None:
+        self._under_way -= 1
+        if self._under_way == 0:
+            for listener, signal in self._listeners:
+                self._signals.disconnect(listener, signal=signal)
+
+
+def _begun(headers: Headers, request: Request) -> None:
+    if (exchange := request.meta.get(EXCHANGE)) is not None:
+        exchange.begin(headers)
+
+
+def _received(data: bytes, request: Request) -> None:
+    if (exchange := request.meta.get(EXCHANGE)) is not None:
+        exchange.receive(data)
+
+
+def _ended(response: Response, request: Request) -> None:
+    if (exchange := request.meta.get(EXCHANGE)) is not None:
+        exchange.end(request, response)

@@ -1,0 +1,86 @@
+"""Where a redirect of a robots.txt leads, and whether it may be followed (RFC 9309 2.3.1.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag, urljoin, urlsplit
+
+from w3lib.url import safe_url_string
+
+from scrapy_rep.access.authority import DEFAULT_PORTS, authority_of
+from scrapy_rep.sites.addresses import is_global, is_local_host, literal_address
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_rep.access.authority import Authority
+
+_LONGEST_URL = 8192
+"""Octets of the longest URL that is followed; RFC 9110 section 4.1 asks for at least 8,000."""
+
+
+class RefusedError(Exception):
+    """A redirect must not be followed; the message says why."""
+
+
+class TooLongError(RefusedError):
+    """A redirect to a URL that is too long."""
+
+
+def target_of(uri: str, response: Response, public: bool) -> str:
+    """Return where a redirect leads; raise ``RefusedError`` if it must not be followed."""
+    location = response.headers.get("Location")
+    if location is None:
+        raise RefusedError(f"status {response.status} without a Location")
+    if len(location) > _LONGEST_URL:
+        raise TooLongError(f"Location of {len(location):,} octets")
+    try:
+        text = location.decode("utf-8")
+    except UnicodeDecodeError:
+        text = location.decode("latin-1")
+    text = text.strip()
+    try:
+        parts = urlsplit(text)
+        if (parts.scheme in DEFAULT_PORTS or text.startswith("//")) and not parts.netloc:
+            raise ValueError  # urljoin would take the host that redirects
+        target = urldefrag(urljoin(uri, text)).url
+        authority = authority_of(target)
+    except ValueError:
+        # What is wrong is not quoted: it may be part of a password.
+        raise RefusedError("broken Location") from None
+    if authority is None:
+        raise RefusedError("redirect to a scheme other than http and https")
+    if public and is_local_host(authority.host):
+        raise RefusedError(f"redirect from a public to a local address: {authority}")
+    parts = urlsplit(target)
+    # User information in a Location is not a credential of this crawl, and is not sent.
+    uri = f"{authority}{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    # Scrapy reads a backslash as a slash, and would send the request to another host.
+    if not _leads_to(authority, uri):
+        raise RefusedError("broken Location")
+    if len(uri) > _LONGEST_URL:  # a relative one adds to the URL it is relative to
+        raise TooLongError(f"redirect to a URL of {len(uri):,} characters")
+    return uri
+
+
+def _leads_to(authority: Authority, uri: str) -> bool:
+    """Return True if a request for ``uri`` goes to ``authority``."""
+    try:
+        return authority_of(safe_url_string(uri)) == authority
+    except ValueError:
+        return False
+
+
+def answered_by_public(request: Request, response: Response, uri: str) -> bool:
+    """Return whether a hop was answered from the public Internet, as far as that can be told.
+
+    A public name may resolve to any address. A proxy looks up the names of the requests that go
+    through it.
+    """
+    host = (urlsplit(uri).hostname or "").lower()
+    if literal_address(host) is None and not request.meta.get("proxy"):
+        address = getattr(response, "ip_address", None)
+        if address is not None:
+            return is_global(address)
+    return not is_local_host(host)

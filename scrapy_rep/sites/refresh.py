@@ -1,0 +1,259 @@
+"""One refresh of what is known of an authority: the store first, then a round of fetches.
+
+Where several workers share a store, one of them makes all attempts of a round, and the pauses
+between them, under one lease. The others read the outcome from the store, a failure as well as an
+answer, so that an authority that is down is asked as often by a hundred workers as by one. A lease
+lasts for :data:`LEASE_TERM` and is renewed while the round lasts. So a round may take a minute, but
+a worker that is killed holds up the others for no longer than the term. If a lease never ends,
+because the store or its holder is at fault, they wait for the term and one round, and then fetch
+for themselves.
+
+Failures on our own side (a proxy, a fault) say nothing about the authority. They are not stored,
+and the next worker tries.
+
+The store may have failed at the first look-up, or another worker may have put something since. So
+after a failed fetch the store is asked once more, and the last good copy that it keeps is followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep import stats as names
+from scrapy_rep.access.entry import Answer, Entry, merge
+from scrapy_rep.access.outcome import Cause, NotModified, Outcome, Unreachable
+from scrapy_rep.access.policy import (
+    Decision,
+    Fetch,
+    confirmable,
+    decide,
+    learn,
+    retry_at,
+)
+from scrapy_rep.awaiting import repeated, sleep
+from scrapy_rep.sites.context import NOT_SHARED, Miss
+
+if TYPE_CHECKING:
+    from scrapy_rep.access.authority import Authority
+    from scrapy_rep.sites.context import AccessContext
+
+LEASE_TERM = 10.0
+"""Seconds after which a lease that is not renewed ends; it is renewed every third of that."""
+
+_POLL = (0.1, 0.5)
+"""Seconds between two looks at the store while another worker fetches: at first, and at most."""
+
+# The failures that may be over at the next attempt; a refused redirect will be refused again.
+_WORTH_RETRYING = frozenset(
+    {
+        Cause.STATUS,
+        Cause.DNS,
+        Cause.CONNECTION,
+        Cause.TLS,
+        Cause.TIMEOUT,
+        Cause.PROXY,
+        Cause.ERROR,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """How often an authority is asked, in seconds.
+
+    ``timeout`` is for one fetch, ``delays`` are the pauses before further ones. A pause that is
+    shorter than the ``Retry-After`` of the server is passed over.
+    """
+
+    timeout: float = 15.0
+    delays: tuple[float, ...] = ()
+
+    @property
+    def longest(self) -> float:
+        """The seconds that all of them may take."""
+        return (1 + len(self.delays)) * self.timeout + sum(self.delays)
+
+
+class Refresher:
+    """Finds out what is to be known of an authority from now on.
+
+    ``fetch(authority, page, copy)`` returns an outcome.
+    """
+
+    def __init__(
+        self,
+        context: AccessContext,
+        fetch: Callable[[Authority, Any, Answer | None], Awaitable[Outcome]],
+        attempts: Attempts,
+    ):
+        self._store = context.store
+        self._policy = context.policy
+        self._stats = context.stats
+        self._clock = context.clock
+        self._fetch = fetch
+        self._attempts = attempts
+        term = LEASE_TERM if self._store.has_store else 0.0
+        self.longest = 2.0 * self._attempts.longest + term + 1.0
+        """The seconds after which a refresh must be over, with some to spare.
+
+        With a store, another worker may be killed in its round, and a second one may make a whole
+        round, before this one does.
+        """
+
+    async def refresh(
+        self,
+        authority: Authority,
+        page: Any,
+        miss: Miss,
+        waiting: Callable[[], Sequence[Any]],
+    ) -> Entry:
+        """Return the newest entry there is, after a round of fetches if one is due.
+
+        ``page`` is the request that asks, ``miss`` what was found without waiting. ``waiting()``
+        returns the requests that wait; without any, no further attempt is made. Each attempt goes
+        through the proxy of another of them, because the proxy may be what failed.
+        """
+        entry, lease = await self._acquire(authority, miss)
+        if lease is None and entry is not None:
+            return entry
+        if lease is None or lease == NOT_SHARED:
+            return await self._round(authority, page, entry, waiting)
+        renew = partial(self._store.renew, authority, lease, LEASE_TERM)
+        try:
+            with repeated(LEASE_TERM / 3, renew):
+                return await self._round(authority, page, entry, waiting)
+        finally:
+            self._store.release(authority, lease)
+
+    async def _round(
+        self,
+        authority: Authority,
+        page: Any,
+        entry: Entry | None,
+        waiting: Callable[[], Sequence[Any]],
+    ) -> Entry:
+        """Fetch, again after each delay while that may help, and store what was learnt."""
+        delays = iter(self._attempts.delays)
+        attempt = 0
+        while True:
+            outcome = await self._fetch(authority, page, confirmable(entry, self._policy))
+            if isinstance(outcome, Unreachable):
+                entry = await self._newest(authority, entry)
+            learnt = learn(entry, outcome, self._clock(), self._policy)
+            delay = _next_of(delays, outcome)
+            if delay is None or not self._again(outcome, learnt) or not waiting():
+                if not (isinstance(outcome, Unreachable) and outcome.ours):
+                    self._store.write_through(authority, _undated(learnt, entry))
+                self._report(authority, outcome, learnt)
+                return learnt
+            await sleep(delay)
+            attempt += 1
+            pages = [other for other in waiting() if other is not None] or [page]
+            page = pages[attempt % len(pages)]
+
+    async def _acquire(self, authority: Authority, miss: Miss) -> tuple[Entry | None, str | None]:
+        """Return what is known, and a lease if this worker is to fetch.
+
+        The lease is ``None`` if what is known will do, and :data:`NOT_SHARED` if this worker is to
+        fetch without one.
+        """
+        known, refresh = miss.entry, miss.is_resident
+        first = entry = known if miss.is_complete else await self._newest(authority, known)
+        if self._suffices(entry, refresh):
+            return entry, None
+        wait, longest = _POLL
+        waited = 0.0
+        while True:
+            lease = await self._store.lease(authority, LEASE_TERM)
+            if lease == NOT_SHARED:
+                return entry, lease
+            if lease is None:
+                if self._decision(entry) is not Decision.WAIT:
+                    return entry, None  # another worker refreshes what may still be used
+                if waited > LEASE_TERM + self._attempts.longest:
+                    return entry, NOT_SHARED
+                await sleep(wait)
+                waited += wait
+                wait = min(longest, 1.5 * wait)
+            try:
+                entry = await self._newest(authority, known)
+            except BaseException:
+                self._store.release(authority, lease or NOT_SHARED)
+                raise
+            entry = self._redated(entry, first)
+            if self._suffices(entry, refresh):  # another worker has put meanwhile
+                self._store.release(authority, lease or NOT_SHARED)
+                return entry, None
+            if lease is not None:
+                return entry, lease
+
+    async def _newest(self, authority: Authority, known: Entry | None) -> Entry | None:
+        """Return ``known`` merged with what the store keeps."""
+        stored = await self._store.get(authority)
+        if stored is None or known is None:
+            return stored or known
+        return merge(known, stored, self._clock())
+
+    def _redated(self, entry: Entry | None, first: Entry | None) -> Entry | None:
+        """Return ``entry`` with a failure that came after ``first`` dated by this worker's clock.
+
+        Whatever the clock of the worker that failed says, its round has only just ended.
+        """
+        if entry is None or entry.failure is None or self._suffices(entry, refresh=True):
+            return entry
+        if first is not None and first.failure == entry.failure:
+            return entry
+        return replace(entry, failure=replace(entry.failure, failed_at=self._clock()))
+
+    def _suffices(self, entry: Entry | None, refresh: bool) -> bool:
+        """Return whether ``entry`` is good enough without a fetch.
+
+        It is if no fetch is due or, unless this is a ``refresh``, only one in the background.
+        """
+        action = decide(entry, self._clock(), self._policy)
+        return action.fetch is Fetch.NO or (not refresh and action.decision is not Decision.WAIT)
+
+    def _decision(self, entry: Entry | None) -> Decision:
+        return decide(entry, self._clock(), self._policy).decision
+
+    def _again(self, outcome: Outcome, learnt: Entry) -> bool:
+        """Return whether another attempt is worth waiting for."""
+        return (
+            isinstance(outcome, Unreachable)
+            and outcome.cause in _WORTH_RETRYING
+            and self._decision(learnt) is not Decision.FOLLOW
+        )
+
+    def _report(self, authority: Authority, outcome: Outcome, learnt: Entry) -> None:
+        failure = learnt.failure
+        if failure is None:
+            if isinstance(outcome, NotModified):
+                self._stats.inc(names.REVALIDATED)
+        elif isinstance(outcome, Unreachable):
+            retry_in = retry_at(failure, self._policy) - self._clock()
+            stale = self._decision(learnt) is Decision.FOLLOW
+            self._stats.fetch_failed(authority, outcome, retry_in, stale)
+
+
+def _undated(learnt: Entry, before: Entry | None) -> Entry:
+    """Return what is to be stored of what was ``learnt``.
+
+    A copy that the policy has dated anew, because it lay in the future by this worker's clock, is
+    left out. The clock may be the one that is wrong, and the store has the true date.
+    """
+    if learnt.failure is None and learnt.refusal is None:
+        return learnt
+    before = before or Entry()
+    answer = learnt.answer if learnt.answer == before.answer else None
+    if learnt.failure is not None and learnt.refusal != before.refusal:
+        return Entry(answer, None, learnt.failure)
+    return replace(learnt, answer=answer)
+
+
+def _next_of(delays: Iterator[float], outcome: Outcome) -> float | None:
+    """Return the next delay that is as long as the server asks for, ``None`` if none is left."""
+    least = (outcome.retry_after or 0.0) if isinstance(outcome, Unreachable) else 0.0
+    return next((delay for delay in delays if delay >= least), None)

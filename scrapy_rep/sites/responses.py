@@ -1,0 +1,118 @@
+"""Reads a response: its body, its validators, its freshness, or the cause of a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_rep import stats as names
+from scrapy_rep.access.freshness import lifetime
+from scrapy_rep.access.outcome import Cause
+from scrapy_rep.robotstxt.text import truncate
+from scrapy_rep.sites.content_codings import BrokenBodyError, plain_octets
+from scrapy_rep.sites.exchange import codings_of
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+    from scrapy_rep.sites.exchange import Exchange
+    from scrapy_rep.stats import RepStats
+
+_LONGEST_VALIDATOR = 1024
+"""Octets of the longest validator that is kept: servers choose them, and entries keep them."""
+
+# Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's, Python's.
+_CAUSES: dict[str, Cause] = {
+    "DeadlineError": Cause.TIMEOUT,
+    "TimeoutError": Cause.TIMEOUT,
+    "TCPTimedOutError": Cause.TIMEOUT,
+    "DownloadTimeoutError": Cause.TIMEOUT,
+    "DNSLookupError": Cause.DNS,
+    "CannotResolveHostError": Cause.DNS,
+    "gaierror": Cause.DNS,
+    "SSL.Error": Cause.TLS,
+    "SSLError": Cause.TLS,
+    "VerificationError": Cause.TLS,
+    "ConnectError": Cause.CONNECTION,
+    "ConnectionClosed": Cause.CONNECTION,
+    "ConnectionDone": Cause.CONNECTION,
+    "ConnectionLost": Cause.CONNECTION,
+    "DownloadConnectionRefusedError": Cause.CONNECTION,
+    "DownloadFailedError": Cause.CONNECTION,
+    "DownloadCancelledError": Cause.CONNECTION,
+    "ResponseDataLossError": Cause.CONNECTION,
+    "BrokenBodyError": Cause.CONNECTION,
+    "TunnelError": Cause.CONNECTION,
+    "CancelledElsewhereError": Cause.DROPPED,
+    "ConnectionError": Cause.CONNECTION,
+    "IgnoreRequest": Cause.DROPPED,
+}
+
+
+def cause_of(error: BaseException) -> Cause:
+    """Return the cause that an exception of a download stands for."""
+    reasons = getattr(error, "reasons", None) or ()  # Twisted's ResponseFailed wraps Failures
+    inner = [reason.value for reason in reasons if hasattr(reason, "value")]
+    for e in (error, *inner):
+        for kind in type(e).__mro__:
+            qualified = f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+            cause = _CAUSES.get(qualified) or _CAUSES.get(kind.__name__)
+            if cause is not None:
+                return cause
+    return Cause.CONNECTION if inner else Cause.ERROR
+
+
+def body_of(response: Response, exchange: Exchange, limit: int) -> tuple[bytes, bool]:
+    """Return the octets to parse, at most ``limit``, and whether they were cut.
+
+    Raises ``ValueError`` for an incomplete or unreadable body, and ``IgnoreRequest`` for one that
+    another component stopped.
+    """
+    for name in b",".join(response.headers.getlist("Transfer-Encoding")).lower().split(b","):
+        # Scrapy's handler for crawls without a reactor does not decode any other one.
+        if name.strip(b" \t") not in (b"", b"chunked", b"identity"):
+            raise BrokenBodyError("the body has a download coding other than chunked")
+    if "dataloss" in response.flags:
+        raise BrokenBodyError("the body stops before its end")
+    stopped = "download_stopped" in response.flags
+    if stopped and not exchange.is_cut:
+        raise IgnoreRequest("another component stopped the download")
+    if exchange.has_codings and not exchange.was_shown and not codings_of(response):
+        raise BrokenBodyError("another component decoded the body, perhaps only half of it")
+    return octets_of(response, limit, stopped)
+
+
+def octets_of(response: Response, limit: int, cut: bool) -> tuple[bytes, bool]:
+    """Return the octets to parse, and whether there were more than ``limit``.
+
+    ``cut`` says that the body was cut already. Raises ``ValueError`` for an unreadable one.
+    """
+    # One octet more than the limit shows that there is more.
+    body, cut = plain_octets(response.body, codings_of(response), limit + 1, cut)
+    cut = cut or len(body) > limit
+    # A body cut during the download may decode to less than the limit: its last line is partial.
+    return truncate(body, min(limit, len(body) - 1) if cut else limit), cut
+
+
+def validators_of(response: Response, stats: RepStats) -> tuple[bytes | None, bytes | None]:
+    """Return ``ETag`` and ``Last-Modified``; one of more than 1 KiB is dropped and counted."""
+    etag, modified = (response.headers.get(name) for name in ("ETag", "Last-Modified"))
+    return _bounded(etag, stats), _bounded(modified, stats)
+
+
+def _bounded(validator: bytes | None, stats: RepStats) -> bytes | None:
+    if validator is None or len(validator) <= _LONGEST_VALIDATOR:
+        return validator
+    stats.inc(names.TOO_LONG_VALIDATOR)
+    return None
+
+
+def lifetime_of(response: Response, now: float) -> float | None:
+    """Return for how many seconds a response is fresh, ``None`` if it does not say."""
+    headers: Mapping[str, bytes | None] = {
+        name: b", ".join(response.headers.getlist(name)) or None
+        for name in ("Cache-Control", "Expires", "Date", "Age")
+    }
+    return lifetime(headers, now)

@@ -1,1 +1,0 @@
-"""Applies the preferences of sites in a crawl: refuses requests, and drops items."""

@@ -1,0 +1,92 @@
+"""Places in the downloader beyond the operator's: for fetches, and for requests that wait in place.
+
+A fetch of a robots.txt, and a direct download that waits for its rules or its turn, are among the
+requests of the downloader. While they are, it may have one more, so that they hold up no other.
+
+What the engine has sent within its limits keeps its own place while it waits for its turn, as a
+request does that waits for DOWNLOAD_DELAY: with another one in its place it would be one too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep import stats as names
+
+if TYPE_CHECKING:
+    from scrapy import Request
+
+    from scrapy_rep.scrapy_names import ScrapyNames
+    from scrapy_rep.stats import RepStats
+
+MOST_LENT: Final = 1_000
+"""How many requests that wait in place are lent one at most."""
+
+
+class Places:
+    """The places that are lent. Only this class changes how many requests the downloader has."""
+
+    def __init__(self, scrapy: ScrapyNames, stats: RepStats):
+        self._scrapy = scrapy
+        self._stats = stats
+        self.fetches: set[Request] = set()
+        """The robots.txt requests that the downloader has."""
+        self._ended: set[Request] = set()
+        self._waiting = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait in place."""
+        return self._waiting
+
+    @contextmanager
+    def fetching(self, request: Request) -> Iterator[None]:
+        """Lend a place to a fetch while the context lasts, or until its download has ended."""
+        self.fetches.add(request)
+        self._scrapy.lend(1)
+        try:
+            yield
+        finally:
+            self.fetched(request)
+            self._ended.discard(request)
+            self.fetches.discard(request)
+
+    def fetched(self, request: Request) -> None:
+        """Take the place of a fetch back, if this is one, as its download has ended.
+
+        The downloader has it for a moment longer. With its place until then, the engine could begin
+        one request too many.
+        """
+        if request in self.fetches and request not in self._ended:
+            self._ended.add(request)
+            self._scrapy.lend(-1)
+
+    @contextmanager
+    def lent(self, *, keeps_its_own: bool = False) -> Iterator[Callable[[], None]]:
+        """Lend a place to a request that waits in place, unless it ``keeps_its_own``.
+
+        The place is taken back when the context ends, or when what is yielded is called: the
+        coroutine of the request goes on a moment after its wait is over. With its place until then,
+        the engine could begin one request too many.
+        """
+        self._waiting += 1
+        self._stats.inc(names.WAITING)
+        self._stats.max(names.WAITING_MAX, self._waiting)
+        is_lent = self._waiting <= MOST_LENT and not keeps_its_own
+
+        def take_back() -> None:
+            nonlocal is_lent
+            if is_lent:
+                is_lent = False
+                self._scrapy.lend(-1)
+
+        if is_lent:
+            self._scrapy.lend(1)
+            self._scrapy.wake()
+        try:
+            yield take_back
+        finally:
+            self._waiting -= 1
+            take_back()

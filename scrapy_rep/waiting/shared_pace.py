@@ -1,0 +1,301 @@
+"""One pace for all workers that share a store.
+
+A turn is the right to make one request to a host, which the store grants to one worker at a time,
+an interval after the last one has ended. :class:`~scrapy_rep.waiting.hosts.PacedHost` asks here
+before a request of a paced host is let go. A turn goes through these states:
+
+- *asked for*: the pass found a request that lacks nothing but the turn. If the store refuses it, it
+  says how long to wait, and the host is not due before that. Nothing polls: if another worker holds
+  the turn, the next one can begin an interval from now at the earliest, and by then that worker has
+  ended its turn, or another interval passes.
+- *held*: the store has granted it. The next pass lets a request go. If none has gone within
+  :data:`UNUSED`, or none waits any more, the turn is given back, which costs no interval.
+- *in use*: a request of the host is under way. The turn is renewed at each :data:`BEAT` until the
+  request has ended; then the interval begins, by the clock of the store. A worker that dies renews
+  nothing, so that it holds up the others for a lease and an interval at most. A store that has lost
+  its memory hears of the turn in this way before it grants one to another worker.
+
+**Fairness.** Workers that wait for one host ask at the same moment, and the nearest one would
+always be first. So each waits a little longer than it has to, by a random part of the interval. A
+wait is counted from when the worker asked: if the store is far away, the next question reaches it
+when the wait is over, and not a round trip later.
+
+**Failures.** A question whose answer is lost is asked again with the same token, because the turn
+may have been granted. When the store begins to fail, other workers may hold turns. After a lease
+those have lapsed, and each worker goes on by itself, at its own pace, but for every request it asks
+first: an outage is over when it is over. When the store answers again, it does
+not know which requests were made meanwhile, so each host is left alone for an interval. The log
+says both, unless the store itself does. Of a store that is spread over several servers, such as a
+Redis Cluster, only a part may fail: then the same is done for each host that is kept there.
+
+**A stopped process.** A turn that was granted while the process stood still may have lapsed. It is
+given back unless there is half of it left. A request that was let go just before the process was
+stopped is made when it goes on: that one cannot be helped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import uniform
+from secrets import token_hex
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import stats as names
+from scrapy_rep.awaiting import sleep
+from scrapy_rep.waiting.alarm import Alarm
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
+
+    from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting.hosts import PacedHost
+
+LEASE = 10.0
+"""Seconds for which a turn is taken and renewed: so long a worker that died holds up the others."""
+
+BEAT = 1.0
+"""Seconds between two looks at the turns that are held; those in use are renewed.
+
+It has to be well below the 2 s for which a store waits that has lost its memory.
+"""
+
+UNUSED = 1.0
+"""Seconds for which a turn is held although no request goes, as no place is free for one."""
+
+RETRY = 1.0
+"""Seconds after which a store that failed is asked again.
+
+With the second for which it may answer, a store that works for a second and a half at a time is
+found at work.
+"""
+
+SOONEST, LATEST = 0.01, 60.0
+"""Seconds after which a store that refuses a turn is asked again, whatever wait it names."""
+
+SPREAD, MOST_SPREAD = 0.02, 0.1
+"""The part of an interval, and the seconds, by which a worker asks later than it could at most."""
+
+
+class SharedTurns(Protocol):
+    """The turns of a store. Each method but ``is_logged`` may raise."""
+
+    def is_logged(self, error: Exception) -> bool:
+        """Return whether the store itself logs when such failures begin and end."""
+
+    async def take(
+        self, host: str, seconds: float, interval: float, token: str
+    ) -> tuple[str | None, float]:
+        """Return ``token`` if it has a turn, or ``None`` and for how many seconds to wait."""
+
+    def renew(self, host: str, token: str, seconds: float) -> None:
+        """Have a turn end in ``seconds`` from now, even if the store has forgotten it."""
+
+    def end(self, host: str, token: str, interval: float) -> None:
+        """Say that a request has ended; ``token`` is empty if it was made without a turn."""
+
+    def cancel(self, host: str, token: str) -> None:
+        """Give back a turn that no request has used."""
+
+
+class _Held:
+    """A turn that the store granted, or that is taken without it: then ``token`` is empty."""
+
+    __slots__ = ("host", "since", "token", "until")
+
+    def __init__(self, host: PacedHost, token: str, since: float):
+        self.host = host
+        self.token = token
+        self.since = since
+        self.until = since + LEASE
+
+
+class SharedPace:
+    """Takes turns for the hosts of a crawl. All times are by the monotonic clock."""
+
+    def __init__(self, turns: SharedTurns, stats: RepStats):
+        self._turns = turns
+        self._stats = stats
+        self._held: dict[str, _Held] = {}
+        self._asking: dict[str, Deferred[None]] = {}
+        self._unanswered: dict[str, str] = {}
+        """The tokens, by host, of questions whose answers were lost."""
+        self._failing_since: float | None = None
+        self._is_alone = self._says_alone = False
+        self._back_at = float("-inf")
+        self._beat = Alarm(self._look)
+        self._closed = False
+
+    def attach(
+        self,
+        open_host: Callable[[str], None],
+        waits: Callable[[str], bool],
+        fail: Callable[[Exception], None],
+    ) -> None:
+        """Call ``open_host(name)`` when more is known of a host for which ``waits(name)``.
+
+        ``fail(error)`` is told of a fault, after which no pace could be kept.
+        """
+        self._open_host = open_host
+        self._waits = waits
+        self._fail = fail
+
+    def has_turn(self, host: PacedHost, now: float) -> bool:
+        """Return whether a request to a host may go; ask for a turn if there is none."""
+        held = self._held.get(host.name)
+        if held is not None and now < held.until:
+            # It was asked for by another object if the host was forgotten in between.
+            held.host = host
+            return True
+        if host.name not in self._asking and not self._closed:
+            asking = deferred_from_coro(self._ask(host))
+            self._asking[host.name] = asking.addErrback(self._asked_in_vain)
+        return False
+
+    def ended(self, host: PacedHost) -> None:
+        """Note that a request to a host has ended: with its last one, its turn ends."""
+        if host.busy:
+            return
+        held, interval = self._held.pop(host.name, None), host.interval
+        if held is not None or interval:
+            self._tell(self._turns.end, host.name, held.token if held else "", interval)
+            self._wait(host, host.ended + interval)
+
+    def settle(self, now: float) -> None:
+        """Give back the turns that nothing uses."""
+        for name, held in list(self._held.items()):
+            if held.host.busy:
+                continue
+            if held.host.ended >= held.since:
+                self.ended(held.host)
+            elif now >= held.since + UNUSED or not self._waits(name):
+                del self._held[name]
+                self._give_back(held)
+
+    def close(self) -> None:
+        """Give all turns back: the crawl is over."""
+        self._closed = True
+        self._beat.cancel()
+        for asking in list(self._asking.values()):
+            asking.cancel()
+        for name, held in self._held.items():
+            if held.host.busy or held.host.ended >= held.since:
+                self._tell(self._turns.end, name, held.token, held.host.interval)
+            else:
+                self._give_back(held)
+        self._held.clear()
+
+    async def _ask(self, host: PacedHost) -> None:
+        """Ask the store for a turn; have the host looked at again when it has answered."""
+        await sleep(0.0)  # the pass that asks has to end first
+        asked = monotonic()
+        token = self._unanswered.pop(host.name, "") or token_hex(8)
+        try:
+            granted, wait = await self._turns.take(host.name, LEASE, host.interval, token)
+        except CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a custom store may raise anything
+            self._unanswered[host.name] = token
+            self._failed(host, error)
+        else:
+            self._answered(_Held(host, granted or "", asked), wait)
+        finally:
+            self._asking.pop(host.name, None)
+            if not self._closed:
+                self._open_host(host.name)
+
+    def _answered(self, turn: _Held, wait: float) -> None:
+        """Use a turn that was granted, or wait until one can be."""
+        now, host = monotonic(), turn.host
+        is_back = self._is_alone or _is_lease_ago(host.failing_since, now)
+        if self._is_alone:
+            self._is_alone = False
+            self._back_at = now
+        if is_back and self._says_alone:
+            self._says_alone = False
+            self._stats.paces_together()
+        self._failing_since = host.failing_since = None
+        known_at = (now if is_back else self._back_at) + host.interval
+        if not turn.token:
+            wait = min(wait, LATEST) if wait > 0 else 0.0  # a store may say anything, such as NaN
+            self._wait(host, max(turn.since + wait, now + SOONEST, known_at))
+        elif now > turn.since + LEASE / 2 or now < known_at:
+            self._wait(host, max(now, known_at))
+            self._give_back(turn)
+        else:
+            self._hold(turn)
+
+    def _asked_in_vain(self, failure: Failure) -> None:
+        """Something is wrong here, unless the crawl closes and all is cancelled."""
+        if not self._closed:
+            self._fail(RuntimeError(f"asking for turns failed: {failure.getErrorMessage()}"))
+
+    def _hold(self, held: _Held) -> None:
+        if self._waits(held.host.name) and not self._closed:
+            self._held[held.host.name] = held
+            self._beat.set(BEAT)
+        else:
+            self._give_back(held)
+
+    def _give_back(self, held: _Held) -> None:
+        if held.token:
+            self._tell(self._turns.cancel, held.host.name, held.token)
+
+    def _wait(self, host: PacedHost, until: float) -> None:
+        """Have a host not be due before ``until``, and a moment longer."""
+        known = max(host.interval, until - monotonic())  # another worker may know a longer one
+        spread = min(SPREAD * known, MOST_SPREAD)
+        host.not_before = until + uniform(0.0, spread)  # noqa: S311 (no secret)
+
+    def _failed(self, host: PacedHost, error: Exception) -> None:
+        """Wait while others may still hold turns; after that go on without the store."""
+        now = monotonic()
+        self._stats.inc(names.STORE_ERROR)
+        if self._failing_since is None:
+            self._failing_since = now
+        if host.failing_since is None:
+            host.failing_since = now
+        if _is_lease_ago(self._failing_since, now):
+            self._is_alone = True
+        elif not _is_lease_ago(host.failing_since, now):
+            host.not_before = now + RETRY
+            return
+        if not self._says_alone and not self._turns.is_logged(error):
+            self._says_alone = True
+            self._stats.paces_alone(str(error))
+        # It may hold a turn that lapses now, and that must not be taken for a new one later.
+        self._unanswered.pop(host.name, None)
+        self._stats.inc(names.CRAWL_DELAY_ALONE)
+        self._hold(_Held(host, "", now))
+
+    def _look(self) -> None:
+        """Renew the turns that are in use, and give back those that are not."""
+        self._beat.is_set = False
+        try:
+            now = monotonic()
+            self.settle(now)
+            for name, held in self._held.items():
+                if held.host.busy:
+                    held.until = now + LEASE
+                    if held.token:
+                        self._tell(self._turns.renew, name, held.token, LEASE)
+            if self._held:
+                self._beat.set(BEAT)
+        except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace with it
+            self._fail(error)
+
+    def _tell(self, tell: Callable[..., None], *args: object) -> None:
+        """Tell the store something. If it does not hear of it, the turn lapses."""
+        try:
+            tell(*args)
+        except Exception:  # noqa: BLE001  # a custom store may raise anything
+            self._stats.inc(names.STORE_ERROR)
+
+
+def _is_lease_ago(since: float | None, now: float) -> bool:
+    """Return whether turns that were held at ``since`` have lapsed; ``None`` is no time."""
+    return since is not None and now >= since + LEASE

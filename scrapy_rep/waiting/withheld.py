@@ -1,0 +1,457 @@
+"""The requests that a scheduler withholds, because their site is not ready.
+
+``next_request()`` of a scheduler is documented to return None while no request is ready. So a
+request whose rules are being fetched, or whose host is not free, need not wait in the downloader:
+it stays in the scheduler, and limits, priorities, stops and job directories are Scrapy's own.
+
+A request is in one of these states:
+
+- *handed out*: the engine has it, and the gate has not seen it yet. The gate takes it over
+  (:meth:`Withheld.take_over`). What was not handed out is a direct download: the file of a media
+  pipeline, or what a callback or a middleware downloads.
+- *returned*: the gate has returned it, as ``process_request`` may, because it lacks something. It
+  is about to come back through ``enqueue_request``.
+- *withheld*: for rules, by its authority; or for its turn, by the name of its host.
+- *ready*: it lacks nothing any more (:class:`ReadyQueue`), and goes before what the base has. Of a
+  host that asks for a pace only one is ready at a time.
+
+Of a site whose rules are not in memory, one request is handed out, the *first* one. The others are
+withheld until the gate has answered for that one, or the downloader no longer has it.
+
+A fault here must lose no request. After one, nothing is withheld any more: all requests are handed
+out, and wait in the downloader.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection
+from heapq import heappop, heappush
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING, Final, Protocol
+from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
+
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.misc import load_object
+
+from scrapy_rep import stats as names
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.waiting.hosts import NEVER
+from scrapy_rep.waiting.put_back import PutBack, restored, to_come_again
+from scrapy_rep.waiting.ready import Item, ReadyQueue, slot_of
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.scrapy_names import ScrapyNames
+    from scrapy_rep.stats import RepStats
+
+MOST: Final = 1_000
+"""How many requests are withheld at most. While so many are, the base is not asked for more."""
+
+MOST_OF_A_SLOT: Final = 100
+"""How many requests of a downloader slot are withheld before its queue passes over that slot.
+
+With fewer, a silent port would hold up the other ports of its host: they share a slot.
+"""
+
+MOST_AT_ONCE: Final = 50
+"""How many requests one call looks at before it lets the event loop go on."""
+
+_LOST: Final = 2.0
+"""Seconds between two looks for requests that wait for something which is there."""
+
+_SHARE: Final = 4
+"""Over a scheduler that is not Scrapy's, at most so many times CONCURRENT_REQUESTS are withheld.
+
+There each request may be a round trip, and a worker that is killed loses what it withholds.
+"""
+
+Lack = Authority | str
+"""What a request lacks: the rules of an authority, or its turn at the host of a name."""
+
+
+class Readiness(Protocol):
+    """The gate, as the scheduler sees it."""
+
+    def lacks(self, request: Request, *, waited: bool) -> Lack | None:
+        """Return what a request lacks before it may be handed out; None if nothing.
+
+        ``waited`` says that the request has waited for its rules, so that the pace which they ask
+        for may not be known yet.
+        """
+
+    def is_awaited(self, authority: Authority) -> bool:
+        """Return whether the rules of an authority are still to come."""
+
+    def look(self) -> None:
+        """Tell :class:`Withheld` of requests that the downloader no longer has."""
+
+    def offer(self, host: str) -> None:
+        """Have the next request to a host go on if the one whose turn it was left it.
+
+        One that is to be refused leaves its turn, for example.
+        """
+
+
+_OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Withheld]] = WeakKeyDictionary()
+"""What is withheld in each crawl. It refers to its crawler, which would not be freed otherwise."""
+
+
+def withheld_of(crawler: Crawler) -> Withheld | None:
+    """Return what is withheld in a crawl; None if no gate was built for it."""
+    return _OF_CRAWL.get(crawler, lambda: None)()
+
+
+class _BaseFailedError(Exception):
+    """The base raised the exception that is the cause of this one."""
+
+
+class Withheld:
+    """The requests that one scheduler withholds."""
+
+    _gate: Readiness
+
+    def __init__(self, crawler: Crawler, scrapy: ScrapyNames, stats: RepStats):
+        self._crawler = crawler
+        self._scrapy = scrapy
+        self._stats = stats
+        self.is_open = False
+        """Whether a scheduler asks here, to which what lacks something can go back."""
+        self.count = 0
+        """How many requests are withheld."""
+        self.full_slots: set[str] = set()
+        """The downloader slots of which so many are withheld that they are passed over."""
+        self._handed_out: WeakSet[Request] = WeakSet()
+        self._number_of: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
+        self._returned: WeakSet[Request] = WeakSet()
+        self._for_rules: dict[Authority, list[Item]] = {}
+        self._for_turn: dict[str, list[Item]] = {}
+        self._ready = ReadyQueue()
+        self._free: dict[Request, str] = {}
+        self._of_slot: Counter[str] = Counter()
+        self._numbers = count()
+        self._in_base = 0
+        self._looked_at = NEVER
+        self._urgent: int | None = None
+        self._in_hand: Request | None = None
+        self._let_go: deque[Request] = deque()
+        settings = crawler.settings
+        self._per_slot = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        concurrent = settings.getint("CONCURRENT_REQUESTS")
+        base = load_object(settings["SCHEDULER"])
+        is_scrapys = Scheduler in getattr(base, "__mro__", ())
+        persists = not is_scrapys and settings.getbool("SCHEDULER_PERSIST")
+        self.keeps = bool(settings["JOBDIR"]) or persists
+        """Whether what the scheduler has at a stop is there in the next run."""
+        self._most = MOST if is_scrapys or not concurrent else min(MOST, _SHARE * concurrent)
+
+    def ask(self, gate: Readiness) -> None:
+        """Ask this gate what requests lack; from now on the scheduler of the crawl may ask here."""
+        self._gate = gate
+        _OF_CRAWL[self._crawler] = ref(self)
+
+    def open(self) -> None:
+        """Note that a scheduler asks here from now on."""
+        self.is_open = True
+
+    # --- what the gate calls
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether there are requests that the base does not have."""
+        return self.count > 0 or bool(self._let_go)
+
+    def take_over(self, request: Request) -> bool:
+        """Return whether a request was handed out by the scheduler. One hand-out has one answer."""
+        self._returned.discard(request)
+        restored(request)
+        if request not in self._handed_out:
+            return False
+        self._handed_out.discard(request)
+        return True
+
+    def give_back(self, request: Request) -> Request:
+        """Return a request that comes again: it lacks something, or has waited in place.
+
+        Without a scheduler that withholds it, the engine sends it within its limits, or at once if
+        it is a direct download.
+        """
+        if self.is_open:
+            self._returned.add(request)
+        else:
+            to_come_again(request)
+        return request
+
+    def waiting_for(self, authority: Authority) -> list[Request]:
+        """Return the requests that wait for the rules of an authority."""
+        return [item.request for item in self._for_rules.get(authority, ())]
+
+    def have_rules(self, authority: Authority) -> None:
+        """Have the requests go on that wait for the rules of an authority."""
+        try:
+            self._make_ready(self._for_rules.get(authority, ()))
+            self._for_rules.pop(authority, None)
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
+
+    def has_waiting(self, host: str) -> bool:
+        """Return whether a request waits for its turn at a host."""
+        return host in self._for_turn or host in self._free.values()
+
+    def is_free(self, host: str) -> None:
+        """Have the next request to a host go on, whose turn it is."""
+        try:
+            items = self._for_turn.get(host)
+            if items:
+                self._make_ready(items[:1])
+                self._free[heappop(items).request] = host
+                if not items:
+                    del self._for_turn[host]
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
+
+    def asks_for_nothing(self, host: str) -> None:
+        """Have all requests to a host go on: it asks for no pace any more."""
+        try:
+            self._make_ready(self._for_turn.get(host, ()))
+            self._for_turn.pop(host, None)
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
+
+    def _make_ready(self, items: Collection[Item]) -> None:
+        for item in items:
+            self._ready.push(item)
+        if items:
+            self._scrapy.wake()
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether the crawl is being closed."""
+        return self._scrapy.is_closing
+
+    @property
+    def holds_back_start(self) -> bool:
+        """Whether so much waits here and in the base that ``start()`` of a spider should wait."""
+        many = self.count > 0 and self.count + self._in_base >= self._most
+        return many and not self.is_closing
+
+    # --- what the scheduler calls
+
+    def enqueue(self, request: Request, enqueue: Callable[[Request], bool]) -> bool:
+        """Withhold a request that the gate returned; hand any other one to the base."""
+        if request in self._returned:
+            self._in_hand = request
+            try:
+                self._returned.discard(request)
+                # What it lacked may be there already, so that it is asked about once more.
+                self._stats.inc(names.WAITING)
+                self._admit(self._item(request))
+            except Exception as error:  # noqa: BLE001
+                self._give_up(error)
+            self._in_hand = None
+            return True
+        is_kept = enqueue(request)
+        if is_kept:
+            self._in_base += 1
+            if self._ready and (self._urgent is None or request.priority > self._urgent):
+                self._urgent = request.priority
+        return is_kept
+
+    def next(self, pop: Callable[[], Request | None]) -> Request | None:
+        """Return the request that is handed out next; None if none is ready."""
+        if not self.is_open:
+            request = self._let_go.popleft() if self._let_go else pop()
+            return None if request is None else restored(request)
+        try:
+            self._gate.look()
+            request = self._next(pop)
+            if request is None and self.count:
+                self._look_after_lost()
+        except _BaseFailedError as error:
+            raise error.__cause__ or error from None
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
+            return self.next(pop)
+        self._in_hand = None
+        if request is not None:
+            self._handed_out.add(request)
+            if request not in self._number_of:
+                self._number_of[request] = next(self._numbers)
+        return request
+
+    def _next(self, pop: Callable[[], Request | None]) -> Request | None:
+        if not self._ready:
+            self._urgent = None
+            return self._next_of_base(pop)
+        but = self._crowded()
+        request = self._next_ready(pop, but) or self._next_of_base(pop)
+        if request is not None and slot_of(request) in but:
+            # The base has nothing better, so those that have waited for longer go before it.
+            self._admit(self._item(request))
+            request = None
+        if request is None and but:
+            request = self._next_ready(pop, frozenset())
+        return request
+
+    def _look_after_lost(self) -> None:
+        """Have requests go on of which nothing has told that they may, because that has failed.
+
+        The engine asks for a request every five seconds at least.
+        """
+        now = monotonic()
+        if now - self._looked_at < _LOST:
+            return
+        self._looked_at = now
+        for authority in list(self._for_rules):
+            if not self._gate.is_awaited(authority):
+                self.have_rules(authority)
+        for host in list(self._for_turn):
+            self._gate.offer(host)
+
+    def put_back(self, enqueue: Callable[[Request], bool]) -> None:
+        """Give everything back to the base, which is about to close."""
+        self.is_open = False
+        requests = [item.request for item in self._clear()]
+        PutBack(self._crawler, self._stats).all(requests, enqueue)
+
+    def _clear(self) -> list[Item]:
+        """Forget all that is withheld, and return it in the order in which the base gave it out."""
+        items = [*self._ready]
+        for several in (*self._for_rules.values(), *self._for_turn.values()):
+            items += several
+        self._ready = ReadyQueue()
+        self._for_rules.clear()
+        self._for_turn.clear()
+        self._free.clear()
+        self._of_slot.clear()
+        self.full_slots.clear()
+        self.count = 0
+        return sorted(set(items), key=lambda item: item.number)
+
+    def _give_up(self, error: Exception) -> None:
+        """Withhold nothing from now on, after a fault of ours: all requests go to the gate."""
+        self.is_open = False
+        requests = [item.request for item in self._clear()]
+        if self._in_hand is not None and self._in_hand not in requests:
+            requests.append(self._in_hand)
+        self._in_hand = None
+        self._let_go.extend(requests)
+        self._stats.own_fault("The withholding of requests", error)
+        self._scrapy.wake()
+
+    # --- one by one
+
+    def _next_ready(self, pop: Callable[[], Request | None], but: frozenset[str]) -> Request | None:
+        """Return the first ready request, or a more urgent one of the base; None if there is none.
+
+        ``but`` are slots whose requests do not go.
+        """
+        for _ in range(MOST_AT_ONCE):
+            item = self._ready.first(but)
+            if item is None:
+                return None
+            may_ask = self.count < self._most
+            if may_ask and self._urgent is not None and self._urgent > item.request.priority:
+                request = self._pop(pop)
+                if request is not None and request.priority > item.request.priority:
+                    if self._lack_of(request) is None:
+                        return request
+                    continue
+                self._urgent = None
+                if request is not None:
+                    self._admit(self._item(request))
+                    continue
+            self._in_hand = item.request
+            lack = self._ask(item.request, waited=True)
+            self._ready.remove_first(item.slot)
+            self._forget(item)
+            if lack is not None:
+                self._wait(item, lack)
+            host = self._free.pop(item.request, None)
+            if host is not None and lack != host:  # else the turn goes on to be waited for
+                self._gate.offer(host)
+            if lack is None:
+                return item.request
+        self._scrapy.wake()
+        return None
+
+    def _next_of_base(self, pop: Callable[[], Request | None]) -> Request | None:
+        """Return the first request of the base that lacks nothing; withhold those before it."""
+        for _ in range(MOST_AT_ONCE):
+            if self.count >= self._most:
+                return None
+            request = self._pop(pop)
+            if request is None or self._lack_of(request) is None:
+                return request
+        self._scrapy.wake()
+        return None
+
+    def _lack_of(self, request: Request) -> Lack | None:
+        """Return what a request of the base lacks, and withhold it if it lacks something."""
+        lack = self._ask(request, waited=False)
+        if lack is not None:
+            self._stats.inc(names.WAITING)
+            self._wait(self._item(request), lack)
+        return lack
+
+    def _ask(self, request: Request, *, waited: bool) -> Lack | None:
+        """Return what a request lacks; None after a fault: the gate refuses it then."""
+        try:
+            return self._gate.lacks(request, waited=waited)
+        except Exception as error:  # noqa: BLE001
+            self._stats.own_fault("The look at a request", error)
+            return None
+
+    def _pop(self, pop: Callable[[], Request | None]) -> Request | None:
+        """Return the next request of the base."""
+        try:
+            request = self._in_hand = pop()
+        except Exception as error:
+            raise _BaseFailedError from error
+        if request is None:
+            return None
+        self._in_base = max(self._in_base - 1, 0)
+        return restored(request)
+
+    def _item(self, request: Request) -> Item:
+        """Return a request with its place among the others: as the base gave it out."""
+        number = self._number_of.get(request)
+        if number is None:
+            number = self._number_of[request] = next(self._numbers)
+        return Item(-request.priority, number, request, slot_of(request))
+
+    def _wait(self, item: Item, lack: Lack) -> None:
+        self._admit(item, to_ready=False)
+        if isinstance(lack, str):
+            heappush(self._for_turn.setdefault(lack, []), item)
+        else:
+            self._for_rules.setdefault(lack, []).append(item)
+
+    def _admit(self, item: Item, *, to_ready: bool = True) -> None:
+        self.count += 1
+        self._stats.max(names.WAITING_MAX, self.count)
+        self._of_slot[item.slot] += 1
+        if self._of_slot[item.slot] >= MOST_OF_A_SLOT:
+            self.full_slots.add(item.slot)
+        if to_ready:
+            self._ready.push(item)
+
+    def _forget(self, item: Item) -> None:
+        self.count -= 1
+        self._of_slot[item.slot] -= 1
+        if self._of_slot[item.slot] < MOST_OF_A_SLOT:
+            self.full_slots.discard(item.slot)
+        if not self._of_slot[item.slot]:
+            del self._of_slot[item.slot]
+
+    def _crowded(self) -> frozenset[str]:
+        """Return the slots of which the downloader has as many requests as it sends at once.
+
+        The base goes before their requests, so that they do not fill the downloader.
+        """
+        active = Counter(map(slot_of, self._scrapy.active))
+        most = self._per_slot
+        return frozenset(slot for slot, number in active.items() if most and number >= most)

@@ -1,0 +1,485 @@
+"""The scheduler that withholds requests: over Scrapy's queues, and over schedulers of a project."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request, signals
+from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.settings import Settings
+
+from scrapy_rep import Addon, RepDownloaderMiddleware, RepScheduler, Withholding
+from scrapy_rep.awaiting import sleep
+from scrapy_rep.scheduler import withholding
+from tests.crawl.harness import crawl
+from tests.crawl.pacing import gaps, taken
+from tests.crawl.plugin import RULES, by_hand, obey
+from tests.crawl.spiders import RequestsSpider
+from tests.processes import run_python
+from tests.replies import Hang, Reply
+from tests.site import Site
+
+LATE = Reply(200, RULES, delay=0.3)
+PACED = "User-agent: *\nCrawl-delay: {}\nDisallow: /private\n"
+
+
+class PlainScheduler:
+    """The three methods that Scrapy requires, and a list."""
+
+    def __init__(self) -> None:
+        self.requests: deque[Request] = deque()
+
+    def has_pending_requests(self) -> bool:
+        """Anything left."""
+        return bool(self.requests)
+
+    def enqueue_request(self, request: Request) -> bool:
+        """At the end."""
+        self.requests.append(request)
+        return True
+
+    def next_request(self) -> Request | None:
+        """From the beginning."""
+        return self.requests.popleft() if self.requests else None
+
+
+class ForgetfulScheduler(PlainScheduler):
+    """Takes back no request that it has had before."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def enqueue_request(self, request: Request) -> bool:
+        """Once."""
+        if request.url in self.seen:
+            return False
+        self.seen.add(request.url)
+        return super().enqueue_request(request)
+
+
+class OwnScheduler(Withholding, PlainScheduler):
+    """As the documents say that a project may write it."""
+
+
+@pytest.mark.parametrize("scheduler", [PlainScheduler, OwnScheduler])
+@ensureDeferred
+async def test_a_scheduler_of_three_methods_is_wrapped(site: Site, scheduler: type[Any]) -> None:
+    """It has neither ``open`` nor ``close``; many sites, paces and rules that come late."""
+    shops = [site.authority(LATE) for _ in range(4)] + [site.authority(PACED.format(0.1))]
+    plans = [shop.url(path) for path in ("/a", "/private", "/b") for shop in shops]
+    result = (await crawl(settings=obey(SCHEDULER=scheduler), plans=plans)).check()
+    assert (len(result.downloaded), len(result.forbidden)) == (10, 5)
+    assert result.stats["robotstxt/cache/miss"] == 5
+    assert min(gaps(shops[-1])) >= 0.1
+
+
+@ensureDeferred
+async def test_by_hand_a_scheduler_is_named(site: Site) -> None:
+    """``RepScheduler`` and ``RepLastStep`` without the add-on; nothing is left to recommend."""
+    shops = [site.authority(LATE), site.authority(PACED.format(0.1))]
+    settings = by_hand(SCHEDULER="scrapy_rep.RepScheduler")
+    settings["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RepLastStep"] = 100_000
+    plans = [shop.url(f"/{n}") for n in range(3) for shop in shops]
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert not result.lines("RepLastStep is not in|Set SCHEDULER")
+
+
+@ensureDeferred
+async def test_the_middleware_alone_recommends_the_rest(site: Site) -> None:
+    """One line each; requests wait in the downloader, and its limits hold."""
+    shop = site.authority(LATE, Reply(200, "page", delay=0.05))
+    plans = [shop.url(f"/{n}") for n in range(30)]
+    settings = by_hand(CONCURRENT_REQUESTS=4)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert len(result.lines("RepLastStep is not in", "WARNING")) == 1
+    assert len(result.lines("Set SCHEDULER to", "INFO")) == 1
+    hits = shop.page_hits
+    busiest = max(
+        sum(h.received <= hit.received < (h.finished or hit.received + 1) for h in hits)
+        for hit in hits
+    )
+    assert busiest <= 4 + 3  # seen from the server, some may not be over yet
+
+
+def test_what_withholds_is_not_wrapped_again() -> None:
+    """Neither this package's scheduler, nor one that a project has mixed the class into."""
+    assert withholding(Scheduler) is RepScheduler
+    assert withholding(RepScheduler) is RepScheduler
+    assert withholding(OwnScheduler) is OwnScheduler
+    assert issubclass(withholding(PlainScheduler), (Withholding, PlainScheduler))
+    settings = Settings()
+    Addon().update_settings(settings)
+    Addon().update_settings(settings)
+    assert settings["SCHEDULER"] is RepScheduler
+
+
+@ensureDeferred
+async def test_without_a_gate_the_scheduler_is_its_base(site: Site) -> None:
+    """The middleware is not enabled: nothing is withheld."""
+    shop = site.authority(LATE)
+    plans = [shop.url(f"/{n}") for n in range(3)]
+    result = (await crawl(settings={"SCHEDULER": RepScheduler}, plans=plans)).check()
+    assert result.downloaded == plans
+    assert not any(name.startswith("robotstxt") for name in result.stats)
+
+
+class DroppingExtension:
+    """Counts ``request_scheduled``, and drops a URL when it comes the second time."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.count: Counter[str] = Counter()
+        crawler.signals.connect(self.scheduled, signal=signals.request_scheduled)
+        self.stats: Any = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> DroppingExtension:
+        """Build it."""
+        return cls(crawler)
+
+    def scheduled(self, request: Request) -> None:
+        """A request is about to be enqueued."""
+        self.count[request.url] += 1
+        self.stats.set_value("scheduled", dict(self.count))
+        if request.url.endswith("/dropped") and self.count[request.url] > 1:
+            raise IgnoreRequest
+
+
+@ensureDeferred
+async def test_a_request_that_is_dropped_on_its_way_back_holds_up_no_other(site: Site) -> None:
+    """A handler of ``request_scheduled`` sees the first request of a site twice."""
+    shop = site.authority(LATE)
+    plans = [shop.url("/dropped"), *(shop.url(f"/{n}") for n in range(5))]
+    settings = obey(EXTENSIONS={DroppingExtension: 0}, CONCURRENT_REQUESTS=2)
+    result = (await crawl(settings=settings, plans=plans)).check_log()
+    assert sorted(result.downloaded) == sorted(plans[1:])
+    assert Counter(result.stats["scheduled"].values()) == {1: 5, 2: 1}
+
+
+class AnsweringMiddleware:
+    """Answers the first request of each site by itself, before the gate sees it."""
+
+    def __init__(self) -> None:
+        self.hosts: set[str] = set()
+
+    def process_request(self, request: Request) -> Response | None:
+        """A response, or nothing."""
+        host = request.url.split("/")[2]
+        if host in self.hosts:
+            return None
+        self.hosts.add(host)
+        return Response(request.url, request=request)
+
+
+@ensureDeferred
+async def test_a_first_request_that_never_reaches_the_gate_holds_up_no_other(site: Site) -> None:
+    """The downloader no longer has it, so that another one asks for the rules."""
+    shops = site.authorities(3, LATE)
+    plans = [shop.url(path) for shop in shops for path in ("/a", "/b", "/private")]
+    settings = obey(DOWNLOADER_MIDDLEWARES={AnsweringMiddleware: 50})
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert len(result.downloaded) + len(result.forbidden) == 9
+    assert all(len(shop.robots_hits) == 1 for shop in shops)
+    assert not any("private" in hit.path for shop in shops for hit in shop.hits)
+
+
+class AgainSpider(RequestsSpider):
+    """Downloads the request of its page once more, directly, and then yields it again."""
+
+    again = 0
+
+    async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
+        """A page came."""
+        list(super().page(response))
+        if self.again:
+            return
+        self.again += 1
+        request = response.request
+        assert request is not None
+        await self.crawler.engine.download_async(request)  # type: ignore[union-attr]
+        self.made.append(request.url)
+        yield request.replace(dont_filter=True)
+        yield request  # the filter of duplicates drops it
+
+
+@pytest.mark.parametrize("robots", [LATE, PACED.format(0.1)], ids=["late", "paced"])
+@ensureDeferred
+async def test_the_same_request_may_be_downloaded_or_yielded_again(site: Site, robots: Any) -> None:
+    """A request object is what it was when it was handed out, and no longer."""
+    shop = site.authority(robots)
+    result = await crawl(AgainSpider, obey(), plans=[shop.url("/a")])
+    assert len(shop.page_hits) == 3
+    assert len(result.downloaded) == 2
+    assert result.stats["dupefilter/filtered"] == 1
+
+
+class CopyingSpider(RequestsSpider):
+    """Downloads a listing directly, and requests pages with a copy of its meta."""
+
+    def __init__(self, pages: Iterable[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pages = list(pages)
+
+    async def page(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
+        """The listing, and requests with its meta."""
+        list(super().page(response))
+        if self.pages:
+            listing = await self.crawler.engine.download_async(  # type: ignore[union-attr]
+                Request(response.urljoin("/listing"))
+            )
+            pages, self.pages = self.pages, []
+            for url in pages:
+                yield self.request(url, meta=dict(listing.request.meta))
+
+
+@ensureDeferred
+async def test_a_copy_of_the_meta_of_a_direct_download_is_not_one(
+    site: Site, tmp_path: Path
+) -> None:
+    """A stop leaves the requests that carry it with the scheduler, and does not wait for them."""
+    shop, slow = site.authority(RULES), site.authority(PACED.format(1))
+    pages = [slow.url(f"/{n}") for n in range(12)]
+    settings = obey(JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=0.8, REP_STORE="memory:")
+    result = await crawl(CopyingSpider, settings, plans=[shop.url("/a")], pages=pages)
+    assert result.stats["elapsed_time_seconds"] < 4
+    assert len(slow.page_hits) <= 2
+
+
+class LazySpider(RequestsSpider):
+    """Yields requests for as long as the engine takes them, and notes how many it has yielded."""
+
+    def __init__(self, url: str = "", most: int = 0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.url = url
+        self.most = most
+
+    async def start(self) -> AsyncIterator[Any]:
+        """One request after another."""
+        for number in range(self.most):
+            yield Request(f"{self.url}{number}", self.page, errback=self.failed)
+
+    def page(self, response: Response) -> Iterable[Any]:
+        """A page came."""
+        self.crawler.stats.inc_value("pages")  # type: ignore[union-attr]
+        return ()
+
+    def failed(self, failure: Any) -> None:
+        """None came."""
+
+
+@pytest.mark.parametrize(
+    "robots",
+    [Hang(), PACED.format(30), Reply(200, PACED.format(30), delay=1.3)],
+    ids=["hangs", "paced", "paced late"],
+)
+@ensureDeferred
+async def test_a_start_of_a_million_urls_is_held_back(site: Site, robots: Any) -> None:
+    """Memory is bounded while a site is not ready, although the downloader has room."""
+    shop = site.authority(robots)
+    settings = obey(CLOSESPIDER_TIMEOUT=1.5)
+    result = await crawl(LazySpider, settings, url=shop.url("/"), most=1_000_000)
+    assert result.stats["scheduler/enqueued"] < 3_000
+    assert result.stats["robotstxt/waiting/max"] <= 1_000
+
+
+@pytest.mark.parametrize("queue", ["PickleLifoDiskQueue", "PickleFifoDiskQueue"])
+@ensureDeferred
+async def test_start_requests_keep_their_order_through_a_stop(
+    site: Site, tmp_path: Path, queue: str
+) -> None:
+    """They were withheld when the crawl stopped, and are made in the order of ``start()``."""
+    shop = site.authority(Hang())
+    plans = [shop.url(f"/{n}") for n in range(20)]
+    settings = obey(
+        JOBDIR=str(tmp_path),
+        REP_STORE="memory:",
+        SCHEDULER_START_DISK_QUEUE=f"scrapy.squeues.{queue}",
+        CONCURRENT_REQUESTS=1,
+    )
+    first = await crawl(settings={**settings, "CLOSESPIDER_TIMEOUT": 0.5}, plans=plans)
+    assert first.endings == []
+    shop.robots = RULES
+    second = await crawl(settings=settings, plans=[])
+    assert [ending.url for ending in sorted(second.endings, key=lambda e: e.number)] == plans
+    order = [int(hit.path.strip("/")) for hit in shop.page_hits]
+    # What was withheld comes after what the queue still had, which is more on a busy machine.
+    first_one = order.index(0 if "Fifo" in queue else 19)
+    order = order[first_one:] + order[:first_one]
+    assert order == sorted(order, reverse="Lifo" in queue)
+
+
+@ensureDeferred
+async def test_a_base_that_takes_nothing_back_is_heard_of(site: Site) -> None:
+    """At a stop: one line for each request, and the signal ``request_dropped``."""
+    shop = site.authority(Hang())
+    plans = [shop.url(f"/{n}") for n in range(3)]
+    dropped: list[str] = []
+
+    def listen(crawler: Crawler) -> None:
+        def note(request: Request) -> None:
+            dropped.append(request.url)
+
+        crawler.keep = note  # type: ignore[attr-defined]
+        crawler.signals.connect(note, signal=signals.request_dropped)
+
+    settings = obey(SCHEDULER=ForgetfulScheduler, CLOSESPIDER_TIMEOUT=0.5)
+    result = await crawl(settings=settings, plans=plans, prepare=listen)
+    assert sorted(dropped) == plans
+    assert len(result.lines("The scheduler did not take back", "WARNING")) == 3
+
+
+class FailingScheduler(PlainScheduler):
+    """Raises once when it is asked for a request."""
+
+    failed = False
+
+    def next_request(self) -> Request | None:
+        """The next one, or an error."""
+        if self.requests and not self.failed:
+            self.failed = True
+            raise ConnectionError("the queue is away")
+        return super().next_request()
+
+
+@ensureDeferred
+async def test_a_base_that_fails_once_goes_on_withholding(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its error is the engine's to handle; it is not one of what withholds."""
+    monkeypatch.setattr("scrapy.core.engine.ExecutionEngine._SLOT_HEARTBEAT_INTERVAL", 0.2)
+    shop = site.authority(LATE)
+    plans = [shop.url(f"/{n}") for n in range(3)]
+    result = await crawl(settings=obey(SCHEDULER=FailingScheduler), plans=plans)
+    assert sorted(result.downloaded) == plans
+    assert not result.lines("withholding of requests failed")
+
+
+@ensureDeferred
+async def test_a_pause_withholds_everything_and_loses_nothing(site: Site) -> None:
+    """``engine.pause()`` while a robots.txt is on its way, and until it has come."""
+    shop = site.authority(LATE)
+
+    class PausingSpider(RequestsSpider):
+        async def start(self) -> AsyncIterator[Any]:
+            engine: Any = self.crawler.engine
+            async for request in super().start():
+                yield request
+            await sleep(0.1)
+            engine.pause()
+            await sleep(0.5)
+            assert shop.page_hits == []
+            engine.unpause()
+
+    plans = [shop.url(f"/{n}") for n in range(5)]
+    result = (await crawl(PausingSpider, obey(), plans=plans)).check()
+    assert sorted(result.downloaded) == plans
+
+
+@ensureDeferred
+async def test_a_hundred_pages_go_beside_three_hundred_silent_sites(site: Site) -> None:
+    """The silent ones are withheld, and take no place."""
+    silent, good = site.authorities(60, Hang()), site.authorities(10, RULES)
+    plans = [shop.url("/a") for shop in silent]
+    plans += [shop.url(f"/{n}") for n in range(5) for shop in good]
+    result = (await crawl(settings=obey(REP_TIMEOUT=4), plans=plans)).check()
+    assert len(result.downloaded) == 50
+    assert taken(good) < 4
+
+
+@ensureDeferred
+async def test_the_first_interval_counts_whatever_the_request_before_it_used(site: Site) -> None:
+    """Another agent, another slot, or none that obeys: the host was asked all the same."""
+    robots = "User-agent: *\nCrawl-delay: 0.6\n\nUser-agent: quickbot\nDisallow: /x\n"
+    for meta in (
+        {"robotstxt_user_agent": "quickbot", "download_slot": "x"},
+        {"dont_obey_robotstxt": True},
+        {"dont_obey_robotstxt": True, "download_slot": "y"},
+    ):
+        shop = site.authority(robots)
+
+        class TwoSpider(RequestsSpider):
+            async def start(self) -> AsyncIterator[Any]:
+                yield self.request(**self.plans[0])
+                while not self.endings:
+                    await sleep(0.01)
+                yield self.request(**self.plans[1])
+
+        plans = [{"url": shop.url("/first"), "meta": meta}, {"url": shop.url("/second")}]
+        (await crawl(TwoSpider, obey(), plans=plans)).check()
+        first, second = sorted(shop.page_hits, key=lambda hit: hit.received)
+        assert second.received - (first.sent or first.received) >= 0.59, meta
+
+
+@pytest.mark.parametrize("action", ["agent", "delay"])
+@ensureDeferred
+async def test_an_override_for_paths_leaves_the_pace_of_the_other_pages(
+    site: Site, action: str
+) -> None:
+    """The politest asker counts, and each asks for itself."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.3\n\nUser-agent: partner\nAllow: /\n")
+    override = {
+        "authority": shop.url("/"),
+        "action": action,
+        "paths": ["/open/"],
+        "reason": "agreed",
+        "by": "ops",
+        "until": "2026-12-31",
+        **({"agent": "partner"} if action == "agent" else {"delay": 0}),
+    }
+    plans = [shop.url(f"/open/{n}" if n % 3 else f"/{n}") for n in range(9)]
+    result = (await crawl(settings=obey(REP_OVERRIDES=[override]), plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    others = sorted(h.received for h in shop.page_hits if not h.path.startswith("/open"))
+    assert all(later - earlier >= 0.29 for earlier, later in pairwise(others))
+
+
+@ensureDeferred
+async def test_a_request_counts_once_however_often_it_comes(site: Site) -> None:
+    """Withheld for rules and for its turn, returned and handed out again: one verdict each."""
+    shops = [site.authority(Reply(200, PACED.format(0.05), delay=0.1)) for _ in range(3)]
+    plans = [shop.url(path) for shop in shops for path in ("/a", "/b", "/private", "/c")]
+    result = (await crawl(settings=obey(), plans=plans)).check()
+    assert result.stats["robotstxt/allowed"] == len(result.downloaded) == 9
+    assert result.stats["robotstxt/forbidden"] == len(result.forbidden) == 3
+    looked_up = result.stats["robotstxt/cache/hit"] + result.stats["robotstxt/cache/miss"]
+    assert looked_up == len(plans)
+    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+    assert gate is not None
+    assert gate.cache_info()["waiting"] == 0
+
+
+CRAWL_TWICE = """
+import gc, weakref
+from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess
+
+class NoneSpider(Spider):
+    name = "none"
+
+process = AsyncCrawlerProcess({"ADDONS": {"scrapy_rep.Addon": 100}, "LOG_LEVEL": "WARNING"})
+crawlers = [process.create_crawler(NoneSpider) for _ in range(2)]
+for crawler in crawlers:
+    process.crawl(crawler)
+process.start()
+crawlers = [weakref.ref(crawlers.pop()), weakref.ref(crawlers.pop())]
+del crawler, process
+gc.collect()
+assert [crawler() for crawler in crawlers] == [None, None]
+"""
+
+
+def test_a_crawl_that_is_over_is_freed() -> None:
+    """A process may crawl again and again: nothing keeps the crawlers of before."""
+    child = run_python("-c", CRAWL_TWICE, timeout=100)
+    assert (child.returncode, child.stderr) == (0, "")

@@ -1,0 +1,106 @@
+"""What a judge asks of the rules, and what it makes them take."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+from scrapy.settings import Settings
+
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.outcome import Success
+from scrapy_rep.gate.judge import Judge, PaceBySettings
+from scrapy_rep.gate.overrides import AppliedOverrides
+from scrapy_rep.gate.page_url import Asked
+from scrapy_rep.overrides.override import Override, Overrides
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.sites.cached_rules import CachedRules
+from scrapy_rep.stats import RepStats
+from tests.scripted import Bench, ask, authority
+
+AGENT = ("mybot",)
+FORBIDDING = {"REP_OVER_MAX_CRAWL_DELAY": "forbid"}
+RULES = b"".join(b"Disallow: /d%d/*/x%d\nAllow: /a%d/*/x\n" % (n, n, n) for n in range(2_000))
+
+
+def asked(path: str) -> Asked:
+    """A request of one site."""
+    url = f"{authority()}{path}"
+    return Asked(Request(url), url, authority(), AGENT)
+
+
+@pytest.mark.parametrize("path", ["/p/{}", "/a{}/b/x", "/d{0}/b/x{0}"])
+@ensureDeferred
+async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> None:
+    """An index is built after thirty questions, lines and patterns are read when one matches."""
+    bench = Bench(Success(b"User-agent: *\n" + RULES))
+    paces: Any = PaceBySettings(RepSettings())
+    cached = await ask(bench)
+    judge = Judge(bench.cache, paces, None, None, wants_verdict=lambda _: True)
+    for number in range(48):
+        judge.judge(asked(path.format(number)), cached)
+    assert cached.robots is not None
+    assert bench.cache.octets >= cached.robots.size > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "alone"),
+    [
+        ("Disallow: /private", FORBIDDING, True),
+        ("Crawl-delay: 5", FORBIDDING, True),
+        ("Crawl-delay: 86400", FORBIDDING, False),
+        ("Crawl-delay: 86400", {}, True),
+        ("Request-rate: 1/10s", FORBIDDING, True),
+    ],
+)
+@ensureDeferred
+async def test_a_pace_that_is_refused_decides_beside_the_rules(
+    text: str, settings: dict[str, Any], alone: bool
+) -> None:
+    """A pace that is kept or cut does not: it only holds requests up."""
+    bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
+    known = await ask(bench)
+    pace = PaceBySettings(RepSettings.from_settings(Settings(settings)))
+    judge = Judge(pace, pace, None, None)
+    assert judge.is_by_rules_alone(asked("/a"), known) is alone
+
+
+class Scales(PaceBySettings):
+    """Holds the rules of a bench, and counts how often they are measured."""
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(RepSettings())
+        self._bench = bench
+        self.count = 0
+
+    def weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Measure them, as a crawl does."""
+        self.count += 1
+        self._bench.cache.weigh(authority, cached)
+
+
+@pytest.mark.parametrize("records", [False, True])
+@pytest.mark.parametrize("action", [None, "allow", "forbid"])
+@pytest.mark.parametrize("path", ["/private", "/other"])
+@ensureDeferred
+async def test_a_request_has_its_rules_measured_once_at_most(
+    path: str, action: str | None, records: bool
+) -> None:
+    """Whatever decides, and however often: of a refusal always, because it reads the rule."""
+    bench = Bench(Success(b"User-agent: *\nDisallow: /private\n"))
+    cached, scales, overrides = await ask(bench), Scales(bench), None
+    if action is not None:
+        one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
+        stats = RepStats()
+        known = Overrides([one])
+        overrides = AppliedOverrides(known, stats, scales.read, bench.clock)
+    judge = Judge(scales, scales, None, overrides, wants_verdict=lambda _: records)
+    for _ in range(48):
+        scales.count = 0
+        refused = judge.judge(asked(path), cached).refusal is not None
+        assert scales.count <= 1
+        if refused or overrides is not None:
+            assert scales.count == 1

@@ -1,0 +1,201 @@
+"""What is known ages, is refreshed, and fails (RFC 9309 sections 2.3.1.4 and 2.4)."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.access.outcome import Cause, NotModified, Success, Unreachable
+from scrapy_rep.access.policy import Decision, Policy
+from scrapy_rep.sites.context import Miss
+from tests.crawl.leftovers import turn
+from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
+
+DAY = 86_400.0
+HERE = authority()
+OTHER_RULES = Success(b"User-agent: *\nDisallow: /other\n")
+
+# --- expiry and refresh
+
+
+@ensureDeferred
+async def test_the_last_tenth_is_refreshed_in_the_background_once() -> None:
+    """A hundred requests in the last tenth go on by the old rules and cause one fetch."""
+    gate: Deferred[Any] = Deferred()
+    bench = Bench(RULES, gate)
+    old = await ask(bench)
+    bench.clock.now += 0.95 * DAY
+    assert bench.cache.resident(HERE, bench.clock()) is None
+    seen = set()
+    for _ in range(100):
+        known = bench.cache.consult(HERE, None)
+        assert not isinstance(known, Miss)
+        assert known.robots is old.robots
+        seen.add(known)
+        await turn()
+    assert bench.fetches == 2
+    assert len(seen) == 1  # what was noted of it, such as the pace, stays known
+    gate.callback(OTHER_RULES)
+    await settle()
+    new = await ask(bench)
+    assert (allows(new, "/private"), allows(new, "/other")) == (True, False)
+    bench.clock.now += 0.5 * DAY
+    assert bench.cache.resident(HERE, bench.clock()) is new
+    assert bench.fetches == 2
+
+
+@ensureDeferred
+async def test_expired_rules_are_not_followed_but_waited_for() -> None:
+    """RFC 9309 section 2.4: not past 24 hours, unless unreachable."""
+    gate: Deferred[Any] = Deferred()
+    bench = Bench(RULES, gate)
+    await ask(bench)
+    bench.clock.now += DAY
+    assert isinstance(bench.cache.consult(HERE, None), Miss)
+    asking = [ask(bench) for _ in range(50)]
+    await settle()
+    assert bench.fetches == 2
+    assert not any(one.called for one in asking)
+    gate.callback(OTHER_RULES)
+    answers = [await one for one in asking]
+    assert not any(allows(known, "/other") for known in answers)
+
+
+@ensureDeferred
+async def test_a_304_renews_without_parsing_again() -> None:
+    """RFC 9111 section 4.3.3: the copy is fresh again, for another day."""
+    bench = Bench(Success(RULES.body, etag=b'"1"'), NotModified())
+    old = await ask(bench)
+    bench.clock.now += 1.5 * DAY
+    new = await ask(bench)
+    assert bench.script.calls[1][2] is old.answer
+    assert new.robots is old.robots
+    assert len(bench.parsed) == 1
+    assert bench.counts["robotstxt/cache/revalidated"] == 1
+    bench.clock.now += 0.8 * DAY
+    assert bench.cache.resident(HERE, bench.clock()) is new
+
+
+@ensureDeferred
+async def test_a_clock_that_steps_back_makes_a_future_entry_worthless() -> None:
+    """An entry dated in the future is as if it were not there."""
+    bench = Bench(RULES, OTHER_RULES)
+    await ask(bench)
+    bench.clock.now -= DAY
+    assert bench.cache.resident(HERE, bench.clock()) is None
+    assert not allows(await ask(bench), "/other")
+    assert bench.fetches == 2
+
+
+# --- unreachable
+
+
+@ensureDeferred
+async def test_an_unreachable_authority_is_asked_again_only_after_its_back_off() -> None:
+    """60 s, then 120 s, up to an hour; every request in between is refused without a fetch."""
+    bench = Bench(DOWN)
+    asked = []
+    start = bench.clock.now
+    for _ in range(6 * 3_600 // 10):
+        known = await ask(bench)
+        assert (known.decision, known.unreachable) == (Decision.DISALLOW_ALL, True)
+        if not asked or bench.fetches > len(asked):
+            asked.append(bench.clock.now - start)
+        bench.clock.now += 10
+    gaps = [late - early for early, late in pairwise(asked)]
+    assert gaps[:6] == [60, 120, 240, 480, 960, 1_920]
+    assert set(gaps[6:]) == {3_600}
+
+
+@ensureDeferred
+async def test_the_last_good_copy_is_followed_while_unreachable() -> None:
+    """RFC 9309 section 2.3.1.4; the verdict says so, and nobody waits for the attempts."""
+    bench = Bench(RULES, DOWN)
+    await ask(bench)
+    bench.clock.now += 0.95 * DAY
+    await ask(bench)
+    await settle()
+    bench.clock.now += DAY
+    known = await ask(bench)
+    assert known.stale
+    assert (allows(known, "/open"), allows(known, "/private")) == (True, False)
+    assert "last good copy" in known.verdict(HERE, f"{HERE}/open", ("mybot",)).reason
+    await settle()
+    bench.clock.now += 31 * DAY
+    known = await ask(bench)
+    assert (known.decision, known.unreachable) == (Decision.DISALLOW_ALL, True)
+
+
+@ensureDeferred
+async def test_expired_rules_are_followed_again_when_the_fetch_fails() -> None:
+    """Those who waited for it go by the last good copy."""
+    bench = Bench(RULES, DOWN, retry_delays=(50.0,))
+    await ask(bench)
+    bench.clock.now += 2 * DAY
+    known = await ask(bench)
+    assert (known.decision, known.stale) == (Decision.FOLLOW, True)
+    assert bench.fetches == 2
+
+
+@ensureDeferred
+async def test_further_attempts_are_made_while_requests_wait() -> None:
+    """One after each delay, until one succeeds."""
+    bench = Bench(DOWN, DOWN, RULES, retry_delays=(0.01, 0.02))
+    assert (await ask(bench)).decision is Decision.FOLLOW
+    assert bench.fetches == 3
+
+
+@ensureDeferred
+async def test_a_delay_that_is_shorter_than_retry_after_is_passed_over() -> None:
+    """RFC 9110 section 10.2.3. The next attempt comes after the first delay that is long enough."""
+    busy = Unreachable(Cause.STATUS, 503, retry_after=0.2)
+    bench = Bench(busy, RULES, retry_delays=(0.01, 0.02, 0.3))
+    began = time.monotonic()
+    assert (await ask(bench)).decision is Decision.FOLLOW
+    assert time.monotonic() - began >= 0.3
+    assert bench.fetches == 2
+
+
+@ensureDeferred
+async def test_attempts_end_with_the_delays() -> None:
+    """Then all is disallowed, and it counts as one failure for the back-off."""
+    bench = Bench(DOWN, retry_delays=(0.01, 0.02))
+    known = await ask(bench)
+    assert known.decision is Decision.DISALLOW_ALL
+    assert bench.fetches == 3
+    assert known.until == bench.clock.now + 60
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Unreachable(Cause.STATUS, 429, retry_after=30.0),
+        Unreachable(Cause.REDIRECT),
+        Unreachable(Cause.DROPPED),
+        Unreachable(Cause.URL),
+    ],
+    ids=["Retry-After", "redirect", "dropped", "url"],
+)
+@ensureDeferred
+async def test_no_attempt_is_made_that_cannot_help(outcome: Unreachable) -> None:
+    """The server asked for more time, or the same would come of it."""
+    bench = Bench(outcome, RULES, retry_delays=(0.01,))
+    assert (await ask(bench)).decision is Decision.DISALLOW_ALL
+    assert bench.fetches == 1
+
+
+@ensureDeferred
+async def test_a_policy_of_no_stale_copies_disallows_at_once() -> None:
+    """`stale_if_unreachable` 0: complete disallow as soon as the authority is unreachable."""
+    bench = Bench(RULES, DOWN, policy=Policy(stale_if_unreachable=0.0))
+    await ask(bench)
+    bench.clock.now += 0.95 * DAY
+    assert (await ask(bench)).decision is Decision.FOLLOW
+    await settle()
+    known = await ask(bench)
+    assert (known.decision, known.unreachable) == (Decision.DISALLOW_ALL, True)

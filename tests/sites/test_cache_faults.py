@@ -1,0 +1,268 @@
+"""A fault of ours is no permission, and memory has its bound."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred
+
+from scrapy_rep.access.outcome import Success
+from scrapy_rep.access.policy import Decision, Policy
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.sites.context import Miss
+from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
+
+DAY = 86_400.0
+HERE = authority()
+OTHER_RULES = Success(b"User-agent: *\nDisallow: /other\n")
+
+# --- memory
+
+
+def big_rules(octets: int) -> Success:
+    """Rules of about that many octets."""
+    line = b"Disallow: /some/longer/path/%06d\n"
+    return Success(b"User-agent: *\n" + b"".join(line % n for n in range(octets // 38)))
+
+
+@ensureDeferred
+async def test_memory_is_bounded_in_octets_least_recently_used_first_out() -> None:
+    """What was asked for a moment ago stays; what was evicted and not stored is fetched again."""
+    limit = 1 << 20
+    bench = Bench(big_rules(50_000), memory_limit=limit, evicted_limits=(0, 0))
+    for number in range(200):
+        await ask(bench, number)
+        await ask(bench, 0)
+        assert bench.cache.octets <= limit
+    assert bench.fetches == 200
+    kept = [who for who, _ in bench.cache.entries()]
+    assert authority(0) in kept
+    assert kept[-2:] == [authority(199), authority(0)]
+    assert bench.counts["robotstxt/cache/evicted"] == 200 - len(kept)
+    assert bench.cache.octets == sum(known.size for _, known in bench.cache.entries())
+    await ask(bench, 1)
+    assert bench.fetches == 201
+
+
+@pytest.mark.parametrize("heard", [False, True], ids=["unheard", "heard"])
+@ensureDeferred
+async def test_what_was_evicted_comes_back_without_a_fetch(heard: bool) -> None:
+    """It awaits nothing, and is not announced again."""
+    told: list[bool] = []
+
+    async def announce(robots: RobotsTxt, page: Any) -> None:
+        told.append(robots.allowed(f"{HERE}/some", "mybot"))
+
+    bench = Bench(big_rules(50_000), announce=announce, heard=heard, memory_limit=1 << 20)
+    for number in range(100):
+        await ask(bench, number)
+    assert authority(1) not in [who for who, _ in bench.cache.entries()]
+    assert not isinstance(bench.cache.consult(authority(1), None), Miss)
+    assert (await ask(bench, 1)).decision is Decision.FOLLOW
+    assert bench.fetches == 100
+    assert len(told) == 100
+
+
+@ensureDeferred
+async def test_what_came_back_and_was_dropped_meanwhile_is_kept_again() -> None:
+    """While it was in memory the second level dropped it as the oldest; it is evicted once more."""
+    bench = Bench(big_rules(200_000), memory_limit=1 << 20, evicted_limits=(0, 300_000))
+    await ask(bench, 0)
+    for number in range(1, 8):
+        await ask(bench, number)
+    assert not isinstance(bench.cache.consult(HERE, None), Miss)
+    for number in range(8, 40):
+        await ask(bench, number)
+        assert not isinstance(bench.cache.consult(HERE, None), Miss)
+    for number in range(40, 48):
+        await ask(bench, number)
+    assert HERE not in [who for who, _ in bench.cache.entries()]
+    assert not isinstance(bench.cache.consult(HERE, None), Miss)
+    assert bench.fetches == 48
+
+
+@ensureDeferred
+async def test_what_was_evicted_is_refreshed_and_replaced() -> None:
+    """In the last tenth of its life it is used while it is fetched; then the new rules count."""
+    bench = Bench(RULES, memory_limit=1 << 20)
+    await ask(bench)
+    bench.script.steps = [big_rules(500_000)]
+    await ask(bench, 1)
+    bench.clock.now += 0.95 * DAY
+    bench.script.steps = [OTHER_RULES]
+    assert not allows(await ask(bench), "/private")
+    await settle()
+    assert not allows(await ask(bench), "/other")
+    bench.script.steps = [big_rules(500_000)]
+    for number in range(2, 5):
+        await ask(bench, number)
+    assert HERE not in [who for who, _ in bench.cache.entries()]
+    known = await ask(bench)
+    assert (allows(known, "/private"), allows(known, "/other")) == (True, False)
+
+
+@ensureDeferred
+async def test_what_was_evicted_is_the_last_good_copy_when_the_fetch_fails() -> None:
+    """RFC 9309 section 2.3.1.4: evicted, expired, unreachable: its rules are followed."""
+    bench = Bench(RULES, memory_limit=1 << 20)
+    await ask(bench)
+    bench.script.steps = [big_rules(500_000)]
+    for number in range(1, 4):
+        await ask(bench, number)
+    assert HERE not in [who for who, _ in bench.cache.entries()]
+    bench.clock.now += 2 * DAY
+    bench.script.steps = [DOWN]
+    known = await ask(bench)
+    assert (known.stale, allows(known, "/private")) == (True, False)
+
+
+@ensureDeferred
+async def test_texts_and_bodies_that_are_not_parsed_count() -> None:
+    """Redirects, validators and a copy that is not in force take memory as well."""
+    hops = tuple(f"https://host{n}.example/{'x' * 5_000}" for n in range(3))
+    long = Success(RULES.body, redirects=hops, etag=b"e" * 1_000, last_modified=b"m" * 1_000)
+    bench = Bench(long)
+    known = await ask(bench)
+    assert known.size > 17_000
+    bench = Bench(big_rules(50_000), DOWN, policy=Policy(stale_if_unreachable=0.0))
+    await ask(bench)
+    bench.clock.now += 2 * DAY
+    known = await ask(bench)
+    assert (known.unreachable, known.size > 40_000) == (True, True)
+
+
+@ensureDeferred
+async def test_rules_count_as_they_grow() -> None:
+    """Each new agent may add an index to a file; weighing it again keeps to the bound."""
+    body = b"".join(b"User-agent: bot%d\nDisallow: /%d*/x\n" % (n, n) for n in range(2_000))
+    bench = Bench(Success(body), memory_limit=1 << 20)
+    known = await ask(bench)
+    before = bench.cache.octets
+    for number in range(200):
+        known.verdict(HERE, f"{HERE}/{number}", (f"bot{number}",))
+    bench.cache.weigh(HERE, known)
+    assert bench.cache.octets >= before
+    assert bench.cache.octets == known.size
+    bench.cache.weigh(authority(99), known)
+    assert bench.cache.octets == known.size
+
+
+@ensureDeferred
+async def test_rules_larger_than_the_bound_are_followed_all_the_same() -> None:
+    """The newest stays until another comes."""
+    bench = Bench(big_rules(500_000), memory_limit=1 << 18)
+    assert (await ask(bench)).decision is Decision.FOLLOW
+    await ask(bench)
+    assert bench.fetches == 1
+    await ask(bench, 1)
+    assert [who for who, _ in bench.cache.entries()] == [authority(1)]
+
+
+@ensureDeferred
+async def test_dead_hosts_are_bounded_too() -> None:
+    """An authority without rules takes memory as well."""
+    bench = Bench(DOWN, memory_limit=1 << 20)
+    for number in range(3_000):
+        await ask(bench, number)
+    assert bench.cache.octets <= 1 << 20
+    assert len(list(bench.cache.entries())) < 3_000
+    assert bench.cache.flights == 0
+
+
+# --- faults
+
+
+class FaultError(Exception):
+    """Something that is not foreseen."""
+
+
+def broken(*_: Any) -> Any:
+    """What always fails."""
+    raise FaultError("at its worst")
+
+
+async def broken_listener(*_: Any) -> None:
+    """What always fails when it is awaited."""
+    raise FaultError("at its worst")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param({"fetch": broken}, id="fetch called"),
+        pytest.param({"fetch": broken_listener}, id="fetch awaited"),
+        pytest.param({"parse": broken}, id="parse"),
+        pytest.param({"announce": broken}, id="announce called"),
+        pytest.param({"announce": broken_listener}, id="announce awaited"),
+    ],
+)
+@ensureDeferred
+async def test_a_fault_disallows_all_and_keeps_nobody_waiting(parts: dict[str, Any]) -> None:
+    """A failure of ours is never permission; it backs off, though briefly at first."""
+    bench = Bench(RULES, **parts)
+    asking = [ask(bench) for _ in range(20)]
+    answers = [await one for one in asking]
+    assert {known.decision for known in answers} == {Decision.DISALLOW_ALL}
+    assert not allows(answers[0], "/open")
+    assert answers[0].until == bench.clock.now + 1
+    assert bench.cache.flights == 0
+
+
+@pytest.mark.parametrize("error", [CancelledError, asyncio.CancelledError, SystemError])
+@ensureDeferred
+async def test_a_fetch_cancelled_from_elsewhere_keeps_nobody_waiting(
+    error: type[BaseException],
+) -> None:
+    """Whoever cancels what is under the fetch: those who wait are told, and nothing hangs."""
+    bench = Bench(error(), RULES)
+    asking = [ask(bench) for _ in range(5)]
+    await settle()
+    ended = [one.called for one in asking]
+    for one in asking:
+        one.addErrback(lambda _: None)
+        one.cancel()
+    assert ended == [True] * 5
+    assert bench.cache.flights == 0
+
+
+@ensureDeferred
+async def test_a_fault_after_success_leaves_the_last_good_copy() -> None:
+    """While our own parser fails on the new file, the old rules hold or nothing is allowed."""
+
+    def parse(body: bytes) -> RobotsTxt:
+        if body == OTHER_RULES.body:
+            raise FaultError("cannot read that")
+        return RobotsTxt.parse(body)
+
+    bench = Bench(RULES, OTHER_RULES, parse=parse)
+    await ask(bench)
+    bench.clock.now += 2 * DAY
+    assert not allows(await ask(bench), "/private")
+    assert not allows(await ask(bench), "/private")
+    assert bench.fetches == 2
+
+
+@ensureDeferred
+async def test_rules_are_announced_before_anyone_is_told() -> None:
+    """A listener may set a delay from the rules before the first page."""
+    told: list[Any] = []
+    gate: Deferred[None] = Deferred()
+
+    async def announce(robots: RobotsTxt, page: Any) -> None:
+        told.append((robots.allowed(f"{HERE}/private", "mybot"), page))
+        await maybe_deferred_to_future(gate)
+
+    bench = Bench(RULES, announce=announce)
+    asking = deferred_from_coro(bench.cache.lookup(HERE, "the page"))
+    late = ask(bench)
+    await settle()
+    assert told == [(False, "the page")]
+    assert not asking.called
+    gate.callback(None)
+    assert (await asking) is (await late)
+    await ask(bench)
+    assert len(told) == 1

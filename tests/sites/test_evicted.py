@@ -1,0 +1,231 @@
+"""What memory has no room for is kept compressed, then in a temporary file, within bounds."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import tracemalloc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+from scrapy_rep.access.entry import Answer, Entry
+from scrapy_rep.sites.evicted import Evicted
+from tests.stores.obstacles import no_file_beyond
+from tests.stores.samples import NOW, authority, entry, failure, full_entry, refused
+from tests.timed import timed
+
+MIB = 1 << 20
+
+
+class Failures(list[Exception]):
+    """What the second level said of its file."""
+
+    def __call__(self, error: Exception) -> None:
+        """One more."""
+        self.append(error)
+
+
+def evicted(memory: int, disk: int = 1 << 30, failed: Callable[..., None] | None = None) -> Evicted:
+    """An empty one; a failure that is not expected fails the test."""
+
+    def unexpected(error: Exception) -> None:
+        raise AssertionError(error)
+
+    return Evicted(memory, disk, failed=unexpected if failed is None else failed)
+
+
+def large(number: int, octets: int = 480_000) -> Entry:
+    """An entry whose body cannot be compressed."""
+    return entry(number, body=random.Random(number).randbytes(octets))
+
+
+@pytest.mark.parametrize("memory", [0, MIB], ids=["file", "memory"])
+def test_an_entry_comes_back_as_it_went(memory: int) -> None:
+    """All its parts, the refusal among them; the newest in the place of those before."""
+    second = evicted(memory)
+    assert second.get(authority()) is None
+    whole = replace(full_entry(), refusal=refused(at=NOW - 5).refusal)
+    for put in (failure(), whole, entry(1), refused(), whole):
+        second.put(authority(), put)
+        assert second.get(authority()) == put
+        assert authority() in second
+    assert authority(1) not in second
+    assert second.get(authority(1)) is None
+    second.close()
+
+
+@pytest.mark.parametrize("memory", [0, MIB], ids=["file", "memory"])
+def test_an_older_entry_takes_the_place_of_a_newer_one(memory: int) -> None:
+    """What memory held last is what counts, whatever the clock did meanwhile: nothing is merged."""
+    second = evicted(memory)
+    second.put(authority(), full_entry(at=NOW + 30))
+    second.put(authority(), entry(at=NOW))
+    assert second.get(authority()) == entry(at=NOW)
+    second.close()
+
+
+def test_memory_and_file_together_keep_what_fits_into_the_file() -> None:
+    """60 files of 480 KB under 256 KiB of memory, none of them lost; little memory is taken."""
+    second = evicted(MIB // 4)
+    tracemalloc.start()
+    try:
+        for number in range(60):
+            second.put(authority(number), large(number))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < MIB
+    for number in reversed(range(60)):
+        assert second.get(authority(number)) == large(number)
+    second.close()
+
+
+def test_many_small_entries_take_no_memory_of_their_own() -> None:
+    """5,000 entries: what is not in the share of memory is in the file alone."""
+    second = evicted(MIB // 16)
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            second.put(authority(number), entry(number, body=b"# %d" % number))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < MIB // 4
+    assert second.get(authority(7)) == entry(7, body=b"# 7")
+    second.close()
+
+
+def test_a_full_file_drops_the_oldest() -> None:
+    """REP_STORE_LIMIT bounds the octets in the file; the newest are kept."""
+    second = evicted(0, 5 * MIB)
+    for number in range(30):
+        second.put(authority(number), large(number))
+    kept = [number for number in range(30) if second.get(authority(number)) is not None]
+    assert kept == list(range(30 - len(kept), 30))
+    assert 9 <= len(kept) <= 10
+    oldest, next_one = kept[:2]
+    second.put(authority(oldest), large(oldest))
+    second.put(authority(30), large(30))
+    assert second.get(authority(oldest)) is not None
+    assert second.get(authority(next_one)) is None
+    second.close()
+
+
+def test_the_file_does_not_grow_beyond_its_limit() -> None:
+    """The pages of what is dropped are used again."""
+    second = evicted(0, 5 * MIB)
+    for number in range(100):
+        second.put(authority(number), large(number))
+    database = second._database
+    assert database
+    pages, size = (
+        database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+    )
+    assert pages * size <= 5 * MIB
+    second.close()
+
+
+def test_what_is_larger_than_the_file_is_dropped_alone() -> None:
+    """An entry that fits nowhere puts out no other."""
+    second = evicted(0, MIB)
+    second.put(authority(1), large(1))
+    second.put(authority(2), large(2, 2 * MIB))
+    assert second.get(authority(1)) == large(1)
+    assert second.get(authority(2)) is None
+    second.close()
+
+
+def test_the_file_may_be_closed_in_another_thread() -> None:
+    """A crawl may end in another thread than it began in: nothing fails, the file is gone."""
+    second = evicted(0, MIB)
+    second.put(authority(), entry())
+    with ThreadPoolExecutor(1) as other:
+        other.submit(second.close).result(10)
+    assert second.get(authority()) is None
+    assert authority() not in second
+
+
+def test_a_full_disk_drops_what_is_evicted() -> None:
+    """It is said once, and nothing is raised."""
+    failed = Failures()
+    second = evicted(MIB // 4, failed=failed)
+    second.put(authority(), entry())
+    with no_file_beyond(2 * MIB):
+        for number in range(1, 20):
+            second.put(authority(number), large(number))
+    assert len(failed) == 1
+    assert "temporary file" in str(failed[0])
+    for number in range(20):
+        second.put(authority(number), entry(number))
+        assert second.get(authority(number)) is None
+    assert len(failed) == 1
+    second.close()
+
+
+def test_without_a_directory_for_temporary_files_what_is_evicted_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """SQLite finds no place for its file."""
+    connect = sqlite3.connect
+    missing = tmp_path / "missing" / "file"
+    monkeypatch.setattr(
+        "scrapy_rep.sites.evicted.sqlite3.connect", lambda _, **more: connect(missing, **more)
+    )
+    failed = Failures()
+    second = evicted(0, failed=failed)
+    for number in range(3):
+        second.put(authority(number), entry(number))
+        assert second.get(authority(number)) is None
+    assert len(failed) == 1
+    second.close()
+
+
+def test_an_entry_too_large_to_be_encoded_is_dropped() -> None:
+    """17 MiB, more than any robots.txt that is read: said, not raised; the old one is gone."""
+    failed = Failures()
+    second = evicted(MIB, failed=failed)
+    second.put(authority(), entry())
+    second.put(authority(), entry(body=bytes(17 * MIB)))
+    assert len(failed) == 1
+    assert second.get(authority()) is None
+    second.close()
+
+
+@timed
+@pytest.mark.parametrize("memory", [0, 64 * MIB], ids=["file", "memory"])
+def test_a_look_up_takes_milliseconds_at_most(memory: int) -> None:
+    """No request waits for it: 480 KB within 30 ms, a small file within 1 ms, on a busy machine."""
+    second = evicted(memory)
+    body = b"User-agent: *\n" + b"".join(b"Disallow: /a/%06d\n" % n for n in range(24_000))
+    for number in range(20):
+        second.put(authority(number), entry(number, body=body))
+        second.put(authority(100 + number), entry(number))
+
+    def best(numbers: range) -> float:
+        taken = []
+        for number in numbers:
+            start = perf_counter()
+            found = second.get(authority(number))
+            taken.append(perf_counter() - start)
+            assert found
+        return min(taken)
+
+    assert best(range(20)) < 0.030
+    assert best(range(100, 120)) < 0.001
+    second.close()
+
+
+def test_nothing_is_kept_after_the_end() -> None:
+    """What a closing crawl evicts is dropped."""
+    second = evicted(0)
+    second.put(authority(), entry())
+    second.close()
+    second.put(authority(1), Entry(Answer(404)))
+    assert second.get(authority()) is None
+    assert second.get(authority(1)) is None
+    second.close()

@@ -1,0 +1,104 @@
+"""What a miss costs, and who writes what is cached."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+
+import scrapy_rep
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Answer, Entry
+from scrapy_rep.access.outcome import Success
+from scrapy_rep.sites.cached_rules import CachedRules
+from scrapy_rep.sites.context import Miss
+from tests.scripted import RULES, Bench, ask, authority
+from tests.stores.dictionary import DictionaryStore
+
+PACKAGE = Path(scrapy_rep.__file__).parent
+DAY = 86_400.0
+
+
+class CountingStore(DictionaryStore):
+    """A store that counts how often each authority is read; `later` makes it answer later."""
+
+    later = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads: Counter[Authority] = Counter()
+
+    def get(self, authority: Authority, crawler: str = "") -> Any:
+        """Counted, and then as ever."""
+        self.reads[authority] += 1
+        found = super().get(authority, crawler)
+        if not self.later:
+            return found
+        future: Future[Entry | None] = Future()
+        future.set_result(found)
+        return future
+
+
+@pytest.mark.parametrize("later", [False, True])
+@ensureDeferred
+async def test_a_miss_reads_the_store_once(later: bool) -> None:
+    """RFC 9309 section 2.4: whether it answers at once or later; the fetch asks no further."""
+    store = CountingStore()
+    store.later = later
+    bench = Bench(RULES, store=store)
+    for number in range(3):
+        await ask(bench, number)
+    assert store.reads == {authority(number): 1 for number in range(3)}
+    assert bench.fetches == 3
+
+
+@ensureDeferred
+async def test_what_memory_holds_is_fetched_anew_though_the_store_has_it_ageing() -> None:
+    """RFC 9309 section 2.4: a copy in the last tenth of its life is no refresh."""
+    store = DictionaryStore()
+    bench = Bench(RULES, store=store)
+    await ask(bench)
+    bench.clock.now += DAY
+    ageing = Entry(Answer(200, b"", fetched_at=bench.clock.now - 0.95 * DAY))
+    store.put(authority(), ageing)
+    assert isinstance(bench.cache.consult(authority(), None), Miss)
+    await ask(bench)
+    assert bench.fetches == 2
+
+
+@ensureDeferred
+async def test_a_pace_is_read_once_for_each_agent_in_a_row() -> None:
+    """RFC 9309 section 2.2.4: and what an agent is not asked for is not read again either."""
+    bench = Bench(Success(b"User-agent: slow\nCrawl-delay: 3\n\nUser-agent: *\nAllow: /\n"))
+    cached = await ask(bench)
+    before = bench.cache.octets
+    paces = [bench.cache.pace(authority(), cached, ("slow",)) for _ in range(2)]
+    assert paces[0] is not None
+    assert paces[0].interval == 3.0
+    assert paces[0] is paces[1]
+    assert bench.cache.pace(authority(), cached, ("quick",)) is None
+    assert cached.unpaced_agent == ("quick",)
+    assert bench.cache.pace(authority(), cached, ("slow",)) is paces[0]
+    assert bench.cache.octets >= before
+
+
+def test_the_cache_alone_writes_what_it_caches() -> None:
+    """No module outside of it assigns to an attribute of cached rules."""
+    owned = set(CachedRules.__slots__) - {
+        "robots",
+        "since",
+        "size",
+        "until",
+    }  # words that others use, too
+    for path in PACKAGE.rglob("*.py"):
+        if path.parent.name == "sites":
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                own = isinstance(node.value, ast.Name) and node.value.id == "self"
+                assert own or node.attr not in owned, f"{path.name} line {node.lineno}"

@@ -1,0 +1,140 @@
+"""Where a redirect of a robots.txt leads, and whether it is followed (RFC 9309 2.3.1.2)."""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import pytest
+from scrapy import Request
+from scrapy.http import Response
+
+from scrapy_rep.access.authority import authority_of
+from scrapy_rep.sites.addresses import is_local_host
+from scrapy_rep.sites.redirects import RefusedError, answered_by_public, target_of
+
+HERE = "http://shop.example/robots.txt"
+
+
+def lead(location: bytes | str | None, uri: str = HERE, *, public: bool = True) -> str:
+    """Where a response with that Location leads."""
+    headers = {} if location is None else {"Location": location}
+    return target_of(uri, Response(uri, status=302, headers=headers), public)
+
+
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        ("/rules", "http://shop.example/rules"),
+        ("rules?a=b", "http://shop.example/rules?a=b"),
+        ("//other.example/r", "http://other.example/r"),
+        ("https://other.example", "https://other.example/"),
+        ("HTTP://OTHER.example:80/R", "http://other.example/R"),
+        ("http://other.example:8080/r", "http://other.example:8080/r"),
+        (" /rules\t", "http://shop.example/rules"),
+        ("/rules#part", "http://shop.example/rules"),
+        ("", HERE),
+        ("?v=2", "http://shop.example/robots.txt?v=2"),
+        ("../../rules", "http://shop.example/rules"),
+        ("http://name:pw@other.example/r", "http://other.example/r"),
+        ("http://shop.example./robots.txt", HERE),
+    ],
+)
+def test_a_location_is_resolved_against_the_hop(location: str, target: str) -> None:
+    """RFC 9110 section 10.2.2: a reference; user information and fragment are not sent."""
+    assert lead(location) == target
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        None,
+        "file:///etc/passwd",
+        "data:text/plain,User-agent:*",
+        "ftp://shop.example/robots.txt",
+        "javascript:alert(1)",
+        "gopher://shop.example/",
+        "http://",
+        "http:///robots.txt",
+        "http://[::1",
+        "http://shop.example:port/",
+        "http://shop.example:99999/",
+        "http://a b.example/",
+        "//",
+        "http://127.0.0.1\\/robots.txt",
+        "http://127.0.0.1\\:81/robots.txt",
+        "//169.254.169.254\\x/latest",
+        "//localhost\\",
+        "http://127.0.0.1\\.other.example/",
+        "http://127.0.0.1\\@127.0.0.1\\/",
+    ],
+)
+def test_a_location_that_leads_nowhere_is_refused(location: bytes | str | None) -> None:
+    """Another scheme, no host, a broken port: unreachable, not permission."""
+    with pytest.raises(RefusedError):
+        lead(location)
+
+
+def test_a_refusal_says_why() -> None:
+    """It ends up in one line of the log."""
+    with pytest.raises(RefusedError, match="scheme"):
+        lead("ftp://shop.example/")
+    with pytest.raises(RefusedError, match="without a Location"):
+        lead(None)
+    with pytest.raises(RefusedError, match="public to a local"):
+        lead("http://127.0.0.1/robots.txt")
+
+
+def test_octets_beyond_ascii_in_a_location_are_utf_8_or_else_latin_1() -> None:
+    """What servers send, although it must be encoded."""
+    assert lead("/r\u00e9".encode()) == "http://shop.example/r\u00e9"
+    assert lead(b"/r\xe9") == "http://shop.example/r\u00e9"
+    assert lead("http://b\u00fccher.example/".encode()) == "http://xn--bcher-kva.example/"
+
+
+def test_a_local_site_may_redirect_to_a_local_address() -> None:
+    """The guard is for what comes from outside."""
+    assert lead("http://127.0.0.2/r", "http://127.0.0.1/robots.txt", public=False)
+
+
+def test_a_hop_is_judged_by_the_address_that_answered() -> None:
+    """A public name may resolve to a local address."""
+    uri = "http://inner.example/robots.txt"
+    for address, public in (("10.1.2.3", False), ("::1", False), ("8.8.8.8", True)):
+        response = Response(uri, ip_address=ipaddress.ip_address(address))
+        assert answered_by_public(Request(uri), response, uri) is public
+
+
+def test_behind_a_proxy_a_hop_is_judged_by_its_name() -> None:
+    """The address that answered is the proxy's."""
+    response = Response(HERE, ip_address=ipaddress.ip_address("127.0.0.1"))
+    proxied = Request(HERE, meta={"proxy": "http://127.0.0.1:3128"})
+    assert answered_by_public(proxied, response, HERE)
+    local = "http://127.0.0.1/robots.txt"
+    assert not answered_by_public(proxied, response, local)
+
+
+def test_without_an_address_a_hop_is_judged_by_its_name() -> None:
+    """Some download handlers do not tell it."""
+    assert answered_by_public(Request(HERE), Response(HERE), HERE)
+    local = "http://localhost/robots.txt"
+    assert not answered_by_public(Request(local), Response(local), local)
+
+
+def test_a_request_goes_to_the_host_that_was_judged() -> None:
+    """Scrapy writes URLs anew, by rules other than those of ``urllib``: 20,000 odd spellings."""
+    chance = random.Random(9309)
+    pieces = [*"/\\@:#?[]% .x1\t\xad\u3002\u2460\u0130\xdf\x00\x7f", "//", "http:", "127.0.0.1"]
+    pieces += ["localhost", "other.example", "::1", "%2e", "%5c", "0x7f", "xn--", "\u200b", ":80"]
+    followed = 0
+    for _ in range(20_000):
+        location = "//" + "".join(chance.choices(pieces, k=chance.randrange(1, 8)))
+        with suppress(RefusedError):
+            target = lead(location)
+            followed += 1
+            host = urlsplit(Request(target).url).hostname or ""
+            assert not is_local_host(host), location
+            assert authority_of(Request(target).url) == authority_of(target), location
+    assert followed > 1000

@@ -1,0 +1,108 @@
+"""Workers that share a store leave one another's rounds alone (RFC 9309 section 2.4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.entry import Entry
+from scrapy_rep.access.outcome import Outcome
+from scrapy_rep.sites.refresh import LEASE_TERM, Attempts
+from scrapy_rep.stores import Store
+from scrapy_rep.stores.sqlite import SqliteStore
+from tests.crawl.leftovers import turn
+from tests.scripted import RULES, Bench, ask, authority
+from tests.stores.samples import told
+
+DAY = 86_400.0
+HERE = authority()
+
+
+@pytest.fixture
+def workers(tmp_path: Path) -> Iterator[list[SqliteStore]]:
+    """The stores of two workers, in one file."""
+    both = [SqliteStore(tmp_path / "robots.db", clock=lambda: 1_700_000_000.0) for _ in range(2)]
+    yield both
+    for store in both:
+        store.close()
+
+
+@ensureDeferred
+async def test_ageing_rules_that_another_worker_refreshes_are_used_without_a_fetch(
+    workers: list[SqliteStore],
+) -> None:
+    """RFC 9309 section 2.4: they are still fresh, so no request waits for the lease to end."""
+    bench = Bench(RULES, store=workers[0])
+    await ask(bench)
+    workers[0].flush()
+    assert told(workers[1].lease(HERE, LEASE_TERM))
+    bench.clock.now += 0.95 * DAY
+    used = await ask(bench)
+    while bench.cache.flights:
+        await turn(0.01)
+    assert used.robots is not None
+    assert (await ask(bench)).robots is used.robots
+    assert bench.fetches == 1
+    bench.store.close()
+
+
+@ensureDeferred
+async def test_a_round_holds_a_lease_that_ends_with_it(workers: list[SqliteStore]) -> None:
+    """The other worker may fetch after the round, and not before."""
+    during: list[Any] = []
+
+    async def fetch(*_: Any) -> Outcome:
+        during.append(told(workers[1].lease(HERE, LEASE_TERM)))
+        return RULES
+
+    bench = Bench(fetch=fetch, store=workers[0])
+    await ask(bench)
+    workers[0].flush()
+    assert during == [None]
+    assert told(workers[1].lease(HERE, LEASE_TERM))
+    bench.store.close()
+
+
+def test_a_round_takes_as_long_as_its_attempts_and_the_pauses_between_them() -> None:
+    """Each attempt has the whole timeout."""
+    assert Attempts(15.0).longest == 15.0
+    assert Attempts(15.0, (1.0, 4.0)).longest == 3 * 15.0 + 5.0
+
+
+class SlowToLease(Store):
+    """A store that has not answered yet."""
+
+    def __init__(self) -> None:
+        self.asked: Future[str | None] = Future()
+
+    def get(self, authority: Authority, crawler: str = "") -> None:
+        """Nothing."""
+
+    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
+        """Keep nothing."""
+
+    def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
+        """No answer."""
+        return self.asked
+
+
+@ensureDeferred
+async def test_a_lease_that_a_closing_crawl_asked_for_is_given_back() -> None:
+    """The store is told that nothing waits for it any more."""
+    store = SlowToLease()
+    bench = Bench(RULES, store=store)
+    asking = deferred_from_coro(bench.store.lease(HERE, 60.0))
+    asking.addErrback(lambda failure: failure.trap(CancelledError, asyncio.CancelledError))
+    await turn(0.05)
+    asking.cancel()
+    await turn(0.05)
+    assert store.asked.cancelled()

@@ -1,0 +1,199 @@
+"""A Scrapy that lacks a name on which the waiting relies ends the crawl, or one feature."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import scrapy
+from pytest_twisted import ensureDeferred
+from scrapy.core.downloader import Downloader
+from scrapy.core.downloader.handlers import DownloadHandlers
+from scrapy.core.engine import ExecutionEngine
+from scrapy.core.engine import _Slot as EngineSlot
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
+from scrapy.utils.misc import load_object
+
+from scrapy_rep.scrapy_names import LIMIT, NAMES, PROXY_LOGIN, UNBOUND
+from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.pacing import SlotlessDownloader, gaps
+from tests.crawl.plugin import RULES, obey
+from tests.site import Site
+
+HOLDERS: dict[str, type[Any]] = {
+    "downloader": ExecutionEngine,
+    "_slot": ExecutionEngine,
+    "active": Downloader,
+    "total_concurrency": Downloader,
+    "closing": EngineSlot,
+    "nextcall": EngineSlot,
+    "handlers": Downloader,
+    "_get_handler": DownloadHandlers,
+}
+"""The class that has each undocumented attribute; ``schedule`` is that of ``nextcall``."""
+
+CASES = [
+    pytest.param(path, attribute, marks=[pytest.mark.slow] if attribute == "nextcall" else [])
+    for path in NAMES
+    for attribute in path.split(".")[1:]
+    if attribute in HOLDERS
+]
+"""Without ``nextcall``, each request that has waited starts five seconds late."""
+
+
+@contextmanager
+def hidden(cls: Any, attribute: str) -> Iterator[None]:
+    """An attribute is gone for this package, and for nothing else."""
+    original = cls.__getattribute__
+
+    def without(self: Any, asked: str) -> Any:
+        caller: str = sys._getframe(1).f_globals["__name__"]
+        if asked == attribute and caller.startswith("scrapy_rep"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {attribute!r}")
+        return original(self, asked)
+
+    cls.__getattribute__ = without
+    try:
+        yield
+    finally:
+        del cls.__getattribute__
+
+
+@pytest.mark.parametrize(("path", "attribute"), CASES)
+@ensureDeferred
+async def test_a_name_that_is_gone_is_said_in_one_line(
+    site: Site, path: str, attribute: str
+) -> None:
+    """What is necessary ends the crawl before its first request, the rest is done without."""
+    slow, quick = site.authority("User-agent: *\nCrawl-delay: 0.2\n"), site.authority(RULES)
+    plans = [shop.url(f"/{number}") for number in range(3) for shop in (slow, quick)]
+    plans.append(quick.url("/private"))
+    with hidden(HOLDERS[attribute], attribute):
+        result = await crawl(settings=obey(), plans=plans)
+    said = [
+        line for line in result.log if line.logger == "scrapy_rep" and "does not know" in line.text
+    ]
+    gone = [name for name in NAMES if attribute in name.split(".")]
+    if any(NAMES[name] is None for name in gone):
+        (line,) = [line for line in said if line.level == "ERROR"]
+        assert f"does not know this Scrapy {scrapy.__version__}: " in line.text
+        assert line.text.endswith("; the crawl ends without a request")
+        assert (result.made, site.hits) == ([], [])
+        assert result.stats["finish_reason"] == "unknown_scrapy"
+        return
+    (line,) = said
+    assert line.level == "WARNING"
+    assert path in line.text
+    assert line.text.endswith(str(NAMES[path]))
+    result.check()
+    assert (result.downloaded, result.forbidden) == (plans[:-1], plans[-1:])
+    assert min(gaps(slow)) >= 0.2
+
+
+@ensureDeferred
+async def test_a_login_that_is_kept_elsewhere_is_said_in_one_line(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HttpProxyMiddleware has left it in the meta of a request since long."""
+    original = HttpProxyMiddleware.process_request
+
+    def process_request(self: Any, request: Any) -> Any:
+        result = original(self, request)
+        request.meta.pop(PROXY_LOGIN, None)
+        return result
+
+    monkeypatch.setattr(HttpProxyMiddleware, "process_request", process_request)
+    shop = site.authority(RULES)
+    result = (await crawl(settings=obey(), plans=[shop.url("/a"), shop.url("/private")])).check()
+    assert (result.downloaded, result.forbidden) == ([shop.url("/a")], [shop.url("/private")])
+    (line,) = result.lines("does not know this Scrapy")
+    assert line.endswith(str(NAMES[PROXY_LOGIN]))
+
+
+class HidingExtension:
+    """Hides a name for good, in a crawl in a process of its own."""
+
+    def __init__(self, holder: str, attribute: str) -> None:
+        self._hiding = hidden(load_object(holder), attribute)
+        self._hiding.__enter__()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> HidingExtension:
+        """Scrapy's way to make one."""
+        return cls(*crawler.settings["HIDDEN"])
+
+
+@pytest.mark.skipif("none" not in MODES, reason="this Scrapy needs a reactor")
+@pytest.mark.parametrize(
+    ("holder", "attribute"),
+    [
+        (UNBOUND, "_session"),
+        ("aiohttp.BaseConnector", "_limit"),
+    ],
+)
+def test_a_limit_that_cannot_be_lifted_is_said_in_one_line(
+    site: Site, holder: str, attribute: str
+) -> None:
+    """Without a reactor: handlers are made when they are first used, and looked at then."""
+    shop = site.authority(RULES)
+    hiding = {
+        "EXTENSIONS": {"tests.test_scrapy_names.HidingExtension": 0},
+        "HIDDEN": [holder, attribute],
+    }
+    plans = [shop.url("/a"), shop.url("/private")]
+    result = crawl_in_child(mode="none", settings=obey(**hiding), plans=plans).check()
+    assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
+    (line,) = result.lines("does not know this Scrapy")
+    assert attribute in line
+    assert line.endswith(str(NAMES[LIMIT]))
+
+
+class OtherSlotsDownloader(SlotlessDownloader):
+    """Has names of Scrapy's downloader, and uses them for something else."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.slots: list[str] = []
+        self.per_slot_settings = self.domain_concurrency = None
+
+    @property
+    def total_concurrency(self) -> int:
+        """Not to be changed."""
+        return 5
+
+
+@pytest.mark.parametrize("downloader", [SlotlessDownloader, OtherSlotsDownloader])
+@ensureDeferred
+async def test_a_custom_downloader_may_lack_what_it_does_not_need(
+    site: Site, downloader: type[Any]
+) -> None:
+    """DOWNLOADER may be anything: that is the user's choice, and no word is lost about it."""
+    slow, quick = site.authority("User-agent: *\nCrawl-delay: 0.2\n"), site.authority(RULES)
+    plans = [shop.url(f"/{number}") for number in range(3) for shop in (slow, quick)]
+    settings = obey(
+        DOWNLOADER=f"{downloader.__module__}.{downloader.__name__}",
+        SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
+    )
+    result = (await crawl(settings=settings, plans=[*plans, quick.url("/private")])).check()
+    assert (result.downloaded, result.forbidden) == (plans, [quick.url("/private")])
+    assert not result.lines("does not know this Scrapy")
+
+
+@ensureDeferred
+async def test_a_scrapy_that_is_known_is_not_mentioned(site: Site) -> None:
+    """The check passes in silence on the Scrapy that the tests run on."""
+    shop = site.authority(RULES)
+    result = (await crawl(settings=obey(), plans=[shop.url("/a")])).check()
+    assert not result.lines("does not know")
+
+
+def test_there_are_at_most_twelve_names() -> None:
+    """Each further one is a way in which a new version of Scrapy can break this package."""
+    names = {part for path in NAMES for part in path.split(".")}
+    names |= {"pqueues"}  # of the default priority queue, which the scheduler passes slots over
+    documented = {"engine", "schedule", "connector"}
+    assert len(names - documented) <= 12

@@ -1,0 +1,212 @@
+"""What a robots.txt asks for, and what a host makes of all that is asked for."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.robotparser import RepRobotParser
+from scrapy_rep.robotstxt.pace import LONGEST_DELAY
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.waiting.hosts import Hosts, PacedHost
+from tests.scripted import Clock
+
+DAY = 86_400.0
+
+
+def pace_of(text: str, agent: str = "mybot") -> RequestedPace:
+    """What a robots.txt asks of an agent."""
+    robots = RobotsTxt.parse(text.encode("utf-8", "surrogateescape"))
+    return RequestedPace.read(robots, (agent,))
+
+
+def asker(port: int = 80) -> Any:
+    """One authority of the host, and the agent it asks."""
+    return Authority("http", "a.example", port), ("mybot",)
+
+
+def host_with(least: float, most: float, clock: Clock) -> PacedHost:
+    """A host that asks for nothing yet."""
+    return PacedHost("a.example", least, most, clock)
+
+
+def values(seed: int, count: int) -> list[str]:
+    """What stands behind `Crawl-delay:` in robots.txt files, and what might."""
+    found = [
+        "2500-0100",
+        "0060-0100",
+        "0000-2400",
+        "nan",
+        "inf",
+        "-inf",
+        "1e309",
+        "1e400",
+        "-1",
+        "9" * 10_000,
+        "1" + "0" * 4_000,
+    ]
+    found += [
+        "1,5",
+        "1s",
+        "",
+        " ",
+        "1 2",
+        "0x10",
+        "1_000",
+        "\u0661",
+        "1.2.3",
+        ".",
+        "-0",
+        "+1",
+        "1e",
+        "e1",
+    ]
+    found += [
+        "0." + "0" * 5_000 + "1",
+        "1e-400",
+        "infinity",
+        "NaN",
+        "1/0",
+        "0/1",
+        "1/0s",
+        "\x00",
+        "\u00bd",
+    ]
+    chance = random.Random(seed)
+    while len(found) < count:
+        text = "".join(chance.choices("0123456789.,eE+-/smhd nif\t%", k=chance.randint(1, 12)))
+        found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("key", ["Crawl-delay", "Request-rate"])
+def test_no_value_is_out_of_range(key: str) -> None:
+    """Five hundred values of each record: none raises, none is negative, endless or no number."""
+    for value in values(seed=1, count=500):
+        text = f"User-agent: *\n{key}: {value}\nDisallow: /private\n"
+        robots = RobotsTxt.parse(text.encode("utf-8"))
+        delay = RepRobotParser(robots).crawl_delay("mybot")
+        assert delay is None or 0 <= delay <= LONGEST_DELAY, value
+        pace = pace_of(text)
+        host = host_with(0.0, 60.0, Clock())
+        host.ask(asker(), pace, idle=True)
+        assert 0 <= pace.interval <= LONGEST_DELAY, value
+        assert 0 <= host.interval <= 60, value
+        assert not robots.allowed("https://e.org/private", "mybot"), value
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"),
+    [
+        ("Crawl-delay: 2.5", 2.5),
+        ("crawl delay: 2", 2.0),
+        ("Crawl-delay: 2\nCrawl-delay: 3\nCrawl-delay: 1", 3.0),
+        ("Request-rate: 2/1", 0.5),
+        ("Request-rate: 1/10m", 600.0),
+        ("Request-rate: 1/2h", 7_200.0),
+        ("Request-rate: 30/1m", 2.0),
+        ("Request-rate: 1/5\nCrawl-delay: 4", 5.0),
+        ("Request-rate: 1/5\nCrawl-delay: 6", 6.0),
+        ("Request-rate: 1/5 0000-0100\nRequest-rate: 1/2", 5.0),
+        ("Request-rate: 1/5 0200-0300\nVisit-time: 0400-0500", 5.0),
+        ("Crawl-delay: 0", 0.0),
+        ("Crawl-delay: -1", 0.0),
+        ("Request-rate: 0/5\nRequest-rate: 5/0", 0.0),
+    ],
+)
+def test_the_politest_value_counts(lines: str, seconds: float) -> None:
+    """Of all Crawl-delay and Request-rate records, at any time of the day, the longest interval."""
+    pace = pace_of(f"User-agent: mybot\n{lines}\nDisallow:\n\nUser-agent: *\nCrawl-delay: 99\n")
+    assert pace.interval == seconds
+
+
+def test_a_pace_is_of_the_agents_right_above_it() -> None:
+    """A line for one crawler is none for the next, although their rules are one group's."""
+    text = "User-agent: a\nCrawl-delay: 10\n\nUser-agent: b\nUser-agent: *\nDisallow: /x\n"
+    assert [pace_of(text, agent).interval for agent in ("a", "b", "c")] == [10.0, 0.0, 0.0]
+    robots = RobotsTxt.parse(text.encode())
+    assert not any(robots.allowed("https://e.org/x", agent) for agent in ("a", "b", "c"))
+
+
+def test_a_pace_is_a_value() -> None:
+    """The same text gives equal paces, and none can be changed in place."""
+    pace = pace_of("User-agent: *\nCrawl-delay: 5\n")
+    assert pace == pace_of("User-agent: *\nCrawl-delay: 5 # s\n")
+    with pytest.raises(AttributeError):
+        pace.interval = 0.0  # type: ignore[misc]
+
+
+def test_a_pace_lasts_for_a_day() -> None:
+    """RFC 9309 2.4: then it is forgotten, unless a request waits because of it."""
+    clock = Clock()
+    host = host_with(0.0, 60.0, clock)
+    slow, slower = (
+        pace_of("User-agent: *\nCrawl-delay: 5"),
+        pace_of("User-agent: *\nCrawl-delay: 9"),
+    )
+    host.ask(asker(1), slower, idle=True)
+    clock.now += DAY - 1
+    host.ask(asker(2), slow, idle=True)
+    assert host.interval == 9
+    clock.now += 2
+    host.ask(asker(2), slow, idle=False)
+    assert host.interval == 9
+    host.ask(asker(2), slow, idle=True)
+    assert host.interval == 5
+
+
+@pytest.mark.parametrize("moved", [DAY, -DAY])
+def test_a_pace_is_forgotten_when_the_clock_is_a_day_away(moved: float) -> None:
+    """RFC 9309 2.4: later, or earlier because the clock was set back."""
+    clock = Clock()
+    host = host_with(0.0, 60.0, clock)
+    host.ask(asker(1), pace_of("User-agent: *\nCrawl-delay: 9"), idle=True)
+    clock.now += moved
+    host.ask(asker(2), pace_of("User-agent: *\nCrawl-delay: 5"), idle=True)
+    assert host.interval == 5
+
+
+def test_what_is_asked_for_anew_takes_the_place_of_the_old() -> None:
+    """A refresh may ask for more, for less, or for nothing."""
+    host = host_with(0.0, 60.0, Clock())
+    for seconds in (5, 9, 2):
+        host.ask(asker(), pace_of(f"User-agent: *\nCrawl-delay: {seconds}"), idle=False)
+        assert (host.interval, host.asked_by(asker())) == (seconds, seconds)
+    host.withdraw(asker())
+    assert (host.interval, host.asked_by(asker()), host.asks) == (0.0, 0.0, False)
+
+
+def test_a_host_heeds_a_hundred_askers() -> None:
+    """Past that the least polite go, so that no host grows with the ports it has."""
+    host = host_with(0.0, 3_600.0, Clock())
+    for seconds in [*range(1, 500), 1]:
+        pace = pace_of(f"User-agent: *\nCrawl-delay: {seconds}")
+        host.ask(asker(seconds), pace, idle=True)
+    assert host.interval == 499
+    assert len(host._askers) == 100
+
+
+def test_the_operators_delay_bounds_the_interval_from_below() -> None:
+    """The longest allowed from above; but where nothing is asked, there is no interval."""
+    host = host_with(2.0, 60.0, Clock())
+    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 1"), idle=True)
+    assert host.interval == 2
+    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 3600"), idle=True)
+    assert host.interval == 60
+    host.withdraw(asker())
+    assert host.interval == 0
+
+
+def test_hosts_are_forgotten_only_if_nothing_needs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one with a request under way nor one that requests wait for, whatever the limit."""
+    monkeypatch.setattr("scrapy_rep.waiting.hosts._MOST_HOSTS", 2)
+    hosts = Hosts(60.0, Clock())
+    busy = hosts.add("busy.example", 0.0, lambda name: False)
+    busy.busy.add(None)  # type: ignore[arg-type]
+    for number in range(5):
+        hosts.add(f"{number}.example", 0.0, lambda name: name == "1.example")
+    assert [host.name for host in hosts.values()] == ["busy.example", "1.example", "4.example"]

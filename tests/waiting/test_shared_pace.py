@@ -1,0 +1,218 @@
+"""The turns of one worker, taken from a real store; another worker looks at the same file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import pytest
+from pytest_twisted import ensureDeferred
+from scrapy import Request
+
+from scrapy_rep.access.authority import Authority
+from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.awaiting import sleep
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.sites.shared_turns import StoreTurns
+from scrapy_rep.sites.store_adapter import in_time
+from scrapy_rep.stats import RepStats
+from scrapy_rep.stores import Store, StoreError, Turn
+from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.waiting.hosts import PacedHost
+from scrapy_rep.waiting.shared_pace import (
+    LATEST,
+    MOST_SPREAD,
+    SOONEST,
+    SPREAD,
+    UNUSED,
+    SharedPace,
+)
+from tests.crawl.leftovers import turn
+from tests.crawl.sharing import CustomStore
+from tests.scripted import Clock, Counts
+from tests.stores.turn_contract import eventually, granted, taken, used_store
+
+NAME = "a.example"
+INTERVAL = 0.2
+
+
+class Worker:
+    """A worker whose requests to one host need turns."""
+
+    def __init__(self, store: Store, in_time: Callable[[Any], Any] = in_time) -> None:
+        self.waiting = {NAME}
+        self.faults: list[Exception] = []
+        self.pace = SharedPace(StoreTurns(store, in_time), RepStats(Counts()))
+        self.pace.attach(lambda _: None, self.waiting.__contains__, self.faults.append)
+        self.host = self.asking()
+
+    def asking(self) -> PacedHost:
+        """The host, which asks for an interval from now on."""
+        host = PacedHost(NAME, 0.0, 60.0, Clock(), self.pace)
+        robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: %g\n" % INTERVAL)
+        asker = Authority("http", NAME, 80), ("mybot",)
+        host.ask(asker, RequestedPace.read(robots, ("mybot",)), idle=True)
+        return host
+
+    async def take(self) -> None:
+        """Take a turn, asking again as the store says."""
+        while not self.host.has_room(monotonic()):
+            await turn(0.01)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[SqliteStore]:
+    """What another worker sees of the store; it has been in use for a while."""
+    with used_store(tmp_path / "robots.db", 0.1) as store:
+        yield store
+
+
+@pytest.fixture
+def worker(tmp_path: Path, other: SqliteStore) -> Iterator[Worker]:
+    """One worker."""
+    store = SqliteStore(tmp_path / "robots.db")
+    made = Worker(store)
+    yield made
+    made.pace.close()
+    store.close()
+    assert made.faults == []
+
+
+@ensureDeferred
+async def test_a_turn_is_given_back_as_soon_as_no_request_waits_for_it(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """Another worker has it then, and not before."""
+    await worker.take()
+    worker.pace.settle(monotonic())
+    assert taken(other, 1.0, INTERVAL, NAME).token is None
+    worker.waiting.clear()
+    worker.pace.settle(monotonic())
+    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+
+
+@ensureDeferred
+async def test_a_turn_that_no_request_uses_is_given_back_in_a_second(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """A request waits, but no place is free for it."""
+    await worker.take()
+    worker.pace.settle(monotonic() + UNUSED)
+    eventually(lambda: taken(other, 1.0, INTERVAL, NAME).token)
+
+
+@ensureDeferred
+async def test_a_worker_asks_a_fiftieth_of_the_interval_later_at_most(worker: Worker) -> None:
+    """Later than it has to, so that the nearest worker is not always first."""
+    late = []
+    for _ in range(20):
+        worker.host.ended = monotonic()
+        worker.pace.ended(worker.host)
+        late.append(worker.host.not_before - worker.host.ended - INTERVAL)
+    assert min(late) >= 0.0
+    assert max(late) <= SPREAD * INTERVAL + 1e-6
+    assert len(set(late)) > 1
+
+
+@ensureDeferred
+async def test_a_turn_stays_in_use_if_its_host_asks_anew_meanwhile(
+    worker: Worker, other: SqliteStore
+) -> None:
+    """The robots.txt stops asking for a delay, and asks for one again, while a turn is held.
+
+    The host is forgotten in between, and another object takes its place.
+    """
+    await worker.take()
+    worker.host = worker.asking()
+    assert worker.host.has_room(monotonic())
+    request = Request(f"http://{NAME}/")
+    worker.host.busy.add(request)
+    worker.pace.settle(monotonic() + UNUSED)
+    await turn(0.2)  # a turn that is given back is free a moment later
+    assert taken(other, 1.0, INTERVAL, NAME).token is None
+    worker.host.end(request)
+    assert granted(other, 1.0, INTERVAL, NAME)
+
+
+@ensureDeferred
+async def test_a_wait_is_counted_from_when_the_worker_asked(
+    tmp_path: Path, other: SqliteStore
+) -> None:
+    """The store is far away: counted from the answer, its question would always come too late."""
+
+    async def late(answer: Any) -> Any:
+        result = await in_time(answer)
+        await sleep(2 * INTERVAL)
+        return result
+
+    token = granted(other, 10.0, INTERVAL, NAME)
+    with closing(SqliteStore(tmp_path / "robots.db")) as store:
+        worker = Worker(store, late)
+        assert not worker.host.has_room(monotonic())
+        while worker.host.not_before < 0.0:
+            await turn(0.01)
+        assert worker.host.not_before <= monotonic() + SOONEST + SPREAD
+        worker.pace.close()
+    other.end_turn(NAME, token, INTERVAL)
+
+
+class OddStore(CustomStore):
+    """It refuses turns, and names any wait."""
+
+    keeps_pace = True
+    wait = 0.0
+    asked: list[str] = []  # noqa: RUF012
+
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
+        """Not now."""
+        self.asked.append(token)
+        return Turn(None, self.wait)
+
+
+@pytest.mark.parametrize("wait", [float("nan"), float("inf"), 1e15, -1e15, -0.0])
+@ensureDeferred
+async def test_no_wait_is_shorter_or_longer_than_reason_has_it(
+    monkeypatch: pytest.MonkeyPatch, wait: float
+) -> None:
+    """Whatever is read from a store: it is asked neither without end nor in years."""
+    monkeypatch.setattr(OddStore, "wait", wait)
+    monkeypatch.setattr(OddStore, "asked", [])
+    worker = Worker(OddStore())
+    asked = monotonic()
+    assert not worker.host.has_room(asked)
+    while worker.host.not_before < 0.0:
+        await turn(0.01)
+    assert asked + SOONEST <= worker.host.not_before <= monotonic() + LATEST + MOST_SPREAD
+    worker.pace.close()
+
+
+class LostStore(OddStore):
+    """Its first answers are lost."""
+
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Turn:
+        """A turn, the third time."""
+        super().take_turn(host, seconds, interval, token)
+        if len(self.asked) < 3:
+            raise StoreError("the answer was lost")
+        return Turn(token)
+
+
+@ensureDeferred
+async def test_after_a_lost_answer_the_same_turn_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may have been granted. The next turn has another token."""
+    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.05)
+    monkeypatch.setattr(LostStore, "asked", [])
+    worker = Worker(LostStore())
+    await worker.take()
+    assert len(set(LostStore.asked)) == 1
+    worker.host.ended = monotonic()
+    worker.pace.ended(worker.host)
+    await worker.take()
+    assert len(LostStore.asked) == 4
+    assert len(set(LostStore.asked)) == 2
+    worker.pace.close()
