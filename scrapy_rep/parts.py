@@ -13,7 +13,6 @@ from scrapy_rep.gate.gate import Gate
 from scrapy_rep.gate.identity import Identity
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
-from scrapy_rep.gate.page_url import host_of
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import NEEDS_MSGSPEC
@@ -30,8 +29,6 @@ from scrapy_rep.sites.refresh import Attempts, Refresher
 from scrapy_rep.sites.store_adapter import open_store_adapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
-from scrapy_rep.waiting.hosts import Hosts
-from scrapy_rep.waiting.pace import Paces
 from scrapy_rep.waiting.places import Places
 from scrapy_rep.waiting.shared_pace import SharedPace
 from scrapy_rep.waiting.stop import StopWatch
@@ -57,44 +54,47 @@ class Parts:
         for name, why in without_effect(crawler.settings, settings):
             self.stats.without_effect(name, why)
         scrapy = self.scrapy = ScrapyNames(crawler, self.stats.switched_off)
-        self.identity = identity = Identity(crawler, settings, self.stats)
-        self.store = open_store_adapter(
-            crawler, settings, self.stats, time.time, lambda: identity.of_fetches
-        )
-        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
+        identity = self.identity = Identity(crawler, settings, self.stats)
+        store = crawler, settings, self.stats, time.time, lambda: identity.of_fetches
+        self.store = open_store_adapter(*store)
         self.places = Places(scrapy, self.stats)
         self.withheld = Withheld(crawler, scrapy, self.stats)
-        args = crawler, scrapy, hosts, self.places, self.withheld
-        self.turns = Turns(*args, host_of, self.stats)
-        self.paces = Paces(crawler, settings, self.stats, self.turns)
+        self.turns = Turns(
+            crawler,
+            settings,
+            scrapy,
+            self.places,
+            self.withheld,
+            self.stats,
+            clock=time.time,
+            shared=self._shared_pace(settings),
+        )
         self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self.turns.look)
         run = uuid4().hex
         warc = settings.warc
         self.archive = None if warc is None else Archive(warc, run, self.stats, time.time)
         self._fetcher = self._make_fetcher(crawler, settings)
         self.cache = self._make_cache(crawler, settings)
-        self.overrides = self._applied(overrides)
+        self.overrides = self._applied(overrides, settings)
         self.recorder = self._make_recorder(settings, run, overrides)
         use = None if settings.preferences == "off" else UseOfPages(settings)
         wanted = None if self.recorder is None else self.recorder.wants_verdict
-        judge = Judge(self.cache, self.paces, use, self.overrides, wants_verdict=wanted)
+        args = self.cache, settings.pace_policy, use, self.overrides
+        judge = Judge(*args, wants_verdict=wanted)
         self.explainer = Explainer(self.identity, self.cache, judge)
         self.account = Account(self.identity, self.stats, self.overrides, self.recorder)
         self.gate = Gate(
             identity=self.identity,
             cache=self.cache,
             judge=judge,
-            paces=self.paces,
             turns=self.turns,
             withheld=self.withheld,
             places=self.places,
-            stop=self.stop,
-            scrapy=scrapy,
+            account=self.account,
             stats=self.stats,
             clock=time.time,
-            account=self.account,
         )
-        self.withheld.ask(self.gate)
+        self.withheld.ask(self.gate, self.turns)
 
     def open(self) -> None:
         """Open what needs an open spider."""
@@ -143,18 +143,20 @@ class Parts:
         return RobotsCache(
             context,
             Refresher(context, self._fetcher.fetch, attempts),
-            RulesReader(parse, self.paces.read),
+            RulesReader(parse, settings.pace_policy.read),
             RobotsParsed(crawler, self.stats, settings.timeout),
             started=self.stop.watch,
-            landed=lambda authority: self.gate.landed(authority),
+            landed=self.withheld.landed,
             withheld=self.withheld.waiting_for,
             memory_limit=settings.memory_limit - self.store.memory_limit,
         )
 
-    def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
+    def _applied(
+        self, overrides: Overrides | None, settings: RepSettings
+    ) -> AppliedOverrides | None:
         if overrides is None:
             return None
-        applied = AppliedOverrides(overrides, self.stats, self.paces.read, time.time)
+        applied = AppliedOverrides(overrides, self.stats, settings.pace_policy.read, time.time)
         self.stats.is_overridden = applied.__contains__
         return applied
 

@@ -110,7 +110,6 @@ class Account:
             with self._recorded(request):
                 self._recorder.bypassed(request, self._identity.usable(request))
         self._stats.inc(names.BYPASSED)
-        self._stats.inc(names.OVERRIDES_USED)
 
     def ended(self, request: Request, refusal: Exception, final_url: str = "") -> None:
         """Record what a request ended in, or the response whose final URL is given."""

@@ -15,12 +15,11 @@ from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.access.requested_pace import PacePolicy, RequestedPace
     from scrapy_rep.gate.overrides import AppliedOverrides
     from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.gate.use import Noted, UseOfPages
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.settings import RepSettings
     from scrapy_rep.sites.cached_rules import CachedRules
 
 
@@ -40,13 +39,6 @@ class HoldsRules(Protocol):
 
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Measure rules again, which have grown."""
-
-
-class RefusesPaces(Protocol):
-    """What knows the paces that are refused: the politeness of a crawl."""
-
-    def refusal(self, pace: RequestedPace) -> Verdict | None:
-        """Return the verdict by which a pace refuses an allowed request; None if it does not."""
 
 
 class Judgement(NamedTuple):
@@ -81,14 +73,14 @@ class Judge:
     def __init__(
         self,
         cache: HoldsRules,
-        politeness: RefusesPaces,
+        paces: PacePolicy,
         use: UseOfPages | None,
         overrides: AppliedOverrides | None,
         *,
         wants_verdict: Callable[[CachedRules], bool] | None = None,
     ):
         self._cache = cache
-        self._politeness = politeness
+        self._paces = paces
         self._use = use
         self._overrides = overrides
         self._wants_verdict = wants_verdict
@@ -176,7 +168,7 @@ class Judge:
         if use is not None and use.refuses:
             return False
         pace = self._cache.pace(asked.authority, cached, asked.agent)
-        return pace is None or self._politeness.refusal(pace) is None
+        return pace is None or self._paces.refusal(pace) is None
 
     def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
         """Return the overrides if there are any for the authority."""
@@ -206,7 +198,7 @@ class Judge:
         """
         if pace is None or pace.pace is None:
             return None
-        found = self._politeness.refusal(pace.pace)
+        found = self._paces.refusal(pace.pace)
         if found is None or asked.authority.has_its_rules_at(asked.url):
             return None
         return RobotsForbidden(found, asked.authority, by=BY_PACE)
@@ -225,23 +217,17 @@ class Judge:
         return RobotsForbidden(verdict, authority)
 
 
-class PaceBySettings:
-    """Answers for the pace where there is no crawl: in the command."""
+class PaceByPolicy:
+    """Answers for the pace where there is no cache: in the command."""
 
-    def __init__(self, settings: RepSettings):
-        self._policy = settings.pace_policy
-        self.read = self._policy.read
-        """Returns the pace that is asked of an agent, ``None`` if there is none to keep."""
+    def __init__(self, policy: PacePolicy):
+        self._policy = policy
 
     def pace(
         self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
     ) -> RequestedPace | None:
         """Return the pace that rules ask for, as the cache of a crawl does."""
-        return None if cached.robots is None else self.read(cached.robots, agent)
+        return None if cached.robots is None else self._policy.read(cached.robots, agent)
 
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Do nothing: no memory is limited here."""
-
-    def refusal(self, pace: RequestedPace) -> Verdict | None:
-        """Return the verdict by which a pace refuses a request, as in a crawl."""
-        return self._policy.refusal(pace)
