@@ -18,10 +18,8 @@ from scrapy_rep.access.authority import authority_of
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden
-from scrapy_rep.gate.judge import Judgement
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
-from scrapy_rep.gate.use import note
 from scrapy_rep.robotstxt.verdict import Verdict
 from scrapy_rep.sites.context import Miss
 
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.gate.account import Account
     from scrapy_rep.gate.identity import Identity
-    from scrapy_rep.gate.judge import Judge
+    from scrapy_rep.gate.judge import Judge, Judgement
     from scrapy_rep.sites.cache import RobotsCache
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
@@ -255,7 +253,8 @@ class Gate:
         if authority is None or authority.has_its_rules_at(url):
             return None
         asked = Asked(request, url, authority, self._identity.of(request))
-        self._stats.led_elsewhere(request.method, page_of(request), url)
+        requested = page_of(request)
+        self._stats.led_elsewhere(request.method, requested, url)
         resident = self._cache.resident(authority, self._clock())
         found = resident or self._cache.consult(authority, request)
         if isinstance(found, Miss):
@@ -264,12 +263,11 @@ class Gate:
                 return self._withheld.give_back(request)
         else:
             self._stats.inc(names.HIT)
-        refusal, verdict, override = self._judge.judge_final_url(asked, found)
-        if refusal is not None:
-            self._account.refused(asked, found, Judgement(refusal, override=override), refusal)
-            raise refusal
-        note(request, self._judge.use_of(asked, found))
-        self._account.answered(asked, found, verdict, override)
+        judgement = self._judge.judge_final_url(asked, found)
+        if judgement.refusal is not None:
+            self._account.refused(asked, found, judgement, judgement.refusal)
+            raise judgement.refusal
+        self._account.passed(asked, found, judgement, requested)
         return None
 
     def is_in_place(self, page: object) -> bool:

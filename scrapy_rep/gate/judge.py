@@ -115,36 +115,22 @@ class Judge:
             return _PASSES
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
-    def judge_final_url(
-        self, asked: Asked, cached: CachedRules
-    ) -> tuple[RobotsForbidden | RobotsUnreachable | None, Verdict, Override | None]:
+    def judge_final_url(self, asked: Asked, cached: CachedRules) -> Judgement:
         """Decide whether a response may be used, by its final URL: by the rules or an override.
 
-        Returns what the request ends in, if it may not, the verdict, and the override that changed
-        it. The response is there already, so no pace is asked for, and no purpose.
+        The response is there already, so no pace is asked for, and no purpose.
         """
-        overrides = self._overrides_for(asked)
-        if overrides is not None:
-            verdict, override = overrides.verdict(asked, cached)
-        else:
-            verdict, override = cached.verdict(asked.authority, asked.url, asked.agent), None
+        verdict, override = self._verdict(asked, cached)
         self._cache.weigh(asked.authority, cached)
-        if verdict.allowed:
-            return None, verdict, override
-        refusal = self._refusal(asked, cached, verdict)
-        return refusal, refusal.verdict, override
-
-    def use_of(self, asked: Asked, cached: CachedRules) -> Noted | None:
-        """Return what the site says about the use of a page; ``None`` if it says nothing."""
+        if not verdict.allowed:
+            return Judgement(self._refusal(asked, cached, verdict), override=override)
         use = self._use_for(cached)
-        return None if use is None else use.said(asked, cached)
+        noted = None if use is None else use.said(asked, cached)
+        return Judgement(verdict=verdict, override=override, noted=noted)
 
     def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:
         """Return the verdict of the rules or of an override, whatever else is decided."""
-        overrides = self._overrides_for(asked)
-        if overrides is not None:
-            return overrides.verdict(asked, cached)[0]
-        return cached.verdict(asked.authority, asked.url, asked.agent)
+        return self._verdict(asked, cached)[0]
 
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.
@@ -169,6 +155,13 @@ class Judge:
             return False
         pace = self._cache.pace(asked.authority, cached, asked.agent)
         return pace is None or self._paces.refusal(pace) is None
+
+    def _verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, Override | None]:
+        """Return the verdict, and the override that changed it, if one did."""
+        overrides = self._overrides_for(asked)
+        if overrides is not None:
+            return overrides.verdict(asked, cached)
+        return cached.verdict(asked.authority, asked.url, asked.agent), None
 
     def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
         """Return the overrides if there are any for the authority."""

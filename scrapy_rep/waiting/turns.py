@@ -100,7 +100,8 @@ class Turns:
         self.hosts = Hosts(settings.max_crawl_delay, clock, shared)
         """The hosts that ask for a pace."""
         self._ended: dict[str, float] = {}
-        self._occupied: dict[str, PacedHost] = {}
+        self.occupied: dict[str, PacedHost] = {}
+        """Those of which requests are under way, or on their way there."""
         self._unclaimed: dict[str, CallLaterResult] = {}
         self._numbers = count()
         self._said: set[Authority] = set()
@@ -112,7 +113,7 @@ class Turns:
     @property
     def waiting(self) -> int:
         """How many requests wait at the last step."""
-        return sum(len(host.arrived) for host in self._occupied.values())
+        return sum(len(host.arrived) for host in self.occupied.values())
 
     def take_early(self) -> None:
         """Note that turns are taken before the last step, because that is not enabled.
@@ -165,7 +166,7 @@ class Turns:
                 host.busy.add(request)
         host.ended = self._ended.get(name, NEVER)
         if host.busy:
-            self._occupied[name] = host
+            self.occupied[name] = host
         self._stats.paced_host()
         return host
 
@@ -201,7 +202,7 @@ class Turns:
             host.coming = None  # the turn may have been used since it was offered
         if host.coming is None and not host.arrived and host.has_room(monotonic()):
             host.coming = request
-            self._occupied[host.name] = host
+            self.occupied[host.name] = host
             return True
         self._hold_up(host)
         self._plan(host)
@@ -223,10 +224,8 @@ class Turns:
 
     def look(self) -> None:
         """Let go what the downloader no longer has."""
-        if not self._occupied:
-            return
         active = self._scrapy.active
-        for name, host in list(self._occupied.items()):
+        for name, host in list(self.occupied.items()):
             if host.coming is not None and host.coming not in active:
                 is_ready = self._trips[host.coming].is_offered
                 if not is_ready and name not in self._unclaimed:  # else it is about to come again
@@ -235,7 +234,7 @@ class Turns:
             for request in host.busy - active:
                 self._end(host, request)
             if not host.in_use:
-                self._occupied.pop(name, None)
+                self.occupied.pop(name, None)
 
     # --- the last step
 
@@ -261,7 +260,7 @@ class Turns:
         turn: Deferred[bool] = Deferred()
         self._hold_up(host)
         heappush(host.arrived, (-request.priority, next(self._numbers), request, turn))
-        self._occupied[host.name] = host
+        self.occupied[host.name] = host
         # The engine sent it when it had room for it.
         is_within_limits = trip.comes_for_turn or (self._waiters.is_open and trip.is_scheduled)
         try:
@@ -281,7 +280,7 @@ class Turns:
 
     def give_up(self) -> None:
         """Have the requests of the scheduler that wait here go back to it: the crawl closes."""
-        for host in list(self._occupied.values()):
+        for host in list(self.occupied.values()):
             for _, _, request, turn in list(host.arrived):
                 if self._trips[request].is_scheduled and not turn.called:
                     turn.callback(False)
@@ -316,7 +315,7 @@ class Turns:
             self.offer(host.name)
             return
         host.busy.add(request)
-        self._occupied[host.name] = host
+        self.occupied[host.name] = host
 
     @staticmethod
     def _hold_up(host: PacedHost) -> None:
@@ -329,7 +328,7 @@ class Turns:
         host = self.hosts.get(trip.host) if trip is not None and trip.is_sent else None
         if host is not None:
             host.busy.add(request)
-            self._occupied[host.name] = host
+            self.occupied[host.name] = host
 
     def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
@@ -355,7 +354,7 @@ class Turns:
             return
         host.end(request)
         if not host.in_use:
-            self._occupied.pop(host.name, None)
+            self.occupied.pop(host.name, None)
         if not (host.asks or host.in_use or host.withheld):
             self._forget(host)
             return
@@ -434,7 +433,7 @@ class Turns:
         # A fault before this loses no request, and one behind it hands none out twice.
         self._waiters.make_ready(items[:1])
         host.coming, trip.is_offered = request, True
-        self._occupied[host.name] = host
+        self.occupied[host.name] = host
         heappop(items)
 
     def _has_to_come_again(self, request: Request) -> bool:
@@ -450,7 +449,7 @@ class Turns:
         """Keep the turn of a host for a request that is about to come again."""
         self._trips[request].comes_for_turn = True
         host.coming = request
-        self._occupied[host.name] = host
+        self.occupied[host.name] = host
         if host.name in self._unclaimed:
             self._unclaimed.pop(host.name).cancel()
         self._unclaimed[host.name] = call_later(_UNCLAIMED, self._take_back, host, request)

@@ -26,7 +26,7 @@ out, and wait in the downloader.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
@@ -84,6 +84,10 @@ class Readiness(Protocol):
 
 class HostQueues(Protocol):
     """The turns of the hosts, as the scheduler sees them: requests wait there."""
+
+    @property
+    def occupied(self) -> Collection[str]:
+        """The hosts of which requests are under way, or on their way."""
 
     def look(self) -> None:
         """Let go what the downloader no longer has."""
@@ -259,7 +263,8 @@ class Withheld:
         try:
             if self._first:
                 self._look()
-            self._turns.look()
+            if self._turns.occupied:
+                self._turns.look()
             request = self._next(pop) if self.count else self._next_of_base(pop)
         except _BaseFailedError as error:
             raise error.__cause__ or error from None
