@@ -1,19 +1,38 @@
 """What is known of each request on its way from the scheduler to the downloader.
 
 It is kept beside the request and not in its meta, because meta is copied: a mark there would make
-of each copy what the request is.
+of each copy what the request is. There is one mark, of requests that come again by way of a
+scheduler that is not ours, or in another run. It is removed as soon as they come.
 """
 
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.access.authority import Authority
+
+
+_AGAIN: Final = "_scrapy_rep_again"
+"""The meta key of a request that comes again. Its value is ``dont_filter`` as it was."""
+
+
+def to_come_again(request: Request) -> Request:
+    """Return a request that no filter of duplicates drops when it comes again."""
+    request.meta[_AGAIN] = request.dont_filter
+    request.dont_filter = True
+    return request
+
+
+def restored(request: Request) -> Request:
+    """Return a request that has come again as it was before."""
+    if _AGAIN in request.meta:
+        request.dont_filter = bool(request.meta.pop(_AGAIN))
+    return request
 
 
 class Trip:

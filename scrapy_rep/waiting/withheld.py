@@ -35,9 +35,9 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.waiting.put_back import put_back, restored, to_come_again
 from scrapy_rep.waiting.ready import Item, ReadyQueue, slot_of
-from scrapy_rep.waiting.trips import Trip, Trips
+from scrapy_rep.waiting.stop import put_back
+from scrapy_rep.waiting.trips import Trip, Trips, restored, to_come_again
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -165,7 +165,8 @@ class Withheld:
         trip = self.trips.get(request)
         if trip is None:
             trip = self.trips.begin(request)
-        restored(request)
+        if not self.is_open:  # otherwise it was restored when the base gave it out
+            restored(request)
         trip.is_scheduled, trip.is_handed_out = trip.is_handed_out, False
         trip.is_returned = False
         return trip
