@@ -17,7 +17,6 @@ from scrapy_rep.parts import Parts
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.scrapy_names import UnknownScrapyError
 from scrapy_rep.settings import obeys
-from scrapy_rep.sites.exchange import EXCHANGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,6 +67,7 @@ class RepDownloaderMiddleware:
         self._crawler = crawler
         self._gate = parts.gate
         self._stats = parts.stats
+        self._fetches = parts.places.fetches
         self._is_prepared = False
         self._takes_turns = False
         self.turns = parts.turns
@@ -102,8 +102,7 @@ class RepDownloaderMiddleware:
 
         A request is returned if it lacks something. It then comes again, when its site is ready.
         """
-        meta = request.meta
-        if EXCHANGE in meta and meta.get("dont_obey_robotstxt"):  # for a robots.txt itself
+        if request in self._fetches:  # for a robots.txt itself
             return None
         try:
             if not self._is_prepared:

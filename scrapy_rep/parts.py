@@ -13,7 +13,6 @@ from scrapy_rep.gate.gate import Gate
 from scrapy_rep.gate.identity import Identity
 from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
-from scrapy_rep.gate.page_url import host_of
 from scrapy_rep.gate.use import UseOfPages
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import NEEDS_MSGSPEC
@@ -30,8 +29,6 @@ from scrapy_rep.sites.refresh import Attempts, Refresher
 from scrapy_rep.sites.store_adapter import open_store_adapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
-from scrapy_rep.waiting.hosts import Hosts
-from scrapy_rep.waiting.pace import Paces
 from scrapy_rep.waiting.places import Places
 from scrapy_rep.waiting.shared_pace import SharedPace
 from scrapy_rep.waiting.stop import StopWatch
@@ -49,52 +46,44 @@ class Parts:
     """The parts of one crawl. Raises ``ValueError`` for a bad setting."""
 
     def __init__(self, crawler: Crawler):
-        settings = RepSettings.from_settings(crawler.settings)
+        self._crawler = crawler
+        settings = self._settings = RepSettings.from_settings(crawler.settings)
         overrides = configured_overrides(settings, time.time())
-        self.stats = RepStats(crawler.stats)
-        for name, nearest in unknown_settings(crawler.settings):
-            self.stats.unknown_setting(name, nearest)
-        for name, why in without_effect(crawler.settings, settings):
-            self.stats.without_effect(name, why)
-        scrapy = self.scrapy = ScrapyNames(crawler, self.stats.switched_off)
-        self.identity = identity = Identity(crawler, settings, self.stats)
+        stats = self.stats = self._make_stats()
+        scrapy = self.scrapy = ScrapyNames(crawler, stats.switched_off)
+        identity = self.identity = Identity(crawler, settings, stats)
         self.store = open_store_adapter(
-            crawler, settings, self.stats, time.time, lambda: identity.of_fetches
+            crawler, settings, stats, time.time, lambda: identity.of_fetches
         )
-        hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
-        self.places = Places(scrapy, self.stats)
-        self.withheld = Withheld(crawler, scrapy, self.stats)
-        args = crawler, scrapy, hosts, self.places, self.withheld
-        self.turns = Turns(*args, host_of, self.stats)
-        self.paces = Paces(crawler, settings, self.stats, self.turns)
+        self.places = Places(scrapy, stats)
+        self.withheld = Withheld(crawler, scrapy, stats)
+        shared = self._shared_pace()
+        around = scrapy, self.places, self.withheld, stats
+        self.turns = Turns(crawler, settings, *around, clock=time.time, shared=shared)
         self.stop = StopWatch(scrapy, self._interrupt, self._is_busy, self.turns.look)
-        run = uuid4().hex
-        warc = settings.warc
-        self.archive = None if warc is None else Archive(warc, run, self.stats, time.time)
-        self._fetcher = self._make_fetcher(crawler, settings)
-        self.cache = self._make_cache(crawler, settings)
+        run, warc = uuid4().hex, settings.warc
+        self.archive = None if warc is None else Archive(warc, run, stats, time.time)
+        self.cache = self._make_cache()
         self.overrides = self._applied(overrides)
-        self.recorder = self._make_recorder(settings, run, overrides)
+        self.recorder = self._make_recorder(run, overrides)
         use = None if settings.preferences == "off" else UseOfPages(settings)
         wanted = None if self.recorder is None else self.recorder.wants_verdict
-        judge = Judge(self.cache, self.paces, use, self.overrides, wants_verdict=wanted)
-        self.explainer = Explainer(self.identity, self.cache, judge)
-        self.account = Account(self.identity, self.stats, self.overrides, self.recorder)
+        parts = self.cache, settings.pace_policy, use, self.overrides
+        judge = Judge(*parts, wants_verdict=wanted)
+        self.explainer = Explainer(identity, self.cache, judge)
+        self.account = Account(identity, stats, self.overrides, self.recorder)
         self.gate = Gate(
-            identity=self.identity,
+            identity=identity,
             cache=self.cache,
             judge=judge,
-            paces=self.paces,
             turns=self.turns,
             withheld=self.withheld,
             places=self.places,
-            stop=self.stop,
-            scrapy=scrapy,
-            stats=self.stats,
-            clock=time.time,
             account=self.account,
+            stats=stats,
+            clock=time.time,
         )
-        self.withheld.ask(self.gate)
+        self.withheld.ask(self.gate, self.turns)
 
     def open(self) -> None:
         """Open what needs an open spider."""
@@ -118,11 +107,21 @@ class Parts:
         if self.recorder is not None:
             self.recorder.close()
 
-    def _shared_pace(self, settings: RepSettings) -> SharedPace | None:
+    def _make_stats(self) -> RepStats:
+        """Return the stats; warn of settings that do not exist or have no effect."""
+        stats = RepStats(self._crawler.stats)
+        for name, nearest in unknown_settings(self._crawler.settings):
+            stats.unknown_setting(name, nearest)
+        for name, why in without_effect(self._crawler.settings, self._settings):
+            stats.without_effect(name, why)
+        return stats
+
+    def _shared_pace(self) -> SharedPace | None:
         """Return the pace that all workers keep together, if they share a store.
 
         The file in a job directory is for one crawl at a time.
         """
+        settings = self._settings
         if not settings.shared_pace or settings.store is None or not self.store.has_store:
             return None
         turns = self.store.turns
@@ -131,22 +130,29 @@ class Parts:
             return None
         return SharedPace(turns, self.stats)
 
-    def _make_fetcher(self, crawler: Crawler, settings: RepSettings) -> RobotsFetcher:
-        args = crawler, self.scrapy, settings, self.stats, self.places, time.time
-        return RobotsFetcher(*args, lambda: self.identity.name_to_give, self.archive)
-
-    def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
+    def _make_cache(self) -> RobotsCache:
+        settings = self._settings
+        fetcher = RobotsFetcher(
+            self._crawler,
+            self.scrapy,
+            settings,
+            self.stats,
+            self.places,
+            time.time,
+            lambda: self.identity.name_to_give,
+            self.archive,
+        )
         context = AccessContext(self.store, settings.policy, self.stats, time.time)
         attempts = Attempts(settings.timeout, settings.retry_delays)
         profile = named(settings.profile)
         parse = partial(RobotsTxt.parse, profile=profile, max_size=settings.max_size)
         return RobotsCache(
             context,
-            Refresher(context, self._fetcher.fetch, attempts),
-            RulesReader(parse, self.paces.read),
-            RobotsParsed(crawler, self.stats, settings.timeout),
+            Refresher(context, fetcher.fetch, attempts),
+            RulesReader(parse, settings.pace_policy.read),
+            RobotsParsed(self._crawler, self.stats, settings.timeout),
             started=self.stop.watch,
-            landed=lambda authority: self.gate.landed(authority),
+            landed=self.withheld.landed,
             withheld=self.withheld.waiting_for,
             memory_limit=settings.memory_limit - self.store.memory_limit,
         )
@@ -154,13 +160,13 @@ class Parts:
     def _applied(self, overrides: Overrides | None) -> AppliedOverrides | None:
         if overrides is None:
             return None
-        applied = AppliedOverrides(overrides, self.stats, self.paces.read, time.time)
+        read = self._settings.pace_policy.read
+        applied = AppliedOverrides(overrides, self.stats, read, time.time)
         self.stats.is_overridden = applied.__contains__
         return applied
 
-    def _make_recorder(
-        self, settings: RepSettings, run: str, overrides: Overrides | None
-    ) -> DecisionRecorder | None:
+    def _make_recorder(self, run: str, overrides: Overrides | None) -> DecisionRecorder | None:
+        settings = self._settings
         if settings.decision_log is None:
             return None
         try:

@@ -25,7 +25,7 @@ from scrapy_rep.access.policy import learn, standing
 from scrapy_rep.commands.output import usage_error
 from scrapy_rep.commands.project import settings_of, settings_with_spider, tokens_of_crawl
 from scrapy_rep.gate.explain import LookUp, asked_for
-from scrapy_rep.gate.judge import Judge, PaceBySettings
+from scrapy_rep.gate.judge import Judge, PaceByPolicy
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.gate.use import UseOfPages
@@ -55,11 +55,11 @@ class Offline:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
             raise usage_error(str(error)) from None
-        applied, paces = None, PaceBySettings(self.settings)
+        applied, paces = None, self.settings.pace_policy
         if overrides is not None:
             applied = AppliedOverrides(overrides, stats, paces.read, time.time)
         use = UseOfPages(self.settings)
-        self.judge = Judge(paces, paces, use if use.refuses else None, applied)
+        self.judge = Judge(PaceByPolicy(paces), paces, use if use.refuses else None, applied)
 
     def parse(self, body: bytes) -> RobotsTxt:
         """Return the rules of a file."""

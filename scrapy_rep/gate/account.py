@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.exceptions import RobotsForbidden, RobotsUnreachable
-from scrapy_rep.gate.page_url import Asked, page_of
 from scrapy_rep.gate.use import note
 from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_rep.gate.identity import Identity
     from scrapy_rep.gate.judge import Judgement
     from scrapy_rep.gate.overrides import AppliedOverrides
-    from scrapy_rep.overrides.override import Override
+    from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.records.recorder import DecisionRecorder
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
@@ -44,21 +43,6 @@ class Account:
         self._overrides = overrides
         self._recorder = recorder
 
-    def answered(
-        self, asked: Asked, cached: CachedRules, verdict: Verdict, override: Override | None
-    ) -> None:
-        """Record that a response of another page than was asked for is allowed.
-
-        That its request is allowed was counted when it passed.
-        """
-        if cached.stale:
-            self._stats.inc(names.STALE)
-        if self._recorder is not None:
-            with self._recorded(asked.request):
-                self._recorder.passed(asked, cached, verdict, requested=page_of(asked.request))
-        if self._overrides is not None:
-            self._overrides.count_allowed(asked, cached, verdict, override, None)
-
     def refused(
         self,
         asked: Asked,
@@ -79,12 +63,18 @@ class Account:
             self._overrides.count_used(asked, cached, judgement.override, judgement.pace)
         self._stats.forbidden(request.method, url, refusal.verdict, refusal.by)
 
-    def passed(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
-        """Record and count a request that goes on, and note what is said about its use."""
+    def passed(
+        self, asked: Asked, cached: CachedRules, judgement: Judgement, requested: str | None = None
+    ) -> None:
+        """Record and count a request that goes on, and note what is said about its use.
+
+        ``requested`` is given for a response of another page than was asked for: the URL of the
+        request, which was counted when it passed.
+        """
         if self._recorder is not None:
             with self._recorded(asked.request):
-                self._recorder.passed(asked, cached, judgement.verdict)
-        if judgement.noted is not None:
+                self._recorder.passed(asked, cached, judgement.verdict, requested=requested)
+        if judgement.noted is not None or requested is not None:
             note(asked.request, judgement.noted)
         if self._overrides is not None and judgement.verdict is not None:
             self._overrides.count_allowed(
@@ -92,7 +82,8 @@ class Account:
             )
         if cached.stale:
             self._stats.inc(names.STALE)
-        self._stats.inc(names.ALLOWED)
+        if requested is None:
+            self._stats.inc(names.ALLOWED)
 
     def passed_without_rules(self, asked: Asked) -> None:
         """Record and count a request for the rules themselves, which waits for none.
@@ -110,7 +101,6 @@ class Account:
             with self._recorded(request):
                 self._recorder.bypassed(request, self._identity.usable(request))
         self._stats.inc(names.BYPASSED)
-        self._stats.inc(names.OVERRIDES_USED)
 
     def ended(self, request: Request, refusal: Exception, final_url: str = "") -> None:
         """Record what a request ended in, or the response whose final URL is given."""

@@ -68,7 +68,6 @@ class Identity:
         self._crawler = crawler
         self._stats = stats
         self._remembered: dict[Any, tuple[str, ...]] = {}
-        self._sent_by_default: tuple[str, ...] | None = None
         self._profile = named(settings.profile)
         self._warned = False
         self._warned_of_rest = False
@@ -89,29 +88,19 @@ class Identity:
             return self._setting
         headers = request.headers
         sent = headers.get("User-Agent") if headers else None
-        return self._remembered_or(sent, self._derived) if sent else self._of_settings()
+        return self._remembered_or(sent, self._derived) if sent else self._of_settings
 
     def usable(self, request: Request) -> tuple[str, ...]:
-        """Return the tokens of ``request``, or of the crawl if it names no product token.
-
-        Those of the settings, if the spider has none that can be used either.
-        """
+        """Return the tokens of ``request``, or of the crawl if it names no product token."""
         try:
             return self.of(request)
         except ValueError:
-            return self._usable_default
-
-    @property
-    def _usable_default(self) -> tuple[str, ...]:
-        try:
             return self.default
-        except ValueError:
-            return self._setting or self._of_settings()
 
     @cached_property
     def of_fetches(self) -> bytes:
         """The User-Agent with which robots.txt files are requested."""
-        return name_of_fetches(self._crawler, self._usable_default)
+        return name_of_fetches(self._crawler, self.default)
 
     @cached_property
     def name_to_give(self) -> bytes | None:
@@ -120,11 +109,17 @@ class Identity:
 
     @property
     def default(self) -> tuple[str, ...]:
-        """The tokens of a request that names none itself."""
+        """The tokens of a request that names none itself.
+
+        Those of the settings, if the spider has none that can be used.
+        """
         chosen = self._of_spider()
         if chosen:
-            return self._remembered_or(chosen, self._named)
-        return self._setting or self._of_settings()
+            try:
+                return self._remembered_or(chosen, self._named)
+            except ValueError:  # it was set in the middle of the crawl
+                pass
+        return self._setting or self._of_settings
 
     @property
     def searched_for(self) -> tuple[str, ...]:
@@ -166,10 +161,9 @@ class Identity:
                 self._stats.not_a_token(name, token)
         return names
 
+    @cached_property
     def _of_settings(self) -> tuple[str, ...]:
-        if self._sent_by_default is None:
-            self._sent_by_default = self._derived(self._configured())
-        return self._sent_by_default
+        return self._derived(self._configured())
 
     def _configured(self) -> str:
         """Return the User-Agent of the project, the first that is not empty.

@@ -15,12 +15,11 @@ from scrapy_rep.robotstxt.verdict import UNREACHABLE, Verdict, is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.access.requested_pace import PacePolicy, RequestedPace
     from scrapy_rep.gate.overrides import AppliedOverrides
     from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.gate.use import Noted, UseOfPages
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.settings import RepSettings
     from scrapy_rep.sites.cached_rules import CachedRules
 
 
@@ -40,13 +39,6 @@ class HoldsRules(Protocol):
 
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Measure rules again, which have grown."""
-
-
-class RefusesPaces(Protocol):
-    """What knows the paces that are refused: the politeness of a crawl."""
-
-    def refusal(self, pace: RequestedPace) -> Verdict | None:
-        """Return the verdict by which a pace refuses an allowed request; None if it does not."""
 
 
 class Judgement(NamedTuple):
@@ -81,14 +73,14 @@ class Judge:
     def __init__(
         self,
         cache: HoldsRules,
-        politeness: RefusesPaces,
+        paces: PacePolicy,
         use: UseOfPages | None,
         overrides: AppliedOverrides | None,
         *,
         wants_verdict: Callable[[CachedRules], bool] | None = None,
     ):
         self._cache = cache
-        self._politeness = politeness
+        self._paces = paces
         self._use = use
         self._overrides = overrides
         self._wants_verdict = wants_verdict
@@ -123,36 +115,22 @@ class Judge:
             return _PASSES
         return Judgement(verdict=verdict, override=override, pace=pace, noted=noted)
 
-    def judge_final_url(
-        self, asked: Asked, cached: CachedRules
-    ) -> tuple[RobotsForbidden | RobotsUnreachable | None, Verdict, Override | None]:
+    def judge_final_url(self, asked: Asked, cached: CachedRules) -> Judgement:
         """Decide whether a response may be used, by its final URL: by the rules or an override.
 
-        Returns what the request ends in, if it may not, the verdict, and the override that changed
-        it. The response is there already, so no pace is asked for, and no purpose.
+        The response is there already, so no pace is asked for, and no purpose.
         """
-        overrides = self._overrides_for(asked)
-        if overrides is not None:
-            verdict, override = overrides.verdict(asked, cached)
-        else:
-            verdict, override = cached.verdict(asked.authority, asked.url, asked.agent), None
+        verdict, override = self._verdict(asked, cached)
         self._cache.weigh(asked.authority, cached)
-        if verdict.allowed:
-            return None, verdict, override
-        refusal = self._refusal(asked, cached, verdict)
-        return refusal, refusal.verdict, override
-
-    def use_of(self, asked: Asked, cached: CachedRules) -> Noted | None:
-        """Return what the site says about the use of a page; ``None`` if it says nothing."""
+        if not verdict.allowed:
+            return Judgement(self._refusal(asked, cached, verdict), override=override)
         use = self._use_for(cached)
-        return None if use is None else use.said(asked, cached)
+        noted = None if use is None else use.said(asked, cached)
+        return Judgement(verdict=verdict, override=override, noted=noted)
 
     def verdict(self, asked: Asked, cached: CachedRules) -> Verdict:
         """Return the verdict of the rules or of an override, whatever else is decided."""
-        overrides = self._overrides_for(asked)
-        if overrides is not None:
-            return overrides.verdict(asked, cached)[0]
-        return cached.verdict(asked.authority, asked.url, asked.agent)
+        return self._verdict(asked, cached)[0]
 
     def final_verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, str]:
         """Return the verdict of all that has a say, and which of them decided.
@@ -176,7 +154,14 @@ class Judge:
         if use is not None and use.refuses:
             return False
         pace = self._cache.pace(asked.authority, cached, asked.agent)
-        return pace is None or self._politeness.refusal(pace) is None
+        return pace is None or self._paces.refusal(pace) is None
+
+    def _verdict(self, asked: Asked, cached: CachedRules) -> tuple[Verdict, Override | None]:
+        """Return the verdict, and the override that changed it, if one did."""
+        overrides = self._overrides_for(asked)
+        if overrides is not None:
+            return overrides.verdict(asked, cached)
+        return cached.verdict(asked.authority, asked.url, asked.agent), None
 
     def _overrides_for(self, asked: Asked) -> AppliedOverrides | None:
         """Return the overrides if there are any for the authority."""
@@ -206,7 +191,7 @@ class Judge:
         """
         if pace is None or pace.pace is None:
             return None
-        found = self._politeness.refusal(pace.pace)
+        found = self._paces.refusal(pace.pace)
         if found is None or asked.authority.has_its_rules_at(asked.url):
             return None
         return RobotsForbidden(found, asked.authority, by=BY_PACE)
@@ -225,23 +210,17 @@ class Judge:
         return RobotsForbidden(verdict, authority)
 
 
-class PaceBySettings:
-    """Answers for the pace where there is no crawl: in the command."""
+class PaceByPolicy:
+    """Answers for the pace where there is no cache: in the command."""
 
-    def __init__(self, settings: RepSettings):
-        self._policy = settings.pace_policy
-        self.read = self._policy.read
-        """Returns the pace that is asked of an agent, ``None`` if there is none to keep."""
+    def __init__(self, policy: PacePolicy):
+        self._policy = policy
 
     def pace(
         self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
     ) -> RequestedPace | None:
         """Return the pace that rules ask for, as the cache of a crawl does."""
-        return None if cached.robots is None else self.read(cached.robots, agent)
+        return None if cached.robots is None else self._policy.read(cached.robots, agent)
 
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Do nothing: no memory is limited here."""
-
-    def refusal(self, pace: RequestedPace) -> Verdict | None:
-        """Return the verdict by which a pace refuses a request, as in a crawl."""
-        return self._policy.refusal(pace)

@@ -91,15 +91,6 @@ def page_of(request: Request) -> str:
     return request.url if named is None else _named_page(request, named)
 
 
-def host_of(request: Request) -> str:
-    """Return the host that a request is for, normalised as its authority's; "" if it has none."""
-    try:
-        authority = authority_of(page_of(request))
-    except ValueError:
-        return ""
-    return authority.host if authority is not None else ""
-
-
 def _named_page(request: Request, named: object) -> str:
     try:
         page = requested_url(named) if isinstance(named, str) else ""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.waiting.ready import Item
     from scrapy_rep.waiting.shared_pace import SharedPace
 
 Asker = tuple[Authority, tuple[str, ...]]
@@ -42,9 +43,10 @@ NEVER = float("-inf")
 class PacedHost:
     """One host that asks for a pace.
 
-    ``least`` is the operator's own delay, ``most`` the longest interval that is kept. ``coming`` is
-    the request that the scheduler has handed out for it and that has yet to reach the last step,
-    where ``arrived`` ones wait. ``held_up_at`` is when a request began to wait since the last turn.
+    ``least`` is the operator's own delay, ``most`` the longest interval that is kept. ``withheld``
+    are the requests that wait in the scheduler. ``coming`` is the one that has the next turn: it is
+    ready, or handed out and has yet to reach the last step, where ``arrived`` ones wait.
+    ``held_up_at`` is when a request began to wait since the last turn.
     ``busy`` are its requests from the grant of their turn to the end of their download; ``ended``
     is when the last one ended. Both times are by the monotonic clock. If ``shared`` is given, each
     request needs a turn from it, and none is to be had before ``not_before``; ``failing_since`` is
@@ -66,6 +68,7 @@ class PacedHost:
         "name",
         "not_before",
         "timer",
+        "withheld",
     )
 
     def __init__(
@@ -81,6 +84,7 @@ class PacedHost:
         self.busy: set[Request] = set()
         self.coming: Request | None = None
         self.arrived: list[Arrived] = []
+        self.withheld: list[Item] = []
         self.held_up_at: float | None = None
         self.timer: CallLaterResult | None = None
         self.ended = self.not_before = NEVER
@@ -90,14 +94,12 @@ class PacedHost:
         self._shared = shared
         self._askers: dict[Asker, tuple[RequestedPace, float]] = {}
 
-    def ask(self, asker: Asker, pace: RequestedPace, idle: bool) -> None:
-        """Heed a pace for a day from now; it replaces what ``asker`` asked for before.
-
-        ``idle`` says that no request waits for the host.
-        """
+    def ask(self, asker: Asker, pace: RequestedPace) -> None:
+        """Heed a pace for a day from now; it replaces what ``asker`` asked for before."""
         now = self._clock()
         self._askers[asker] = pace, now
-        if idle:  # what is a day old may go, but not while a request waits because of it
+        # What is a day old may go, but not while a request waits because of it.
+        if not self.is_waited_for:
             for other, (_, made) in list(self._askers.items()):
                 if not -_DAY < now - made < _DAY:
                     del self._askers[other]
@@ -121,8 +123,13 @@ class PacedHost:
 
     @property
     def in_use(self) -> bool:
-        """Whether a request of the host is under way, or waits in place for its turn."""
+        """Whether a request of the host is under way, is about to be, or waits in place."""
         return bool(self.busy or self.arrived or self.coming is not None)
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a request waits for its turn, in place or in the scheduler."""
+        return bool(self.withheld or self.arrived or self.coming is not None)
 
     @property
     def interval(self) -> float:
@@ -173,15 +180,12 @@ class Hosts(OrderedDict[str, PacedHost]):
         self._clock = clock
         self.shared = shared
 
-    def add(self, name: str, least: float, in_use: Callable[[str], bool]) -> PacedHost:
-        """Return the host of that name, which asks for a pace from now on.
-
-        ``in_use(name)`` says whether requests wait for a host.
-        """
+    def add(self, name: str, least: float) -> PacedHost:
+        """Return the host of that name, which asks for a pace from now on."""
         host = self[name] = PacedHost(name, least, self._most, self._clock, self.shared)
         if len(self) > _MOST_HOSTS:
             for other in list(islice(self, _MOST_LOOKED_AT)):
-                if not (other == name or self[other].in_use or in_use(other)):
+                if not (other == name or self[other].in_use or self[other].withheld):
                     del self[other]
                     break
         return host
@@ -190,7 +194,3 @@ class Hosts(OrderedDict[str, PacedHost]):
         """Note that a request to a host was made."""
         if host.name in self:
             self.move_to_end(host.name)
-
-    def remove(self, host: PacedHost) -> None:
-        """Forget a host that no longer asks for a pace."""
-        self.pop(host.name, None)

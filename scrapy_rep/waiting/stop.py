@@ -1,4 +1,4 @@
-"""A stop does not wait for robots.txt files.
+"""A stop does not wait for robots.txt files, and what is withheld goes back to the base.
 
 No signal says that a stop begins, so the engine is looked at while anything is under way that a
 stop should end. Direct downloads go on waiting for their rules and their turn, and the stop waits
@@ -7,14 +7,25 @@ for them, as for any download of Scrapy's own: nothing would make them again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from scrapy import signals
 from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.misc import load_object
+
+from scrapy_rep.waiting.trips import to_come_again
 
 if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
     from scrapy_rep.scrapy_names import ScrapyNames
+    from scrapy_rep.stats import RepStats
+
+logger = logging.getLogger("scrapy_rep")
 
 _GRACE: Final = 0.3
 """Seconds that a fetch may still take when the crawl is found to be stopping."""
@@ -66,3 +77,44 @@ class StopWatch:
         self._look_around()
         if self._is_busy():
             self.watch()
+
+
+def put_back(
+    requests: Iterable[Request],
+    enqueue: Callable[[Request], bool],
+    crawler: Crawler,
+    stats: RepStats,
+) -> None:
+    """Put requests back into a scheduler that is about to close, in the order they came out in.
+
+    A queue that gives out the last one first gets them in reverse, so that their order is restored.
+    Start requests have a queue of their own.
+    """
+    settings = crawler.settings
+    where = "DISK" if settings["JOBDIR"] else "MEMORY"
+    queue = settings[f"SCHEDULER_{where}_QUEUE"]
+    start_queue = settings[f"SCHEDULER_START_{where}_QUEUE"] or queue
+    of_start: list[Request] = []
+    others: list[Request] = []
+    for request in requests:
+        is_start = request.meta.get("is_start_request") and start_queue != queue
+        (of_start if is_start else others).append(request)
+    for several, name in ((of_start, start_queue), (others, queue)):
+        for request in reversed(several) if _is_last_first(name) else several:
+            if not _is_kept(request, enqueue, stats):
+                logger.warning("The scheduler did not take back <%s>; it is lost", request.url)
+                crawler.signals.send_catch_log(
+                    signals.request_dropped, request=request, spider=crawler.spider
+                )
+
+
+def _is_kept(request: Request, enqueue: Callable[[Request], bool], stats: RepStats) -> bool:
+    try:
+        return enqueue(to_come_again(request))
+    except Exception as error:  # noqa: BLE001  # a custom scheduler may raise anything
+        stats.own_fault("Giving a request back to the scheduler", error)
+        return False
+
+
+def _is_last_first(queue: Any) -> bool:
+    return "Lifo" in getattr(load_object(queue), "__name__", "")

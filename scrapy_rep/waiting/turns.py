@@ -17,19 +17,18 @@ longer has is no longer under way (:meth:`Turns.look`).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from heapq import heappop, heappush
 from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Protocol
-from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.waiting.hosts import NEVER
+from scrapy_rep.waiting.hosts import NEVER, Hosts
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -38,17 +37,19 @@ if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.scrapy_names import ScrapyNames
+    from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
-    from scrapy_rep.waiting.hosts import Asker, Hosts, PacedHost
+    from scrapy_rep.waiting.hosts import PacedHost
     from scrapy_rep.waiting.places import Places
-
-    Least = Callable[[Request, Authority], float]
+    from scrapy_rep.waiting.ready import Item
+    from scrapy_rep.waiting.shared_pace import SharedPace
+    from scrapy_rep.waiting.trips import Trip, Trips
 
 _MOST_ENDS: Final = 10_000
 """Hosts of which the end of the last request is remembered, should they begin to ask for a pace."""
 
-_STRAY: Final = 64
-"""Requests past the last step, beyond those of the downloader, before they are compared with it."""
+_MOST_SAID: Final = 10_000
+"""Authorities whose long delays are remembered as said; past that they may be said again."""
 
 _UNCLAIMED: Final = 1.0
 """Seconds after which the turn of a request that was returned goes to the next one."""
@@ -60,55 +61,59 @@ class Waiters(Protocol):
     is_open: bool
     """Whether it withholds requests. If not, all of them wait in place."""
 
-    def has_waiting(self, host: str) -> bool:
-        """Return whether a request waits for its turn at a host."""
+    trips: Trips
+    """What is known of each request."""
 
-    def is_free(self, host: str) -> None:
-        """Have the next request to a host go on."""
-
-    def asks_for_nothing(self, host: str) -> None:
-        """Have all requests to a host go on."""
+    def make_ready(self, items: Iterable[Item]) -> None:
+        """Have withheld requests be handed out."""
 
     def give_back(self, request: Request) -> Request:
         """Return a request that comes again."""
 
 
 class Turns:
-    """The turns of the hosts of one crawl. ``host_of(request)`` names the host of a request."""
+    """The turns of the hosts of one crawl.
+
+    ``clock()`` is in seconds since the epoch. ``shared`` is there if other workers keep the pace of
+    a host, too.
+    """
 
     def __init__(
         self,
         crawler: Crawler,
+        settings: RepSettings,
         scrapy: ScrapyNames,
-        hosts: Hosts,
         places: Places,
         waiters: Waiters,
-        host_of: Callable[[Request], str],
         stats: RepStats,
+        *,
+        clock: Callable[[], float],
+        shared: SharedPace | None = None,
     ):
+        self._crawler = crawler
+        self._policy = settings.pace_policy
         self._scrapy = scrapy
-        self.hosts = hosts
         self._places = places
         self._waiters = waiters
-        self._host_of = host_of
+        self._trips = waiters.trips
         self._stats = stats
-        self._under_way: dict[Request, str] = {}
+        self.hosts = Hosts(settings.max_crawl_delay, clock, shared)
+        """The hosts that ask for a pace."""
         self._ended: dict[str, float] = {}
-        self._occupied: dict[str, PacedHost] = {}
-        self._of_scheduler: WeakSet[Request] = WeakSet()
-        self._returned: WeakSet[Request] = WeakSet()
+        self.occupied: dict[str, PacedHost] = {}
+        """Those of which requests are under way, or on their way there."""
         self._unclaimed: dict[str, CallLaterResult] = {}
         self._numbers = count()
+        self._said: set[Authority] = set()
         self._fault: Exception | None = None
         self._is_early = False
-        self._signals = crawler.signals
-        if hosts.shared is not None:
-            hosts.shared.attach(self.offer, self._is_waited_for, self._distrust)
+        if shared is not None:
+            shared.attach(self.offer, self._is_waited_for, self._distrust)
 
     @property
     def waiting(self) -> int:
         """How many requests wait at the last step."""
-        return sum(len(host.arrived) for host in self._occupied.values())
+        return sum(len(host.arrived) for host in self.occupied.values())
 
     def take_early(self) -> None:
         """Note that turns are taken before the last step, because that is not enabled.
@@ -118,95 +123,129 @@ class Turns:
         begins with the turn.
         """
         self._is_early = True
-        self._signals.connect(self._reached, signal=signals.request_reached_downloader)
-        self._signals.connect(self.left, signal=signals.request_left_downloader)
+        connect = self._crawler.signals.connect
+        connect(self._reached, signal=signals.request_reached_downloader)
+        connect(self.left, signal=signals.request_left_downloader)
 
     # --- what a host asks for
 
-    def ask(self, request: Request, asker: Asker, pace: RequestedPace, least: Least) -> float:
-        """Have the host of a request keep a pace; return what ``asker`` asked for before.
-
-        ``least(request, authority)`` is the operator's own delay.
-        """
+    def keep(
+        self,
+        request: Request,
+        authority: Authority,
+        pace: RequestedPace | None,
+        agent: tuple[str, ...],
+    ) -> None:
+        """Have the host of a request keep a pace that was asked of ``agent``; None for none."""
+        asker = authority, agent
+        host = self.hosts.get(authority.host)
+        if pace is None:
+            if host is not None:
+                host.withdraw(asker)
+                self.offer(host.name)
+                if not (host.asks or host.in_use or host.withheld):
+                    self._forget(host)
+            return
         if self._fault is not None:
             raise self._fault
-        name = asker[0].host
-        host = self.hosts.get(name)
         if host is None:
-            host = self.hosts.add(name, least(request, asker[0]), self._waiters.has_waiting)
-            host.busy = {other for other, its in self._under_way.items() if its == name}
-            host.ended = self._ended.get(name, NEVER)
-            if host.busy:
-                self._occupied[name] = host
-            self._stats.paced_host()
+            host = self._begin_to_pace(authority.host, self._least(request, authority))
         before = host.asked_by(asker)
-        host.ask(asker, pace, idle=not (host.arrived or self._waiters.has_waiting(name)))
+        host.ask(asker, pace)
         self.hosts.touch(host)
         if pace.interval < before:
-            self.offer(name)
-        return before
+            self.offer(host.name)
+        if pace.interval != before:
+            self._count(authority, pace)
 
-    def withdraw(self, name: str, asker: Asker) -> None:
-        """Have a host forget what ``asker`` asked for."""
-        host = self.hosts.get(name)
-        if host is not None:
-            host.withdraw(asker)
-            self.offer(name)
-            if not (host.asks or host.in_use or self._waiters.has_waiting(name)):
-                self._forget(host)
+    def _begin_to_pace(self, name: str, least: float) -> PacedHost:
+        host = self.hosts.add(name, least)
+        for request in self._scrapy.active:
+            trip = self._trips.get(request)
+            if trip is not None and trip.is_sent and trip.host == name:
+                host.busy.add(request)
+        host.ended = self._ended.get(name, NEVER)
+        if host.busy:
+            self.occupied[name] = host
+        self._stats.paced_host()
+        return host
+
+    def _least(self, request: Request, authority: Authority) -> float:
+        """Return the operator's own delay for the slot of a request."""
+        settings = self._crawler.settings
+        key = request.meta.get("download_slot") or authority.host
+        own = settings.getdict("DOWNLOAD_SLOTS").get(key, {}).get("delay")
+        return settings.getfloat("DOWNLOAD_DELAY") if own is None else float(own)
+
+    def _count(self, authority: Authority, pace: RequestedPace) -> None:
+        """Count a pace that is new, and say so if it is not kept as it was asked for."""
+        most = self._policy.longest if pace.is_cut else pace.interval
+        if pace.interval <= most:
+            self._stats.paced(authority, pace.interval)
+        elif not self._policy.forbids_longer:
+            self._stats.paced(authority, most)
+            if len(self._said) >= _MOST_SAID:
+                self._said.clear()
+            self._stats.capped(authority, pace.interval, most, said=authority in self._said)
+            self._said.add(authority)
 
     # --- the way of a request of the scheduler
 
-    def reserve(self, name: str, request: Request) -> bool:
+    def reserve(self, request: Request, trip: Trip) -> bool:
         """Return whether a request may be handed out; no other one of its host is until it ends."""
-        host = self.hosts.get(name)
-        if host is None or not host.asks or host.coming is request:
+        host = self.hosts.get(trip.host)
+        if host is None or not host.asks:
             return True
+        if host.coming is request:
+            if not trip.is_offered:
+                return True
+            host.coming = None  # the turn may have been used since it was offered
         if host.coming is None and not host.arrived and host.has_room(monotonic()):
             host.coming = request
-            self._occupied[name] = host
+            self.occupied[host.name] = host
             return True
         self._hold_up(host)
         self._plan(host)
         return False
 
-    def passes(self, request: Request) -> None:
-        """Note that a request of the scheduler has passed the gate."""
-        self._of_scheduler.add(request)
+    def withhold(self, host: str, item: Item) -> None:
+        """Withhold a request until its turn at a host comes."""
+        heappush(self.hosts[host].withheld, item)
 
-    def is_of_scheduler(self, request: Request) -> bool:
-        """Return whether a request has passed the gate, and came from the scheduler."""
-        return request in self._of_scheduler
-
-    def has_returned(self, request: Request) -> bool:
-        """Return whether a request was returned when its turn came, and has come again."""
-        return request in self._returned
+    def clear(self) -> list[Item]:
+        """Forget the requests that are withheld, and return them."""
+        items: list[Item] = []
+        for host in self.hosts.values():
+            items += host.withheld
+            host.withheld = []
+            if host.coming is not None and self._trips[host.coming].is_offered:
+                host.coming = None
+        return items
 
     def look(self) -> None:
         """Let go what the downloader no longer has."""
-        if not self._occupied:
-            return
         active = self._scrapy.active
-        for name, host in list(self._occupied.items()):
-            is_gone = host.coming is not None and host.coming not in active
-            if is_gone and name not in self._unclaimed:  # else it is about to come again
-                host.coming = None
-                self.offer(name)
+        for name, host in list(self.occupied.items()):
+            if host.coming is not None and host.coming not in active:
+                is_ready = self._trips[host.coming].is_offered
+                if not is_ready and name not in self._unclaimed:  # else it is about to come again
+                    host.coming = None
+                    self.offer(name)
             for request in host.busy - active:
                 self._end(host, request)
             if not host.in_use:
-                self._occupied.pop(name, None)
+                self.occupied.pop(name, None)
 
     # --- the last step
 
     def arrive(self, request: Request) -> Awaitable[Request | None] | None:
         """Note that a request is about to be sent; return what it has to wait for first."""
-        if request in self._places.fetches:
-            return None
-        name = self._host_of(request)
-        host = self.hosts.get(name)
+        trip = self._trips.get(request)
+        if trip is None:
+            return None  # the gate has not seen it: it is for a robots.txt
+        host = self.hosts.get(trip.host)
         if host is None or not host.asks:
-            self._begin(request, name)
+            trip.is_sent = True
             return None
         if host.coming is request:
             host.coming = None
@@ -214,16 +253,18 @@ class Turns:
         if is_bypassed or (not host.arrived and host.has_room(monotonic())):
             self._grant(host, request)
             return None
-        return self._wait(host, request)
+        return self._wait(host, request, trip)
 
-    async def _wait(self, host: PacedHost, request: Request) -> Request | None:
+    async def _wait(self, host: PacedHost, request: Request, trip: Trip) -> Request | None:
         """Return when it is the turn of a request; return the request if it has to come again."""
         turn: Deferred[bool] = Deferred()
         self._hold_up(host)
         heappush(host.arrived, (-request.priority, next(self._numbers), request, turn))
-        self._occupied[host.name] = host
+        self.occupied[host.name] = host
+        # The engine sent it when it had room for it.
+        is_within_limits = trip.comes_for_turn or (self._waiters.is_open and trip.is_scheduled)
         try:
-            with self._places.lent(keeps_its_own=self._is_within_limits(request)) as take_back:
+            with self._places.lent(keeps_its_own=is_within_limits) as take_back:
                 turn.addCallback(_and_before(take_back))
                 self._plan(host)
                 if await maybe_deferred_to_future(turn):
@@ -237,16 +278,11 @@ class Turns:
                 host.arrived = sorted(each for each in host.arrived if each[2] is not request)
         return self._waiters.give_back(request)
 
-    def _is_within_limits(self, request: Request) -> bool:
-        """Return whether the engine has sent a request when it had room for it."""
-        is_scheduled = self._waiters.is_open and request in self._of_scheduler
-        return is_scheduled or request in self._returned
-
     def give_up(self) -> None:
         """Have the requests of the scheduler that wait here go back to it: the crawl closes."""
-        for host in list(self._occupied.values()):
+        for host in list(self.occupied.values()):
             for _, _, request, turn in list(host.arrived):
-                if request in self._of_scheduler and not turn.called:
+                if self._trips[request].is_scheduled and not turn.called:
                     turn.callback(False)
 
     def close(self) -> None:
@@ -263,30 +299,23 @@ class Turns:
         self._unclaimed.clear()
         if self.hosts.shared is not None:
             self.hosts.shared.close()
-        self._under_way.clear()
 
     # --- turns begin and end
-
-    def _begin(self, request: Request, name: str) -> None:
-        self._under_way[request] = name
-        if len(self._under_way) > _STRAY and len(self._under_way) > 2 * len(self._scrapy.active):
-            active = self._scrapy.active
-            self._under_way = {r: its for r, its in self._under_way.items() if r in active}
 
     def _grant(self, host: PacedHost, request: Request) -> None:
         """Have a host be busy with a request from now on."""
         if host.held_up_at is not None:
             self._stats.waited_for_pace(monotonic() - max(host.ended, host.held_up_at))
             host.held_up_at = None
-        self._returned.discard(request)
-        self._begin(request, host.name)
+        trip = self._trips[request]
+        trip.comes_for_turn, trip.is_sent = False, True
         self.hosts.touch(host)
         if self._is_early:
             host.ended = monotonic()
             self.offer(host.name)
             return
         host.busy.add(request)
-        self._occupied[host.name] = host
+        self.occupied[host.name] = host
 
     @staticmethod
     def _hold_up(host: PacedHost) -> None:
@@ -295,42 +324,44 @@ class Turns:
 
     def _reached(self, request: Request) -> None:
         """Note that a request has reached the downloader, where turns are taken early."""
-        host = self.hosts.get(self._under_way.get(request, ""))
+        trip = self._trips.get(request)
+        host = self.hosts.get(trip.host) if trip is not None and trip.is_sent else None
         if host is not None:
             host.busy.add(request)
-            self._occupied[host.name] = host
+            self.occupied[host.name] = host
 
     def left(self, request: Request) -> None:
         """Note that the download of a request has ended."""
-        name = self._under_way.pop(request, None)
-        if name is None:
-            return
         try:
-            host = self.hosts.get(name)
+            trip = self._trips.get(request)
+            if trip is None or not trip.is_sent:
+                return
+            host = self.hosts.get(trip.host)
             if host is not None:
                 self._end(host, request)
-            else:
-                self._ended.pop(name, None)
-                self._ended[name] = monotonic()
-                if len(self._ended) > _MOST_ENDS:
-                    del self._ended[next(iter(self._ended))]
+                return
+            trip.is_sent = False
+            self._ended.pop(trip.host, None)
+            self._ended[trip.host] = monotonic()
+            if len(self._ended) > _MOST_ENDS:
+                del self._ended[next(iter(self._ended))]
         except Exception as error:  # noqa: BLE001
             self._distrust(error)
 
     def _end(self, host: PacedHost, request: Request) -> None:
-        self._under_way.pop(request, None)
+        self._trips[request].is_sent = False
         if request not in host.busy:
             return
         host.end(request)
         if not host.in_use:
-            self._occupied.pop(host.name, None)
-        if not host.asks and not host.in_use and not self._waiters.has_waiting(host.name):
+            self.occupied.pop(host.name, None)
+        if not (host.asks or host.in_use or host.withheld):
             self._forget(host)
             return
         self.offer(host.name)
 
     def _forget(self, host: PacedHost) -> None:
-        self.hosts.remove(host)
+        self.hosts.pop(host.name, None)
         if host.timer is not None:
             host.timer.cancel()
             host.timer = None
@@ -339,9 +370,7 @@ class Turns:
     def _is_waited_for(self, name: str) -> bool:
         """Return whether a request waits for a host, in place or in the scheduler."""
         host = self.hosts.get(name)
-        return self._waiters.has_waiting(name) or (
-            host is not None and (bool(host.arrived) or host.coming is not None)
-        )
+        return host is not None and host.is_waited_for
 
     def _plan(self, host: PacedHost) -> None:
         """Look at a host again when its interval is over, if something waits for it then."""
@@ -357,13 +386,20 @@ class Turns:
     def offer(self, name: str) -> None:
         """Grant a turn of a host, or have the scheduler hand out its next request, if it is due."""
         host = self.hosts.get(name)
-        if host is None or not host.asks:
-            self._waiters.asks_for_nothing(name)
-        if host is not None:
-            try:
-                self._serve(host, monotonic())
-            except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
-                self._distrust(error)
+        if host is None:
+            return
+        try:
+            if not host.asks:
+                self._let_go(host)
+            self._serve(host, monotonic())
+        except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
+            self._distrust(error)
+
+    def _let_go(self, host: PacedHost) -> None:
+        """Have all requests of the scheduler to a host go on."""
+        # The one that has the next turn is ready already.
+        self._waiters.make_ready([each for each in host.withheld if each[2] is not host.coming])
+        host.withheld = []
 
     def _serve(self, host: PacedHost, now: float) -> None:
         while host.arrived and host.has_room(now):
@@ -380,15 +416,25 @@ class Turns:
             else:
                 self._grant(host, request)
                 turn.callback(True)
-        is_waited_for = self._waiters.has_waiting(host.name)
-        if host.arrived or (is_waited_for and host.coming is None):
+        if host.arrived or (host.withheld and host.coming is None):
             if not host.is_due(now):
                 self._hold_up(host)
                 self._plan(host)
             elif not host.arrived and host.has_turn(now):
-                self._waiters.is_free(host.name)
-        elif not is_waited_for and self.hosts.shared is not None:
+                self._offer_next(host)
+        elif not host.is_waited_for and self.hosts.shared is not None:
             self.hosts.shared.settle(now)  # gives back a turn that nothing will use
+
+    def _offer_next(self, host: PacedHost) -> None:
+        """Have the scheduler hand out the next request to a host."""
+        items = host.withheld
+        request = items[0].request
+        trip = self._trips[request]
+        # A fault before this loses no request, and one behind it hands none out twice.
+        self._waiters.make_ready(items[:1])
+        host.coming, trip.is_offered = request, True
+        self.occupied[host.name] = host
+        heappop(items)
 
     def _has_to_come_again(self, request: Request) -> bool:
         """Return whether a request would be one too many, if it were sent from where it waits.
@@ -397,13 +443,13 @@ class Turns:
         download comes again at once. This happens once to a request: a middleware in front of the
         gate may have downloaded something of the same host each time, and take its turns.
         """
-        return self._scrapy.is_full and request not in self._returned
+        return self._scrapy.is_full and not self._trips[request].comes_for_turn
 
     def _return(self, host: PacedHost, request: Request) -> None:
         """Keep the turn of a host for a request that is about to come again."""
-        self._returned.add(request)
+        self._trips[request].comes_for_turn = True
         host.coming = request
-        self._occupied[host.name] = host
+        self.occupied[host.name] = host
         if host.name in self._unclaimed:
             self._unclaimed.pop(host.name).cancel()
         self._unclaimed[host.name] = call_later(_UNCLAIMED, self._take_back, host, request)
@@ -424,7 +470,7 @@ class Turns:
             for _, _, _, turn in host.arrived:
                 if not turn.called:
                     turn.errback(error)
-            self._waiters.asks_for_nothing(host.name)
+            self._let_go(host)
 
 
 def _and_before(call: Callable[[], None]) -> Callable[[bool], bool]:

@@ -11,7 +11,8 @@ A request is in one of these states:
   pipeline, or what a callback or a middleware downloads.
 - *returned*: the gate has returned it, as ``process_request`` may, because it lacks something. It
   is about to come back through ``enqueue_request``.
-- *withheld*: for rules, by its authority; or for its turn, by the name of its host.
+- *withheld*: for rules, by its authority; or for its turn, which its host has
+  (:class:`~scrapy_rep.waiting.turns.Turns`).
 - *ready*: it lacks nothing any more (:class:`ReadyQueue`), and goes before what the base has. Of a
   host that asks for a pace only one is ready at a time.
 
@@ -25,21 +26,18 @@ out, and wait in the downloader.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection
-from heapq import heappop, heappush
-from itertools import count
-from time import monotonic
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
-from weakref import ReferenceType, WeakKeyDictionary, WeakSet, ref
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
-from scrapy_rep.waiting.hosts import NEVER
-from scrapy_rep.waiting.put_back import PutBack, restored, to_come_again
 from scrapy_rep.waiting.ready import Item, ReadyQueue, slot_of
+from scrapy_rep.waiting.stop import put_back
+from scrapy_rep.waiting.trips import Trip, Trips, restored, to_come_again
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -60,9 +58,6 @@ With fewer, a silent port would hold up the other ports of its host: they share 
 MOST_AT_ONCE: Final = 50
 """How many requests one call looks at before it lets the event loop go on."""
 
-_LOST: Final = 2.0
-"""Seconds between two looks for requests that wait for something which is there."""
-
 _SHARE: Final = 4
 """Over a scheduler that is not Scrapy's, at most so many times CONCURRENT_REQUESTS are withheld.
 
@@ -76,24 +71,32 @@ Lack = Authority | str
 class Readiness(Protocol):
     """The gate, as the scheduler sees it."""
 
-    def lacks(self, request: Request, *, waited: bool) -> Lack | None:
+    def lacks(self, request: Request, trip: Trip, *, waited: bool) -> Lack | None:
         """Return what a request lacks before it may be handed out; None if nothing.
 
         ``waited`` says that the request has waited for its rules, so that the pace which they ask
         for may not be known yet.
         """
 
-    def is_awaited(self, authority: Authority) -> bool:
-        """Return whether the rules of an authority are still to come."""
+    def is_fetching(self, authority: Authority) -> bool:
+        """Return whether the rules of an authority are being fetched."""
+
+
+class HostQueues(Protocol):
+    """The turns of the hosts, as the scheduler sees them: requests wait there."""
+
+    @property
+    def occupied(self) -> Collection[str]:
+        """The hosts of which requests are under way, or on their way."""
 
     def look(self) -> None:
-        """Tell :class:`Withheld` of requests that the downloader no longer has."""
+        """Let go what the downloader no longer has."""
 
-    def offer(self, host: str) -> None:
-        """Have the next request to a host go on if the one whose turn it was left it.
+    def withhold(self, host: str, item: Item) -> None:
+        """Withhold a request until its turn at a host comes."""
 
-        One that is to be refused leaves its turn, for example.
-        """
+    def clear(self) -> list[Item]:
+        """Forget the requests that are withheld, and return them."""
 
 
 _OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Withheld]] = WeakKeyDictionary()
@@ -113,28 +116,25 @@ class Withheld:
     """The requests that one scheduler withholds."""
 
     _gate: Readiness
+    _turns: HostQueues
 
     def __init__(self, crawler: Crawler, scrapy: ScrapyNames, stats: RepStats):
         self._crawler = crawler
         self._scrapy = scrapy
         self._stats = stats
+        self.trips = Trips()
+        """What is known of the requests of the crawl."""
         self.is_open = False
         """Whether a scheduler asks here, to which what lacks something can go back."""
         self.count = 0
         """How many requests are withheld."""
         self.full_slots: set[str] = set()
         """The downloader slots of which so many are withheld that they are passed over."""
-        self._handed_out: WeakSet[Request] = WeakSet()
-        self._number_of: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
-        self._returned: WeakSet[Request] = WeakSet()
+        self._first: dict[Authority, Request] = {}
         self._for_rules: dict[Authority, list[Item]] = {}
-        self._for_turn: dict[str, list[Item]] = {}
         self._ready = ReadyQueue()
-        self._free: dict[Request, str] = {}
         self._of_slot: Counter[str] = Counter()
-        self._numbers = count()
         self._in_base = 0
-        self._looked_at = NEVER
         self._urgent: int | None = None
         self._in_hand: Request | None = None
         self._let_go: deque[Request] = deque()
@@ -148,30 +148,47 @@ class Withheld:
         """Whether what the scheduler has at a stop is there in the next run."""
         self._most = MOST if is_scrapys or not concurrent else min(MOST, _SHARE * concurrent)
 
-    def ask(self, gate: Readiness) -> None:
-        """Ask this gate what requests lack; from now on the scheduler of the crawl may ask here."""
+    def ask(self, gate: Readiness, turns: HostQueues) -> None:
+        """Ask these what requests lack; from now on the scheduler of the crawl may ask here."""
         self._gate = gate
+        self._turns = turns
         _OF_CRAWL[self._crawler] = ref(self)
 
     def open(self) -> None:
         """Note that a scheduler asks here from now on."""
         self.is_open = True
 
-    # --- what the gate calls
+    # --- what the gate and the turns call
 
-    @property
-    def has_requests(self) -> bool:
-        """Whether there are requests that the base does not have."""
-        return self.count > 0 or bool(self._let_go)
+    def take_over(self, request: Request) -> Trip:
+        """Return the trip of a request that is at the gate. One hand-out has one answer."""
+        trip = self.trips.get(request)
+        if trip is None:
+            trip = self.trips.begin(request)
+        if not self.is_open:  # otherwise it was restored when the base gave it out
+            restored(request)
+        trip.is_scheduled, trip.is_handed_out = trip.is_handed_out, False
+        trip.is_returned = False
+        return trip
 
-    def take_over(self, request: Request) -> bool:
-        """Return whether a request was handed out by the scheduler. One hand-out has one answer."""
-        self._returned.discard(request)
-        restored(request)
-        if request not in self._handed_out:
-            return False
-        self._handed_out.discard(request)
-        return True
+    def answered(self, request: Request, authority: Authority | None) -> None:
+        """Note that the request which was handed out first for an authority has its answer."""
+        try:
+            if authority is not None and self._first.get(authority) is request:
+                del self._first[authority]
+                if not self._gate.is_fetching(authority):
+                    self.landed(authority)
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
+
+    def landed(self, authority: Authority) -> None:
+        """Have the requests go on that wait for the rules of an authority."""
+        try:
+            if authority not in self._first:
+                self.make_ready(self._for_rules.get(authority, ()))
+                self._for_rules.pop(authority, None)
+        except Exception as error:  # noqa: BLE001
+            self._give_up(error)
 
     def give_back(self, request: Request) -> Request:
         """Return a request that comes again: it lacks something, or has waited in place.
@@ -180,7 +197,7 @@ class Withheld:
         it is a direct download.
         """
         if self.is_open:
-            self._returned.add(request)
+            self.trips[request].is_returned = True
         else:
             to_come_again(request)
         return request
@@ -189,43 +206,16 @@ class Withheld:
         """Return the requests that wait for the rules of an authority."""
         return [item.request for item in self._for_rules.get(authority, ())]
 
-    def have_rules(self, authority: Authority) -> None:
-        """Have the requests go on that wait for the rules of an authority."""
+    def make_ready(self, items: Iterable[Item]) -> None:
+        """Have withheld requests be handed out before what the base has."""
+        items = list(items)
         try:
-            self._make_ready(self._for_rules.get(authority, ()))
-            self._for_rules.pop(authority, None)
-        except Exception as error:  # noqa: BLE001
-            self._give_up(error)
-
-    def has_waiting(self, host: str) -> bool:
-        """Return whether a request waits for its turn at a host."""
-        return host in self._for_turn or host in self._free.values()
-
-    def is_free(self, host: str) -> None:
-        """Have the next request to a host go on, whose turn it is."""
-        try:
-            items = self._for_turn.get(host)
+            for item in items:
+                self._ready.push(item)
             if items:
-                self._make_ready(items[:1])
-                self._free[heappop(items).request] = host
-                if not items:
-                    del self._for_turn[host]
+                self._scrapy.wake()
         except Exception as error:  # noqa: BLE001
-            self._give_up(error)
-
-    def asks_for_nothing(self, host: str) -> None:
-        """Have all requests to a host go on: it asks for no pace any more."""
-        try:
-            self._make_ready(self._for_turn.get(host, ()))
-            self._for_turn.pop(host, None)
-        except Exception as error:  # noqa: BLE001
-            self._give_up(error)
-
-    def _make_ready(self, items: Collection[Item]) -> None:
-        for item in items:
-            self._ready.push(item)
-        if items:
-            self._scrapy.wake()
+            self._give_up(error, items)
 
     @property
     def is_closing(self) -> bool:
@@ -240,12 +230,18 @@ class Withheld:
 
     # --- what the scheduler calls
 
+    @property
+    def has_requests(self) -> bool:
+        """Whether there are requests that the base does not have."""
+        return self.count > 0 or bool(self._let_go)
+
     def enqueue(self, request: Request, enqueue: Callable[[Request], bool]) -> bool:
         """Withhold a request that the gate returned; hand any other one to the base."""
-        if request in self._returned:
+        trip = self.trips.get(request)
+        if trip is not None and trip.is_returned:
+            trip.is_returned = False
             self._in_hand = request
             try:
-                self._returned.discard(request)
                 # What it lacked may be there already, so that it is asked about once more.
                 self._stats.inc(names.WAITING)
                 self._admit(self._item(request))
@@ -256,7 +252,7 @@ class Withheld:
         is_kept = enqueue(request)
         if is_kept:
             self._in_base += 1
-            if self._ready and (self._urgent is None or request.priority > self._urgent):
+            if self.count and (self._urgent is None or request.priority > self._urgent):
                 self._urgent = request.priority
         return is_kept
 
@@ -266,21 +262,25 @@ class Withheld:
             request = self._let_go.popleft() if self._let_go else pop()
             return None if request is None else restored(request)
         try:
-            self._gate.look()
-            request = self._next(pop)
-            if request is None and self.count:
-                self._look_after_lost()
+            if self._first:
+                self._look()
+            if self._turns.occupied:
+                self._turns.look()
+            request = self._next(pop) if self.count else self._next_of_base(pop)
         except _BaseFailedError as error:
             raise error.__cause__ or error from None
         except Exception as error:  # noqa: BLE001
             self._give_up(error)
             return self.next(pop)
         self._in_hand = None
-        if request is not None:
-            self._handed_out.add(request)
-            if request not in self._number_of:
-                self._number_of[request] = next(self._numbers)
         return request
+
+    def _look(self) -> None:
+        """Have the requests go on that wait for one that the downloader no longer has."""
+        active = self._scrapy.active
+        for authority, request in list(self._first.items()):
+            if request not in active:
+                self.answered(request, authority)
 
     def _next(self, pop: Callable[[], Request | None]) -> Request | None:
         if not self._ready:
@@ -290,51 +290,35 @@ class Withheld:
         request = self._next_ready(pop, but) or self._next_of_base(pop)
         if request is not None and slot_of(request) in but:
             # The base has nothing better, so those that have waited for longer go before it.
+            self.trips[request].is_handed_out = False
             self._admit(self._item(request))
             request = None
         if request is None and but:
             request = self._next_ready(pop, frozenset())
         return request
 
-    def _look_after_lost(self) -> None:
-        """Have requests go on of which nothing has told that they may, because that has failed.
-
-        The engine asks for a request every five seconds at least.
-        """
-        now = monotonic()
-        if now - self._looked_at < _LOST:
-            return
-        self._looked_at = now
-        for authority in list(self._for_rules):
-            if not self._gate.is_awaited(authority):
-                self.have_rules(authority)
-        for host in list(self._for_turn):
-            self._gate.offer(host)
-
     def put_back(self, enqueue: Callable[[Request], bool]) -> None:
         """Give everything back to the base, which is about to close."""
         self.is_open = False
         requests = [item.request for item in self._clear()]
-        PutBack(self._crawler, self._stats).all(requests, enqueue)
+        put_back(requests, enqueue, self._crawler, self._stats)
 
-    def _clear(self) -> list[Item]:
+    def _clear(self, also: Iterable[Item] = ()) -> list[Item]:
         """Forget all that is withheld, and return it in the order in which the base gave it out."""
-        items = [*self._ready]
-        for several in (*self._for_rules.values(), *self._for_turn.values()):
-            items += several
+        items = {*also, *self._ready, *self._turns.clear()}
+        for several in self._for_rules.values():
+            items.update(several)
         self._ready = ReadyQueue()
         self._for_rules.clear()
-        self._for_turn.clear()
-        self._free.clear()
         self._of_slot.clear()
         self.full_slots.clear()
         self.count = 0
-        return sorted(set(items), key=lambda item: item.number)
+        return sorted(items, key=lambda item: item.number)
 
-    def _give_up(self, error: Exception) -> None:
+    def _give_up(self, error: Exception, also: Iterable[Item] = ()) -> None:
         """Withhold nothing from now on, after a fault of ours: all requests go to the gate."""
         self.is_open = False
-        requests = [item.request for item in self._clear()]
+        requests = [item.request for item in self._clear(also)]
         if self._in_hand is not None and self._in_hand not in requests:
             requests.append(self._in_hand)
         self._in_hand = None
@@ -365,16 +349,15 @@ class Withheld:
                     self._admit(self._item(request))
                     continue
             self._in_hand = item.request
-            lack = self._ask(item.request, waited=True)
+            trip = self.trips[item.request]
+            lack = self._ask(item.request, trip, waited=True)
             self._ready.remove_first(item.slot)
             self._forget(item)
-            if lack is not None:
-                self._wait(item, lack)
-            host = self._free.pop(item.request, None)
-            if host is not None and lack != host:  # else the turn goes on to be waited for
-                self._gate.offer(host)
+            trip.is_offered = False
             if lack is None:
+                trip.is_handed_out = True
                 return item.request
+            self._wait(item, lack)
         self._scrapy.wake()
         return None
 
@@ -391,19 +374,32 @@ class Withheld:
 
     def _lack_of(self, request: Request) -> Lack | None:
         """Return what a request of the base lacks, and withhold it if it lacks something."""
-        lack = self._ask(request, waited=False)
-        if lack is not None:
+        trip = self.trips.begin(request)
+        lack = self._ask(request, trip, waited=False)
+        if lack is None:
+            trip.is_handed_out = True
+        else:
             self._stats.inc(names.WAITING)
             self._wait(self._item(request), lack)
         return lack
 
-    def _ask(self, request: Request, *, waited: bool) -> Lack | None:
-        """Return what a request lacks; None after a fault: the gate refuses it then."""
+    def _ask(self, request: Request, trip: Trip, *, waited: bool) -> Lack | None:
+        """Return what a request lacks; None after a fault: the gate refuses it then.
+
+        The first request of a site whose rules are not known lacks nothing: it asks for them.
+        """
         try:
-            return self._gate.lacks(request, waited=waited)
+            lack = self._gate.lacks(request, trip, waited=waited)
+            if lack is None or isinstance(lack, str):
+                return lack
+            if lack in self._first or self._gate.is_fetching(lack):
+                return lack
         except Exception as error:  # noqa: BLE001
             self._stats.own_fault("The look at a request", error)
             return None
+        self._first[lack] = request
+        trip.is_first = True
+        return None
 
     def _pop(self, pop: Callable[[], Request | None]) -> Request | None:
         """Return the next request of the base."""
@@ -418,15 +414,13 @@ class Withheld:
 
     def _item(self, request: Request) -> Item:
         """Return a request with its place among the others: as the base gave it out."""
-        number = self._number_of.get(request)
-        if number is None:
-            number = self._number_of[request] = next(self._numbers)
-        return Item(-request.priority, number, request, slot_of(request))
+        trip = self.trips.get(request) or self.trips.begin(request)
+        return Item(-request.priority, trip.number, request, slot_of(request))
 
     def _wait(self, item: Item, lack: Lack) -> None:
         self._admit(item, to_ready=False)
         if isinstance(lack, str):
-            heappush(self._for_turn.setdefault(lack, []), item)
+            self._turns.withhold(lack, item)
         else:
             self._for_rules.setdefault(lack, []).append(item)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import AsyncIterator
-from time import process_time
+from time import process_time, time
 from typing import Any
 
 from scrapy import Request, Spider
@@ -18,6 +18,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.access.authority import authority_of
+from scrapy_rep.waiting.hosts import PacedHost
 
 COUNTS = tuple(map(int, sys.argv[1:])) or (0, 100, 1_000)
 GOING = 1_000
@@ -49,7 +50,11 @@ def measure(scheduler: Any, withheld: Any, how: str, count: int) -> float:
         request = Request(f"http://h{number % 500}.example/{number}")
         authority = authority_of(request.url)
         assert authority is not None
-        withheld._wait(withheld._item(request), authority if how == "for rules" else authority.host)
+        if how == "for rules":
+            withheld._wait(withheld._item(request), authority)
+        else:
+            withheld._turns.hosts.setdefault(authority.host, PacedHost(authority.host, 0, 60, time))
+            withheld._wait(withheld._item(request), authority.host)
     withheld._most = count + 1
     meta = {"dont_obey_robotstxt": True}
     going = [Request(f"http://other{n % 20}.example/{how}/{n}", meta=meta) for n in range(GOING)]

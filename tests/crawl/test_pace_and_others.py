@@ -112,7 +112,7 @@ async def test_a_stop_leaves_nothing_behind(site: Site, tmp_path: Path, kept: bo
 async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a crawl meets more authorities than are remembered, each is held all the same."""
     monkeypatch.setattr("scrapy_rep.waiting.hosts._MOST_HOSTS", 2)
-    monkeypatch.setattr("scrapy_rep.waiting.pace._MOST_SAID", 2)
+    monkeypatch.setattr("scrapy_rep.waiting.turns._MOST_SAID", 2)
     shops = site.authorities(5, "User-agent: *\nCrawl-delay: 30\n")
     urls = [shop.url(f"/{number}") for number in range(3) for shop in shops]
     result = (await crawl(settings=obey(REP_MAX_CRAWL_DELAY=0.2), plans=urls)).check()

@@ -12,7 +12,7 @@ from scrapy.settings import Settings
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Success
-from scrapy_rep.gate.judge import Judge, PaceBySettings
+from scrapy_rep.gate.judge import Judge, PaceByPolicy
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.overrides.override import Override, Overrides
@@ -22,6 +22,7 @@ from scrapy_rep.stats import RepStats
 from tests.scripted import Bench, ask, authority
 
 AGENT = ("mybot",)
+PACES = RepSettings().pace_policy
 FORBIDDING = {"REP_OVER_MAX_CRAWL_DELAY": "forbid"}
 RULES = b"".join(b"Disallow: /d%d/*/x%d\nAllow: /a%d/*/x\n" % (n, n, n) for n in range(2_000))
 
@@ -37,9 +38,8 @@ def asked(path: str) -> Asked:
 async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> None:
     """An index is built after thirty questions, lines and patterns are read when one matches."""
     bench = Bench(Success(b"User-agent: *\n" + RULES))
-    paces: Any = PaceBySettings(RepSettings())
     cached = await ask(bench)
-    judge = Judge(bench.cache, paces, None, None, wants_verdict=lambda _: True)
+    judge = Judge(bench.cache, PACES, None, None, wants_verdict=lambda _: True)
     for number in range(48):
         judge.judge(asked(path.format(number)), cached)
     assert cached.robots is not None
@@ -63,16 +63,16 @@ async def test_a_pace_that_is_refused_decides_beside_the_rules(
     """A pace that is kept or cut does not: it only holds requests up."""
     bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
     known = await ask(bench)
-    pace = PaceBySettings(RepSettings.from_settings(Settings(settings)))
-    judge = Judge(pace, pace, None, None)
+    paces = RepSettings.from_settings(Settings(settings)).pace_policy
+    judge = Judge(PaceByPolicy(paces), paces, None, None)
     assert judge.is_by_rules_alone(asked("/a"), known) is alone
 
 
-class Scales(PaceBySettings):
+class Scales(PaceByPolicy):
     """Holds the rules of a bench, and counts how often they are measured."""
 
     def __init__(self, bench: Bench) -> None:
-        super().__init__(RepSettings())
+        super().__init__(PACES)
         self._bench = bench
         self.count = 0
 
@@ -96,8 +96,8 @@ async def test_a_request_has_its_rules_measured_once_at_most(
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
         stats = RepStats()
         known = Overrides([one])
-        overrides = AppliedOverrides(known, stats, scales.read, bench.clock)
-    judge = Judge(scales, scales, None, overrides, wants_verdict=lambda _: records)
+        overrides = AppliedOverrides(known, stats, PACES.read, bench.clock)
+    judge = Judge(scales, PACES, None, overrides, wants_verdict=lambda _: records)
     for _ in range(48):
         scales.count = 0
         refused = judge.judge(asked(path), cached).refusal is not None

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from scrapy import Request
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.requested_pace import RequestedPace
@@ -13,6 +14,7 @@ from scrapy_rep.robotparser import RepRobotParser
 from scrapy_rep.robotstxt.pace import LONGEST_DELAY
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.waiting.hosts import Hosts, PacedHost
+from scrapy_rep.waiting.ready import Item
 from tests.scripted import Clock
 
 DAY = 86_400.0
@@ -93,7 +95,7 @@ def test_no_value_is_out_of_range(key: str) -> None:
         assert delay is None or 0 <= delay <= LONGEST_DELAY, value
         pace = pace_of(text)
         host = host_with(0.0, 60.0, Clock())
-        host.ask(asker(), pace, idle=True)
+        host.ask(asker(), pace)
         assert 0 <= pace.interval <= LONGEST_DELAY, value
         assert 0 <= host.interval <= 60, value
         assert not robots.allowed("https://e.org/private", "mybot"), value
@@ -148,14 +150,16 @@ def test_a_pace_lasts_for_a_day() -> None:
         pace_of("User-agent: *\nCrawl-delay: 5"),
         pace_of("User-agent: *\nCrawl-delay: 9"),
     )
-    host.ask(asker(1), slower, idle=True)
+    host.ask(asker(1), slower)
     clock.now += DAY - 1
-    host.ask(asker(2), slow, idle=True)
+    host.ask(asker(2), slow)
     assert host.interval == 9
     clock.now += 2
-    host.ask(asker(2), slow, idle=False)
+    host.coming = Request("http://a.example/")
+    host.ask(asker(2), slow)
     assert host.interval == 9
-    host.ask(asker(2), slow, idle=True)
+    host.coming = None
+    host.ask(asker(2), slow)
     assert host.interval == 5
 
 
@@ -164,9 +168,9 @@ def test_a_pace_is_forgotten_when_the_clock_is_a_day_away(moved: float) -> None:
     """RFC 9309 2.4: later, or earlier because the clock was set back."""
     clock = Clock()
     host = host_with(0.0, 60.0, clock)
-    host.ask(asker(1), pace_of("User-agent: *\nCrawl-delay: 9"), idle=True)
+    host.ask(asker(1), pace_of("User-agent: *\nCrawl-delay: 9"))
     clock.now += moved
-    host.ask(asker(2), pace_of("User-agent: *\nCrawl-delay: 5"), idle=True)
+    host.ask(asker(2), pace_of("User-agent: *\nCrawl-delay: 5"))
     assert host.interval == 5
 
 
@@ -174,7 +178,7 @@ def test_what_is_asked_for_anew_takes_the_place_of_the_old() -> None:
     """A refresh may ask for more, for less, or for nothing."""
     host = host_with(0.0, 60.0, Clock())
     for seconds in (5, 9, 2):
-        host.ask(asker(), pace_of(f"User-agent: *\nCrawl-delay: {seconds}"), idle=False)
+        host.ask(asker(), pace_of(f"User-agent: *\nCrawl-delay: {seconds}"))
         assert (host.interval, host.asked_by(asker())) == (seconds, seconds)
     host.withdraw(asker())
     assert (host.interval, host.asked_by(asker()), host.asks) == (0.0, 0.0, False)
@@ -185,7 +189,7 @@ def test_a_host_heeds_a_hundred_askers() -> None:
     host = host_with(0.0, 3_600.0, Clock())
     for seconds in [*range(1, 500), 1]:
         pace = pace_of(f"User-agent: *\nCrawl-delay: {seconds}")
-        host.ask(asker(seconds), pace, idle=True)
+        host.ask(asker(seconds), pace)
     assert host.interval == 499
     assert len(host._askers) == 100
 
@@ -193,9 +197,9 @@ def test_a_host_heeds_a_hundred_askers() -> None:
 def test_the_operators_delay_bounds_the_interval_from_below() -> None:
     """The longest allowed from above; but where nothing is asked, there is no interval."""
     host = host_with(2.0, 60.0, Clock())
-    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 1"), idle=True)
+    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 1"))
     assert host.interval == 2
-    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 3600"), idle=True)
+    host.ask(asker(), pace_of("User-agent: *\nCrawl-delay: 3600"))
     assert host.interval == 60
     host.withdraw(asker())
     assert host.interval == 0
@@ -205,8 +209,10 @@ def test_hosts_are_forgotten_only_if_nothing_needs_them(monkeypatch: pytest.Monk
     """Neither one with a request under way nor one that requests wait for, whatever the limit."""
     monkeypatch.setattr("scrapy_rep.waiting.hosts._MOST_HOSTS", 2)
     hosts = Hosts(60.0, Clock())
-    busy = hosts.add("busy.example", 0.0, lambda name: False)
-    busy.busy.add(None)  # type: ignore[arg-type]
+    request = Request("http://a.example/")
+    hosts.add("busy.example", 0.0).busy.add(request)
     for number in range(5):
-        hosts.add(f"{number}.example", 0.0, lambda name: name == "1.example")
+        host = hosts.add(f"{number}.example", 0.0)
+        if number == 1:
+            host.withheld.append(Item(0, 0, request, ""))
     assert [host.name for host in hosts.values()] == ["busy.example", "1.example", "4.example"]
