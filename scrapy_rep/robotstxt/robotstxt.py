@@ -13,7 +13,7 @@ from scrapy_rep.robotstxt import lines
 from scrapy_rep.robotstxt.lines import Group
 from scrapy_rep.robotstxt.normal_form import ROBOTS_TXT, form_of
 from scrapy_rep.robotstxt.pace import Pace, RequestRate, pace_of, speaks_of_pace
-from scrapy_rep.robotstxt.patterns import Scores, TooCostlyError
+from scrapy_rep.robotstxt.patterns import Patterns, TooCostlyError
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.product_token import tokens_of
 from scrapy_rep.robotstxt.profiles import Profile, named
@@ -290,17 +290,16 @@ def _first(found: Lines, allow: bool, patterns: Sequence[str]) -> Rule:
 
 def _rules_of(group: Group, profile: Profile) -> Rules:
     """Return the compiled rules of a group."""
-    form, free = form_of(profile), profile.robots_txt_is_always_allowed
+    form = form_of(profile)
     if profile.most_octets_win:
-        disallow, allow = lines.values_of(group, profile)
-        return Rules(disallow, allow, form, robots_txt_is_free=free)
-    values: tuple[list[str], list[str]] = [], []
-    scores: tuple[Scores, Scores] = {}, {}
-    for rank, (is_allow, pattern, _) in enumerate(lines.rules_of(group, profile)):
-        if pattern:
-            values[is_allow].append(pattern)
-            scores[is_allow].setdefault(pattern, _LAST - rank)
-    return Rules(*values, form, robots_txt_is_free=free, scores=scores)
+        disallow, allow = [Patterns(found, form) for found in lines.values_of(group, profile)]
+    else:
+        scores: tuple[dict[str, tuple[int, str]], ...] = {}, {}
+        for rank, (allows, pattern, _) in enumerate(lines.rules_of(group, profile)):
+            scores[allows].setdefault(form.prefix(pattern), (_LAST - rank, pattern))
+        disallow, allow = [Patterns(prefixes, form, prefixes) for prefixes in scores]
+    free = profile.robots_txt_is_always_allowed
+    return Rules(disallow, allow, form, robots_txt_is_free=free)
 
 
 def _shown(allow: bool, pattern: str, line: int) -> Rule:
