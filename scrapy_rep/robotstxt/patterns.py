@@ -183,9 +183,9 @@ class Patterns:
         "_literals",
         "_scores",
         "_sizes",
+        "_special",
         "_wild",
         "_within",
-        "special",
         "written",
     )
 
@@ -193,12 +193,23 @@ class Patterns:
         self, written: Iterable[str], form: NormalForm, scores: Scores | None = None
     ) -> None:
         self.written, self._form, self._scores = (*filter(None, written),), form, scores
-        self.special: Sequence[str] = ()
-        """The patterns that may not be literals in normal form."""
-        if scores is None:
-            self.special = _special(self.written, form)
+        self._special: Sequence[str] | None = None if scores is None else ()
         self._literals: Collection[str] | None = None
         self._within: Sequence[Wildcard] | None = None
+
+    @property
+    def special(self) -> Sequence[str]:
+        """The patterns that may not be literals in normal form; most files have none."""
+        found = self._special
+        if found is None:
+            found = ()
+            joined = "\n".join(self.written)
+            if "*" in joined or "$" in joined or "%" in joined:
+                found = [p for p in self.written if "*" in p or "$" in p or "%" in p]
+            if self._form.encodes and not joined.isascii():
+                found = [*found, *[p for p in self.written if not p.isascii()]]
+            self._special = found
+        return found
 
     @property
     def size(self) -> int:
@@ -258,7 +269,7 @@ class Patterns:
                     score, found = other, [text]
                 if self._scores is None:  # a shorter one has fewer octets
                     break
-        if self.special:
+        if self._special:
             score, found, steps = best_of(self._wild, path, score, found, steps)
             if written is not None:
                 score, found, _ = best_of(self.within_escapes(), written, score, found, steps)
@@ -280,17 +291,6 @@ class Patterns:
                 if one.matches(text):
                     found.append((one.score, one.pattern))
         return found
-
-
-def _special(written: Sequence[str], form: NormalForm) -> Sequence[str]:
-    """Return the patterns that may not be literals in normal form; most files have none."""
-    joined = "\n".join(written)
-    found: Sequence[str] = ()
-    if "*" in joined or "$" in joined or "%" in joined:
-        found = [p for p in written if "*" in p or "$" in p or "%" in p]
-    if form.encodes and not joined.isascii():
-        found = [*found, *[p for p in written if not p.isascii()]]
-    return found
 
 
 def _score(one: Wildcard) -> int:

@@ -126,9 +126,7 @@ Reading = tuple[str, str | None, int]
 
 
 class Rules:
-    """The rules of one crawler, compiled. ``scores`` has those of the disallow and the allow
-    patterns, where the first pattern that matches decides.
-    """
+    """The rules of one crawler, compiled."""
 
     __slots__ = ("_allow", "_disallow", "_form", "_free", "_prefilter")
 
