@@ -14,7 +14,7 @@ from scrapy_rep.commands.sources import authority_named
 from scrapy_rep.commands.verdicts import COLOURS, as_json, look_up_all, told, word_of
 from scrapy_rep.gate.judge import OVERRIDE, PACE, RULES, USE
 from scrapy_rep.gate.page_url import requested_url
-from scrapy_rep.linting.lines import RobotsFile
+from scrapy_rep.robotstxt.lines import agent_lines
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
@@ -71,22 +71,16 @@ def explained(body: bytes, url: str, agent: Sequence[str], profile: str) -> Expl
     """Return why ``agent`` may fetch ``url`` by the rules of a robots.txt, or why not."""
     robots = _parse(body, profile)
     verdict = robots.verdict(url, agent)
-    file = RobotsFile(body)
-    groups = [
-        line.number
-        for group in file.groups
-        if verdict.group in group.names
-        for line in group.agents
-    ]
     others = [
         (name, other.verdict(url, agent))
         for name in PROFILES
         if name != profile
         and (other := _parse(body, name)).allowed(url, agent) is not verdict.allowed
     ]
-    shown = [line.encode("latin-1").decode("utf-8", "backslashreplace") for line in file.lines]
+    text = robots.text().encode("latin-1").decode("utf-8", "backslashreplace")
     matched = robots.matching(url, agent)[:_MOST_MATCHES]
-    return Explanation(verdict, matched, groups, others, shown)
+    groups = agent_lines(robots.group(agent))
+    return Explanation(verdict, matched, groups, others, text.split("\n")[1:])
 
 
 def _parse(body: bytes, profile: str) -> RobotsTxt:

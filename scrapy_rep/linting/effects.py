@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from scrapy_rep.linting.lines import Line, RobotsFile
+from scrapy_rep.robotstxt import pace as robots_pace
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict
 
@@ -55,6 +56,7 @@ class _Reading(NamedTuple):
 
     robots: RobotsTxt
     agent: str
+    pace: Pace
     patterns: tuple[str, ...]
     numbers: Sequence[int] | None
     """The lines of the file that this was made of; None for the whole file."""
@@ -68,17 +70,6 @@ class _Reading(NamedTuple):
             return found
         line = self.numbers[found.line - 2]
         return replace(found, line=line, rule=replace(found.rule, line=line))
-
-    @property
-    def pace(self) -> Pace:
-        delay = self.robots.crawl_delay(self.agent)
-        rate = self.robots.request_rate(self.agent)
-        said = {} if delay is None else {"crawl delay": f"{delay:g} s"}
-        return (
-            said
-            if rate is None
-            else {**said, "request rate": f"{rate.requests}/{rate.seconds:g} s"}
-        )
 
 
 class _Version:
@@ -102,24 +93,35 @@ class _Version:
         """Return what is the same for two crawlers to which the file says the same."""
         if self._profile != "rfc9309":
             return (agent,)
-        return agent in self.groups, *self.groups.get(agent, self.groups.get(_ALL, ()))
+        numbers = self.groups.get(agent, self.groups.get(_ALL, ()))
+        return agent in self.groups, self._whole.pace(agent), *numbers
 
     def reading(self, agent: str) -> _Reading:
         """Return what the file says to a crawler."""
+        pace = _told_pace(self._whole.pace(agent))
         if self._profile != "rfc9309":
             named = [name for name in self.groups if name in (_ALL, agent) or name in agent]
             numbers = sorted({number for name in named for number in self.groups[name]})
-            return _Reading(self._whole, agent, self._patterns(numbers), None)
+            return _Reading(self._whole, agent, pace, self._patterns(numbers), None)
         name = agent if agent in self.groups else _ALL
         numbers = self.groups.get(name, [])
         members = [line for number in numbers for line in self._file.groups[number].members]
         text = [f"User-agent: {name}", *(self._file.lines[line.number - 1] for line in members)]
         body = "\n".join(text).encode("latin-1") if members else b""
         robots = RobotsTxt.parse(body, profile=self._profile, max_size=len(body))
-        return _Reading(robots, agent, self._patterns(numbers), [one.number for one in members])
+        lines = [one.number for one in members]
+        return _Reading(robots, agent, pace, self._patterns(numbers), lines)
 
     def _patterns(self, numbers: Iterable[int]) -> tuple[str, ...]:
         return tuple(_told(line) for number in numbers for line in self._file.groups[number].rules)
+
+
+def _told_pace(pace: robots_pace.Pace) -> Pace:
+    said = {} if pace.crawl_delay is None else {"crawl delay": f"{pace.crawl_delay:g} s"}
+    rate = pace.request_rate
+    if rate is not None:
+        said["request rate"] = f"{rate.requests}/{rate.seconds:g} s"
+    return said
 
 
 def _told(line: Line) -> str:

@@ -36,6 +36,7 @@ from scrapy_rep.preferences.vocabularies import (
 from scrapy_rep.robotstxt import robotstxt
 from scrapy_rep.robotstxt.lines import DEFAULT, Line, lines_before, lines_of
 from scrapy_rep.robotstxt.normal_form import form_of
+from scrapy_rep.robotstxt.patterns import Patterns
 from scrapy_rep.robotstxt.profiles import RFC9309
 from scrapy_rep.robotstxt.rules import Rules
 from scrapy_rep.robotstxt.verdict import Verdict
@@ -151,7 +152,8 @@ class _UsageLines:
         for line in rules[:MOST_LINES]:
             self._rules.setdefault(path_and_expression(line.value)[0], []).append(line)
         paths = [path for path in self._rules if path]
-        self._matcher = Rules(paths, [], _FORM, robots_txt_is_free=False) if paths else None
+        patterns = Patterns(paths, _FORM), Patterns((), _FORM)
+        self._matcher = Rules(*patterns, _FORM, robots_txt_is_free=False) if paths else None
         self._parsed: dict[str, list[Statement]] = {}
         named = _of_key(own, LICENSE_KEY) or _of_key(before, LICENSE_KEY)
         found = [license_line(one.value, ROBOTS_TXT, one.number) for one in named[:MOST_LINES]]

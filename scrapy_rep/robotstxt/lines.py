@@ -283,6 +283,11 @@ def rules_of(group: Group, profile: Profile) -> Iterator[tuple[bool, str, int]]:
             yield allow, pattern, line.number
 
 
+def agent_lines(group: Group) -> list[int]:
+    """Return the numbers of the user-agent lines of a group."""
+    return [number for number, _ in _texts(group)]
+
+
 def lines_of(group: Group, keys: tuple[str, ...], profile: Profile) -> Iterator[Line]:
     """Yield the lines of a group that have one of some other keys, which are in lower case."""
     return _lines(_texts(group), line_with(keys, profile))

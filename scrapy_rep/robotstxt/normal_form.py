@@ -86,6 +86,11 @@ class NormalForm:
         """Return octets after the first ``?`` in normal form."""
         return self._translated(text, self.in_query)
 
+    def prefix(self, text: str) -> str:
+        """Return the beginning of a path, which may go on in the query, in normal form."""
+        before, mark, query = text.partition("?")
+        return self.path_text(before) + mark + self.query_text(query)
+
     def _translated(self, text: str, escapes: dict[str, str]) -> str:
         if "%" in text:
             parts = text.split("%")

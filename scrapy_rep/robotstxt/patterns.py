@@ -13,44 +13,30 @@ URI is disallowed: a failure is never permission. The steps depend on the patter
 alone, so the answer is always the same. 9,000 hostile rules and a URI of 8 KB take 8 ms instead of
 280 ms, and no real file comes near the budget.
 
-More than 1,000 patterns with wildcards, which a handful of 8,396 real files have, are found by an
-index (:class:`GramIndex`). It buys nothing on those files. With 20,000 patterns it answers in 6
-microseconds instead of 900, and a URI of 8 KB, which would exceed the budget, is answered at all.
-
 In the documents of 1994 and 1996 patterns are plain prefixes, and the first that matches decides.
 There a pattern has its place in the file for a *score* instead of its length; all else is the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from scrapy_rep.robotstxt.normal_form import NormalForm, within_escapes
 
-MANY: Final = 1_000
-"""More patterns with wildcards than this are found by an index."""
 FEW: Final = 8
 """So few literals are in a tuple: it is searched as quickly as a set, and takes 600 octets less."""
 LONGEST_LITERAL: Final = 32
 """Octets of an inner literal; of a longer piece, the last ones. 950 hostile pieces and a URI of
 8 KB take 0.6 ms; with whole pieces they take 5 ms."""
-GRAM: Final = 4
-"""Octets of a gram: shorter ones are in more paths by chance, longer ones in fewer patterns."""
-GRAMS: Final = 12
-"""Octets at the end of a piece that are looked at for its rarest gram."""
-SOME_PIECES: Final = 4
-"""Pieces of a pattern that are looked at for it."""
 STEPS: Final = 20_000_000
 """Steps that the patterns of one kind may take for one question: 40 ms at most. The costliest of
 34,000 questions about real files and URIs of 2 KB made of their own patterns took 1.7 million."""
 STEPS_OF_A_PIECE: Final = 200
 """Steps for each piece of a pattern that is tried, besides those of its search."""
-OCTETS_IN_A_STEP: Final = 2
-"""Octets of a path in which one step searches for a literal: most differ in its first octet."""
 
-Scores = dict[str, int]
-"""The score of each pattern, where that is not its length."""
+Scores = Mapping[str, tuple[int, str]]
+"""Prefixes in normal form, where the first one in the file counts: the score, and as written."""
 
 
 class TooCostlyError(Exception):
@@ -77,12 +63,10 @@ class Wildcard:
         "score",
     )
 
-    def __init__(
-        self, pattern: str, text: str, score: int, form: NormalForm | None, *, stars: bool
-    ) -> None:
+    def __init__(self, pattern: str, text: str, score: int, form: NormalForm | None) -> None:
         self.pattern, self.score = pattern, score
-        self.ends = stars and text.endswith("$")
-        head, *pieces = (text[:-1] if self.ends else text).split("*") if stars else (text,)
+        self.ends = text.endswith("$")
+        head, *pieces = text.removesuffix("$").split("*")
         if "" in pieces:  # several stars in a row are one; only what ends the path may be empty
             last = pieces.pop() if self.ends else ""
             pieces = [*filter(None, pieces), *([last] if self.ends else ())]
@@ -97,15 +81,13 @@ class Wildcard:
 
     def _normalize(self, form: NormalForm) -> None:
         """Put the head and the pieces in normal form. What follows a ``?`` lies in the query."""
-        path, mark, query = self.head.partition("?")
-        self.head = form.path_text(path) + mark + form.query_text(query)
+        is_query = "?" in self.head
+        self.head = form.prefix(self.head)
         in_path, in_query = [], []
         for text in self.pieces:
-            path, other, query = text.partition("?")
-            after = other + form.query_text(query)
-            in_query.append(form.query_text(path) + after)
-            in_path.append(in_query[-1] if mark else form.path_text(path) + after)
-            mark = mark or other
+            in_query.append(form.query_text(text))
+            in_path.append(in_query[-1] if is_query else form.prefix(text))
+            is_query = is_query or "?" in text
         self.pieces = self.in_query = tuple(in_query)
         if in_path != in_query:
             self.pieces = tuple(in_path)
@@ -154,162 +136,78 @@ class Wildcard:
             return True
         return path.endswith(last[0], at) or path.endswith(last[1], max(at, query))
 
-    def literals(self) -> tuple[str, Iterable[str]]:
-        """Return the kind of the literals that the prefilter looks for, and the literals."""
-        if len(self.head) > 1 or not self.pieces:
-            return "prefix", [self.head]
-        if len(self.pieces) == 1 and self.ends and self.pieces[0]:
-            return "suffix", {self.pieces[0], self.in_query[0]}
-        longest = max(range(len(self.pieces)), key=lambda at: len(self.in_query[at]))
-        texts = {self.pieces[longest], self.in_query[longest]}
-        return ("prefix", [self.head]) if "" in texts else ("inner", texts)
-
 
 def _parts_in_both(piece: str) -> list[str]:
     """Return the parts of a piece that are the same in a path and in a query."""
     return [part[2:] if at else part for at, part in enumerate(piece.split("%"))]
 
 
-class Wildcards:
-    """Patterns with wildcards, the highest score first, and an index if there are many."""
+def best_of(
+    patterns: Sequence[Wildcard], path: str, score: int, found: list[str], steps: int
+) -> tuple[int, list[str], int]:
+    """Return the highest score of a pattern that matches, those patterns, and the steps left.
 
-    __slots__ = ("_index", "_patterns")
-
-    def __init__(self, patterns: list[Wildcard]) -> None:
-        patterns.sort(key=_score, reverse=True)
-        self._patterns = patterns
-        self._index = GramIndex(patterns) if len(patterns) > MANY else None
-
-    def best(
-        self, path: str, score: int, found: list[str], steps: int
-    ) -> tuple[int, list[str], int]:
-        """Return the highest score of a pattern that matches, those patterns, and the steps left.
-
-        ``score`` and ``found`` are the highest score so far and its patterns. Raises
-        TooCostlyError.
-        """
-        patterns = self._patterns if self._index is None else self._index.candidates(path)
-        octets = len(path)
-        for one in patterns:
-            if one.score < score:
-                break
-            if one.least > octets or not path.startswith(one.head):
-                continue
-            steps -= octets // OCTETS_IN_A_STEP
-            holds_it = one.literal in path
-            steps -= one.steps(path) if holds_it else 0
-            if steps < 0:
-                raise TooCostlyError
-            if holds_it and one.matches(path):
-                if one.score > score:
-                    score, found = one.score, []
-                found.append(one.pattern)
-        return score, found, steps
-
-    def every(self, path: str, steps: int) -> list[tuple[int, str]]:
-        """Return all patterns that match, with their scores. Raises TooCostlyError."""
-        patterns = self._patterns if self._index is None else self._index.candidates(path)
-        found = []
-        for one in patterns:
-            if one.least <= len(path) and path.startswith(one.head) and one.literal in path:
-                steps -= one.steps(path)
-                if steps < 0:
-                    raise TooCostlyError
-                if one.matches(path):
-                    found.append((one.score, one.pattern))
-        return found
-
-
-class GramIndex:
-    """Many patterns with wildcards, each filed by the rarest four octets of its pieces.
-
-    A path of n octets has n grams, so that few patterns are candidates, however many there are.
+    ``patterns`` are sorted, the highest score first. ``score`` and ``found`` are the highest score
+    so far and its patterns. Raises TooCostlyError.
     """
-
-    __slots__ = ("_anywhere", "_by_gram", "_sizes")
-
-    def __init__(self, patterns: Sequence[Wildcard]) -> None:
-        self._anywhere: list[Wildcard] = []
-        self._by_gram: dict[str, list[Wildcard]] = {}
-        grams = [self._grams(one) for one in patterns]
-        number: dict[str, int] = {}
-        for some in grams:
-            for gram in some:
-                number[gram] = number.get(gram, 0) + 1
-        for one, some in zip(patterns, grams, strict=True):
-            if some:
-                self._by_gram.setdefault(min(some, key=number.__getitem__), []).append(one)
-            else:
-                self._anywhere.append(one)
-        self._sizes = {*map(len, self._by_gram)}
-
-    @staticmethod
-    def _grams(one: Wildcard) -> Sequence[str]:
-        """Return the last grams of some pieces of a pattern; a piece that is shorter, whole."""
-        pieces = one.pieces if one.pieces is one.in_query else (one.literal,)
-        found = []
-        for text in (one.head, *pieces[:SOME_PIECES]):
-            text = text[-GRAMS:]
-            if text:
-                found += [text[at : at + GRAM] for at in range(len(text) - GRAM + 1)] or [text]
-        return found
-
-    def candidates(self, path: str) -> list[Wildcard]:
-        """Return the patterns that may match a path, the highest score first."""
-        found = [*self._anywhere]
-        for size in self._sizes:
-            grams = {path[at : at + size] for at in range(len(path) - size + 1)}
-            for gram in grams & self._by_gram.keys():
-                found += self._by_gram[gram]
-        found.sort(key=_score, reverse=True)
-        return found
-
-
-def _score(one: Wildcard) -> int:
-    return one.score
+    octets = len(path)
+    for one in patterns:
+        if one.score < score:
+            break
+        if one.least > octets or not path.startswith(one.head):
+            continue
+        steps -= octets
+        holds_it = one.literal in path
+        steps -= one.steps(path) if holds_it else 0
+        if steps < 0:
+            raise TooCostlyError
+        if holds_it and one.matches(path):
+            if one.score > score:
+                score, found = one.score, []
+            found.append(one.pattern)
+    return score, found, steps
 
 
 class Patterns:
     """All patterns of one kind, allow or disallow, that apply to one crawler.
 
-    With ``scores`` they are plain prefixes, and the one with the highest score counts. Otherwise
-    the one with the most octets does. They are parsed when a path passes the prefilter for the
-    first time; several threads may ask, so what is made then is published last.
+    With ``scores`` they are plain prefixes in normal form, and the one with the highest score
+    counts. Otherwise the one with the most octets does. They are parsed when a path passes the
+    prefilter for the first time; several threads may ask, so what is made then is published last.
     """
 
     __slots__ = (
         "_form",
         "_literals",
-        "_parsed",
         "_scores",
         "_sizes",
+        "_special",
         "_wild",
         "_within",
-        "special",
         "written",
     )
 
     def __init__(
-        self, written: Sequence[str], form: NormalForm, scores: Scores | None = None
+        self, written: Iterable[str], form: NormalForm, scores: Scores | None = None
     ) -> None:
         self.written, self._form, self._scores = (*filter(None, written),), form, scores
-        self.special: Sequence[str] = ()
-        """The patterns that may not be literals in normal form."""
-        joined = "\n".join(written)
-        if "*" in joined or "$" in joined or "%" in joined:
-            self.special = [p for p in self.written if "*" in p or "$" in p or "%" in p]
-        if form.encodes and not joined.isascii():
-            self.special = [*self.special, *[p for p in self.written if not p.isascii()]]
+        self._special: Sequence[str] | None = None if scores is None else ()
         self._literals: Collection[str] | None = None
-        self._within: Wildcards | None = None
-        self._parsed: dict[str, Wildcard] | None = None
+        self._within: Sequence[Wildcard] | None = None
 
     @property
-    def may_match_within_escapes(self) -> bool:
-        """True if a pattern is also to be compared with a path as it is written."""
-        if self._scores is not None or self._form.encodes:
-            return False
-        return any(within_escapes(pattern) is not None for pattern in self.special)
+    def special(self) -> Sequence[str]:
+        """The patterns that may not be literals in normal form; most files have none."""
+        found = self._special
+        if found is None:
+            found = ()
+            joined = "\n".join(self.written)
+            if "*" in joined or "$" in joined or "%" in joined:
+                found = [p for p in self.written if "*" in p or "$" in p or "%" in p]
+            if self._form.encodes and not joined.isascii():
+                found = [*found, *[p for p in self.written if not p.isascii()]]
+            self._special = found
+        return found
 
     @property
     def size(self) -> int:
@@ -326,39 +224,30 @@ class Patterns:
         if len(literals) <= FEW:
             literals = (*literals,)
         self._sizes = sorted({*map(len, literals)}, reverse=True)
-        kept = self._parsed or {}
-        self._wild = Wildcards([kept.get(one) or self._wildcard(one) for one in special])
-        self._parsed = None
+        self._wild = self._sorted([(pattern, pattern) for pattern in special], self._form)
         self._literals = literals
         return literals
 
-    def parsed(self, pattern: str) -> Wildcard:
-        """Parse a special pattern, which is kept until all are parsed."""
-        one = self._wildcard(pattern)
-        self._parsed = self._parsed or {}
-        self._parsed[pattern] = one
-        return one
-
-    def _wildcard(self, pattern: str) -> Wildcard:
-        stars, score = self._scores is None, self._score(pattern)
-        return Wildcard(pattern, pattern, score, self._form, stars=stars)
-
-    def _within_escapes(self) -> Wildcards:
-        """Return the patterns that may match within an escape, in the form for that."""
+    def within_escapes(self) -> Sequence[Wildcard]:
+        """Return the patterns that are also compared with a path as it is written."""
         found = self._within
         if found is None:
-            texts = [(pattern, within_escapes(pattern)) for pattern in dict.fromkeys(self.special)]
-            found = self._within = Wildcards(
-                [
-                    Wildcard(pattern, text, self._score(pattern), None, stars=True)
-                    for pattern, text in texts
-                    if text is not None
-                ]
-            )
+            special = () if self._form.encodes else dict.fromkeys(self.special)
+            both = [(pattern, within_escapes(pattern)) for pattern in special]
+            found = self._within = self._sorted([(p, text) for p, text in both if text], None)
         return found
 
-    def _score(self, pattern: str) -> int:
-        return self._form.octets(pattern) if self._scores is None else self._scores[pattern]
+    def _sorted(
+        self, patterns: Iterable[tuple[str, str]], form: NormalForm | None
+    ) -> list[Wildcard]:
+        """Parse patterns, each given as written and in the form to compare."""
+        octets = self._form.octets
+        found = [Wildcard(pattern, text, octets(pattern), form) for pattern, text in patterns]
+        return sorted(found, key=_score, reverse=True)
+
+    def _known(self, prefix: str) -> tuple[int, str]:
+        """Return the score of a literal, and the literal as written."""
+        return (self._form.octets(prefix), prefix) if self._scores is None else self._scores[prefix]
 
     def best(self, path: str, written: str | None, steps: int) -> tuple[int, Sequence[str]]:
         """Return the highest score of a pattern that matches, and all patterns with that score.
@@ -373,23 +262,34 @@ class Patterns:
         for size in self._sizes:
             text = path[:size]
             if text in literals:
-                other = self._score(text)
+                other, text = self._known(text)
                 if other > score:
                     score, found = other, [text]
                 if self._scores is None:  # a shorter one has fewer octets
                     break
-        if self.special:
-            score, found, steps = self._wild.best(path, score, found, steps)
+        if self._special:
+            score, found, steps = best_of(self._wild, path, score, found, steps)
             if written is not None:
-                score, found, _ = self._within_escapes().best(written, score, found, steps)
+                score, found, _ = best_of(self.within_escapes(), written, score, found, steps)
                 found = [*dict.fromkeys(found)]
         return score, found
 
     def every(self, path: str, written: str | None, steps: int) -> list[tuple[int, str]]:
         """Return all patterns that match, with their scores. Raises TooCostlyError."""
         literals = self._parse() if self._literals is None else self._literals
-        texts = [path[:size] for size in self._sizes if path[:size] in literals]
-        found = [(self._score(text), text) for text in texts] + self._wild.every(path, steps)
+        found = [self._known(path[:size]) for size in self._sizes if path[:size] in literals]
+        tried = [(one, path) for one in self._wild]
         if written is not None:
-            found += self._within_escapes().every(written, steps)
+            tried += [(one, written) for one in self.within_escapes()]
+        for one, text in tried:
+            if one.least <= len(text) and text.startswith(one.head) and one.literal in text:
+                steps -= one.steps(text)
+                if steps < 0:
+                    raise TooCostlyError
+                if one.matches(text):
+                    found.append((one.score, one.pattern))
         return found
+
+
+def _score(one: Wildcard) -> int:
+    return one.score

@@ -13,7 +13,7 @@ from scrapy_rep.robotstxt import lines
 from scrapy_rep.robotstxt.lines import Group
 from scrapy_rep.robotstxt.normal_form import ROBOTS_TXT, form_of
 from scrapy_rep.robotstxt.pace import Pace, RequestRate, pace_of, speaks_of_pace
-from scrapy_rep.robotstxt.patterns import Scores, TooCostlyError
+from scrapy_rep.robotstxt.patterns import Patterns, TooCostlyError
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.product_token import tokens_of
 from scrapy_rep.robotstxt.profiles import Profile, named
@@ -56,10 +56,9 @@ Lines = tuple[dict[str, int], dict[str, int]]
 class Compiled:
     """The rules of some groups. All crawlers that these are for share them, as most share ``*``."""
 
-    __slots__ = ("lines", "numbers", "rules", "verdicts")
+    __slots__ = ("lines", "rules", "verdicts")
 
     def __init__(self, group: Group, profile: Profile) -> None:
-        self.numbers = tuple(group.numbers)
         self.rules = _rules_of(group, profile)
         self.lines: Lines | None = None
         """The lines of the patterns, published whole when a verdict needs them."""
@@ -84,6 +83,7 @@ class RobotsTxt:
         "_allows",
         "_body",
         "_compiled",
+        "_groups",
         "_kept",
         "profile",
     )
@@ -94,6 +94,8 @@ class RobotsTxt:
         self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
         self._compiled: dict[tuple[str, ...], tuple[str | None, Compiled]] = {}
         """The token that a group names, and its rules, by the tokens that were asked for."""
+        self._groups: dict[tuple[int, ...], Compiled] = {}
+        """The rules by the numbers of their pieces of the file."""
         self._kept: dict[object, Any] = {}
 
     def __reduce__(self) -> tuple[type[RobotsTxt], tuple[bytes, Profile]]:
@@ -214,7 +216,7 @@ class RobotsTxt:
     @property
     def size(self) -> int:
         """Octets of memory that this object takes, about; it grows with the crawlers that ask."""
-        return OCTETS_OF_A_FILE + len(self._body) + sum([one.size for one in self._groups()])
+        return OCTETS_OF_A_FILE + len(self._body) + self._size_of_rules()
 
     def text(self) -> str:
         """Return the text that is read; see :func:`scrapy_rep.robotstxt.text.text_of`."""
@@ -250,18 +252,20 @@ class RobotsTxt:
         wanted = self.tokens_of(agent)
         found = self._compiled.get(wanted)
         if found is None:
-            known = self._groups()
-            if len(self._compiled) >= MOST_AGENTS or sum([one.size for one in known]) > MOST_OCTETS:
+            if len(self._compiled) >= MOST_AGENTS or self._size_of_rules() > MOST_OCTETS:
                 self._compiled.clear()
+                self._groups.clear()
                 self._allows.clear()
             group = lines.group_of(self.text(), wanted, self.profile)
             numbers = tuple(group.numbers)
-            same = next((one for one in known if one.numbers == numbers), None)
-            found = self._compiled[wanted] = group.token, same or Compiled(group, self.profile)
+            compiled = self._groups.get(numbers)
+            if compiled is None:
+                compiled = self._groups[numbers] = Compiled(group, self.profile)
+            found = self._compiled[wanted] = group.token, compiled
         return found
 
-    def _groups(self) -> set[Compiled]:
-        return {compiled for _, compiled in list(self._compiled.values())}
+    def _size_of_rules(self) -> int:
+        return sum([one.size for one in list(self._groups.values())])
 
     def _values_of(self, key: str) -> tuple[str, ...]:
         return self.keep(key, lambda: lines.values_in(self.text(), key, self.profile))
@@ -290,17 +294,17 @@ def _first(found: Lines, allow: bool, patterns: Sequence[str]) -> Rule:
 
 def _rules_of(group: Group, profile: Profile) -> Rules:
     """Return the compiled rules of a group."""
-    form, free = form_of(profile), profile.robots_txt_is_always_allowed
+    form = form_of(profile)
     if profile.most_octets_win:
-        disallow, allow = lines.values_of(group, profile)
-        return Rules(disallow, allow, form, robots_txt_is_free=free)
-    values: tuple[list[str], list[str]] = [], []
-    scores: tuple[Scores, Scores] = {}, {}
-    for rank, (is_allow, pattern, _) in enumerate(lines.rules_of(group, profile)):
-        if pattern:
-            values[is_allow].append(pattern)
-            scores[is_allow].setdefault(pattern, _LAST - rank)
-    return Rules(*values, form, robots_txt_is_free=free, scores=scores)
+        values = lines.values_of(group, profile)
+        disallow, allow = Patterns(values[0], form), Patterns(values[1], form)
+    else:
+        scores: tuple[dict[str, tuple[int, str]], ...] = {}, {}
+        for rank, (allows, pattern, _) in enumerate(lines.rules_of(group, profile)):
+            scores[allows].setdefault(form.prefix(pattern), (_LAST - rank, pattern))
+        disallow, allow = [Patterns(prefixes, form, prefixes) for prefixes in scores]
+    free = profile.robots_txt_is_always_allowed
+    return Rules(disallow, allow, form, robots_txt_is_free=free)
 
 
 def _shown(allow: bool, pattern: str, line: int) -> Rule:

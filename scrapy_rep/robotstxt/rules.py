@@ -39,15 +39,10 @@ from scrapy_rep.robotstxt.normal_form import (
     readings,
     written_path,
 )
-from scrapy_rep.robotstxt.patterns import (
-    LONGEST_LITERAL,
-    MANY,
-    STEPS,
-    Patterns,
-    Scores,
-    TooCostlyError,
-)
+from scrapy_rep.robotstxt.patterns import LONGEST_LITERAL, STEPS, Patterns, TooCostlyError
 
+MOST_INNER: Final = 1_000
+"""Literals within the path that are searched for; with more, each path is compared."""
 MANY_PREFIXES: Final = 40
 """More prefixes than this are sorted, once :data:`SORT_AFTER` questions were asked. To sort 400
 takes as long as 100 questions; a later question takes 0.6 microseconds then instead of 1.9."""
@@ -65,31 +60,25 @@ class Prefilter:
         prefixes: list[str] = []
         suffixes: list[str] = []
         inner: list[str] = []
-        kinds = {"prefix": prefixes, "suffix": suffixes, "inner": inner}
         for pattern in patterns.special:
-            if form.may_change(pattern):
-                kind, texts = patterns.parsed(pattern).literals()
-                kinds[kind].extend(texts)
-                continue
-            head, star, rest = pattern.partition("*")
-            if len(head) > 1 or not star:  # /a*b, /a$
-                prefixes.append(head.removesuffix("$"))
+            head, _, rest = pattern.removesuffix("$").partition("*")
+            if len(head) > 1 or not rest:  # /a*b, /a$, /*
+                kind, text = prefixes, head
             elif "*" in rest:  # /*a*bc
-                rest = max(rest.removesuffix("$").split("*"), key=len)
-                (inner if rest else prefixes).append(rest or head)
-            elif rest in ("", "$"):  # /*
-                prefixes.append(head)
-            elif rest[-1] == "$":  # /*.gif$
-                suffixes.append(rest[:-1])
-            else:  # /*print
-                inner.append(rest)
+                kind, text = inner, max(rest.split("*"), key=len)
+            else:  # /*.gif$, /*print
+                kind, text = suffixes if pattern.endswith("$") else inner, rest
+            if form.may_change(text):
+                kind += {form.prefix(text), form.query_text(text)}
+            else:
+                kind.append(text)
         self.prefixes, self.suffixes = patterns.written, (*suffixes,)
         if prefixes:
             self.prefixes += (*dict.fromkeys(prefixes),)
         if "" in prefixes:  # of a pattern such as ``*``: any path may match
             self.prefixes = ("",)
         self.inner = (*[text[-LONGEST_LITERAL:] for text in inner],)
-        if len(inner) > MANY:
+        if len(inner) > MOST_INNER:
             self.inner = ("",)
         self._asked = 0
         self._keys: list[str] | None = None
@@ -137,45 +126,22 @@ Reading = tuple[str, str | None, int]
 
 
 class Rules:
-    """The rules of one crawler, compiled. ``scores`` has those of the disallow and the allow
-    patterns, where the first pattern that matches decides.
-    """
+    """The rules of one crawler, compiled."""
 
-    __slots__ = (
-        "_allow",
-        "_allow_values",
-        "_disallow",
-        "_form",
-        "_free",
-        "_prefilter",
-        "_scores",
-        "_within",
-    )
+    __slots__ = ("_allow", "_disallow", "_form", "_free", "_prefilter")
 
     def __init__(
-        self,
-        disallow: list[str],
-        allow: list[str],
-        form: NormalForm,
-        *,
-        robots_txt_is_free: bool,
-        scores: tuple[Scores, Scores] | None = None,
+        self, disallow: Patterns, allow: Patterns, form: NormalForm, *, robots_txt_is_free: bool
     ) -> None:
-        self._form, self._scores = form, scores
+        self._disallow, self._allow, self._form = disallow, allow, form
         self._free = ROBOTS_TXT if robots_txt_is_free else None
         """The path that no rule disallows."""
-        self._disallow = Patterns(disallow, form, scores and scores[0])
-        self._prefilter = Prefilter(self._disallow, form)
-        self._allow_values: Sequence[str] = allow
-        self._allow: Patterns | None = None
-        self._within: bool | None = None
-        """Whether any pattern is also compared with a path as it is written, once that is known."""
+        self._prefilter = Prefilter(disallow, form)
 
     @property
     def size(self) -> int:
         """Octets of memory, about."""
-        allow = self._allow
-        return 1_900 + self._disallow.size + (allow.size if allow else 75 * len(self._allow_values))
+        return 1_900 + self._disallow.size + self._allow.size
 
     def matcher(  # noqa: C901 (a call for each step of a question would take longer than it does)
         self,
@@ -229,9 +195,9 @@ class Rules:
             return True
         try:
             disallow, _ = self._disallow.best(path, written, steps)
-            if not disallow or not self._allow_values:
+            if not disallow or not self._allow.written:
                 return not disallow
-            return self._allow_patterns().best(path, written, steps)[0] >= disallow
+            return self._allow.best(path, written, steps)[0] >= disallow
         except TooCostlyError:
             return False
 
@@ -240,20 +206,11 @@ class Rules:
         form = self._form
         found = readings(path, form)
         steps = STEPS // len(found)
-        if self._within is None:
-            allow = self._allow_patterns()
-            self._within = self._disallow.may_match_within_escapes or allow.may_match_within_escapes
-        if not self._within or ("%" not in path and path.isascii()):
+        if "%" not in path and path.isascii():
+            return [(normal_path(one, form), None, steps) for one in found]
+        if not self._disallow.within_escapes() and not self._allow.within_escapes():
             return [(normal_path(one, form), None, steps) for one in found]
         return [(normal_path(one, form), as_written(one, form), steps) for one in found]
-
-    def _allow_patterns(self) -> Patterns:
-        allow = self._allow
-        if allow is None:
-            allow = Patterns(self._allow_values, self._form, self._scores and self._scores[1])
-            self._allow = allow
-            self._allow_values = allow.written
-        return allow
 
     def every(self, uri: str) -> set[tuple[int, bool, str]]:
         """Return all patterns that match a URI, for tools that show them.
@@ -262,7 +219,7 @@ class Rules:
         """
         found: set[tuple[int, bool, str]] = set()
         for reading in self._readings(written_path(uri, self._form)):
-            for allow, patterns in ((False, self._disallow), (True, self._allow_patterns())):
+            for allow, patterns in ((False, self._disallow), (True, self._allow)):
                 found.update([(score, allow, text) for score, text in patterns.every(*reading)])
         return found
 
@@ -292,7 +249,7 @@ class Rules:
         except TooCostlyError:
             return Match(path, False, too_costly=True)
         try:
-            allow, allows = self._allow_patterns().best(path, written, steps)
+            allow, allows = self._allow.best(path, written, steps)
         except TooCostlyError:
             return Match(path, False, too_costly=True) if disallow else Match(path)
         if allow < disallow:

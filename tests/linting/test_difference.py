@@ -82,6 +82,15 @@ def test_pace_is_a_difference() -> None:
     assert (one.paths, one.old_pace, one.new_pace) == ((), {}, {"crawl delay": "7 s"})
 
 
+def test_a_pace_above_another_crawler_is_not_a_difference_for_that_one() -> None:
+    """RFC 9309 section 2.2.4: a line about pace ends the user-agent lines that it is for."""
+    old = b"User-agent: a\nCrawl-delay: 5\nUser-agent: b\nDisallow: /x\n"
+    [one] = difference(old, old.replace(b"5", b"9"))
+    assert (one.agents, one.old_pace, one.new_pace) == (
+        ("a",), {"crawl delay": "5 s"}, {"crawl delay": "9 s"}
+    )  # fmt: skip
+
+
 def test_only_the_crawlers_asked_for_are_compared() -> None:
     """Whether a file names them or not."""
     new = OLD + b"\nUser-agent: foo\nDisallow: /\n"

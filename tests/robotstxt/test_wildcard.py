@@ -20,7 +20,7 @@ PIECES = ("a", "b", "/", "?", "%2F", "%3F", "%41", "%", "*", "*", "$", "=", "ab"
 
 def parsed(pattern: str) -> Wildcard:
     """A pattern of the profile rfc9309."""
-    return Wildcard(pattern, pattern, FORM.octets(pattern), FORM, stars=True)
+    return Wildcard(pattern, pattern, FORM.octets(pattern), FORM)
 
 
 def matches(pattern: str, path: str) -> bool:
