@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
@@ -54,8 +53,8 @@ class Account:
         if cached.stale:
             self._stats.inc(names.STALE)
         if self._recorder is not None:
-            with self._recorded(asked.request):
-                self._recorder.passed(asked, cached, verdict, requested=page_of(asked.request))
+            requested = page_of(asked.request)
+            self._record(self._recorder.passed, asked.request, asked, cached, verdict, requested)
         if self._overrides is not None:
             self._overrides.count_allowed(asked, cached, verdict, override, None)
 
@@ -82,8 +81,7 @@ class Account:
     def passed(self, asked: Asked, cached: CachedRules, judgement: Judgement) -> None:
         """Record and count a request that goes on, and note what is said about its use."""
         if self._recorder is not None:
-            with self._recorded(asked.request):
-                self._recorder.passed(asked, cached, judgement.verdict)
+            self._record(self._recorder.passed, asked.request, asked, cached, judgement.verdict)
         if judgement.noted is not None:
             note(asked.request, judgement.noted)
         if self._overrides is not None and judgement.verdict is not None:
@@ -100,15 +98,14 @@ class Account:
         It is allowed by definition (RFC 9309 section 2.2.2).
         """
         if self._recorder is not None:
-            with self._recorded(asked.request):
-                self._recorder.passed_without_rules(asked)
+            self._record(self._recorder.passed_without_rules, asked.request, asked)
         self._stats.inc(names.ALLOWED)
 
     def bypassed(self, request: Request) -> None:
         """Record and count a request that does not obey robots.txt."""
         if self._recorder is not None:
-            with self._recorded(request):
-                self._recorder.bypassed(request, self._identity.usable(request))
+            agent = self._identity.usable(request)
+            self._record(self._recorder.bypassed, request, request, agent)
         self._stats.inc(names.BYPASSED)
         self._stats.inc(names.OVERRIDES_USED)
 
@@ -117,11 +114,10 @@ class Account:
         if self._recorder is not None:
             self._recorder.refused(request, self._identity.usable(request), refusal, final_url)
 
-    @contextmanager
-    def _recorded(self, request: Request) -> Iterator[None]:
-        """Refuse a request whose decision cannot be recorded, if that is required."""
+    def _record(self, write: Callable[..., None], request: Request, *told: object) -> None:
+        """Record a decision; refuse its request if it cannot be recorded, and that is required."""
         try:
-            yield
+            write(*told)
         except Exception as error:
             why = f"its decision cannot be recorded: {error}"
             raise self.unreachable(request, Cause.ERROR, why) from error

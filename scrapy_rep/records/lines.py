@@ -151,8 +151,8 @@ def _read(octets: bytes) -> Line | None:
 
 def utc(time: float) -> str:
     """Return a time in seconds since the epoch as RFC 3339 has it, to the millisecond."""
-    milliseconds = int(time * 1_000)
-    return f"{_second(milliseconds // 1_000)}.{milliseconds % 1_000:03}Z"
+    second = int(time)
+    return f"{_second(second)}.{int((time - second) * 1_000):03}Z"
 
 
 @lru_cache(maxsize=64)

@@ -63,7 +63,7 @@ class Basis(NamedTuple):
     def of(cls, cached: CachedRules) -> Basis:
         """Return the basis that rules in memory are; this takes a digest of the octets."""
         answer, failure = cached.answer, cached.failure
-        cause = None if failure is None else failure.cause
+        cause = None if failure is None else str(failure.cause)
         failed = None if failure is None else failure.record or None
         if answer is None or cached.unreachable:  # a copy that is too old does not count
             since = None if failure is None else failure.since
@@ -153,7 +153,6 @@ class DecisionRecorder:
         asked: Asked,
         cached: CachedRules,
         verdict: Verdict | None,
-        *,
         requested: str | None = None,
     ) -> None:
         """Record a request that goes on; ``verdict`` is None if it was not needed so far.
@@ -161,7 +160,7 @@ class DecisionRecorder:
         ``requested`` is given for the final URL of a response: the page that was asked for.
         """
         request, url, authority, agent = asked
-        is_first = self._note_basis(authority, cached)
+        is_first = cached.basis is None and self._note_basis(authority, cached)
         if not (is_first or self._records_all or verdict is not None):
             return
         if verdict is None:
@@ -199,7 +198,8 @@ class DecisionRecorder:
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
         if authority is not None and cached is not None and _rests_on(cached, error):
-            self._note_basis(authority, cached)
+            if cached.basis is None:
+                self._note_basis(authority, cached)
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
         page = _page_of(request)
@@ -238,27 +238,31 @@ class DecisionRecorder:
         verdict: Verdict,
         basis: Basis = _NOTHING,
     ) -> DecisionLine:
-        time = self._clock()
+        now = self._clock()
         since, outcome, status, cause, digest, record, failure_record = basis
-        without = verdict.without
+        rule, without = verdict.rule, verdict.without
         return DecisionLine(
             self._run.name,
-            utc(time),
+            utc(now),
             None if authority is None else str(authority),
             method,
             self._shown(url, authority),
             None,
             [*agent],
-            *_told(verdict),
+            verdict.allowed,
+            None if rule is None else str(rule),
+            verdict.line,
+            verdict.group,
+            verdict.reason,
             outcome,
             status,
-            None if cause is None else str(cause),
+            cause,
             digest,
             record,
             failure_record,
-            None if since is None else round(max(time - since, 0.0), 3),
+            None if since is None else max(int((now - since) * 1_000) / 1_000, 0.0),
             override=verdict.override,
-            without=None if without is None else LoggedVerdict(*_told(without)),
+            without=None if without is None else _logged(without),
         )
 
     def _append(self, line: DecisionLine | None = None) -> Exception | None:
@@ -285,8 +289,6 @@ class DecisionRecorder:
 
     def _note_basis(self, authority: Authority, cached: CachedRules) -> bool:
         """Note what decisions by these rules rest on; return True if none is recorded so far."""
-        if cached.basis is not None:
-            return False
         found = _version_of(cached)
         version, basis = self._bases.get(authority, (None, _NOTHING))
         is_new: bool = version != found
@@ -300,9 +302,9 @@ class DecisionRecorder:
         return is_new
 
 
-def _told(verdict: Verdict) -> tuple[bool, str | None, int | None, str | None, str]:
+def _logged(verdict: Verdict) -> LoggedVerdict:
     rule = None if verdict.rule is None else str(verdict.rule)
-    return verdict.allowed, rule, verdict.line, verdict.group, verdict.reason
+    return LoggedVerdict(verdict.allowed, rule, verdict.line, verdict.group, verdict.reason)
 
 
 def _version_of(cached: CachedRules) -> tuple[Decision, float | None, float | None]:
