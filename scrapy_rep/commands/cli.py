@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.options import parsers
 from scrapy_rep.commands.output import EndingError, Status, described, note, why
+from scrapy_rep.commands.project import Project
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -50,7 +51,8 @@ def run(settings: BaseSettings, opts: Namespace) -> int:
         if hasattr(stream, "reconfigure"):  # whatever the locale, no text raises an error
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = import_module(f"scrapy_rep.commands.{options.subcommand}").run(settings, options)
+        project = Project(settings, getattr(options, "spider", None))
+        status = import_module(f"scrapy_rep.commands.{options.subcommand}").run(project, options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
         _silence()

@@ -26,8 +26,7 @@ from scrapy_rep.records import NEEDS_MSGSPEC
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
+    from scrapy_rep.commands.project import Project
     from scrapy_rep.records.tally import Tally
 
 _NEEDS_JINJA = "a page needs jinja2: pip install 'scrapy_rep[report]'"
@@ -37,7 +36,7 @@ _WIDEST = 40
 """Characters of a cell that a summary shows."""
 
 
-def run(settings: BaseSettings, options: Namespace) -> Status:
+def run(project: Project, options: Namespace) -> Status:
     """Print a summary, or write the page."""
     if options.logs.count(STDIN) > 1:
         raise usage_error("standard input can be read once only")

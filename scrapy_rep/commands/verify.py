@@ -28,8 +28,7 @@ from scrapy_rep.robotstxt.verdict import (
 )
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
+    from scrapy_rep.commands.project import Project
     from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, RunLine
 
 _BY_RULES = (BY_RULE, NO_RULE_MATCHES, NO_GROUP, ROBOTS_TXT_ITSELF, TOO_COSTLY)
@@ -47,7 +46,7 @@ class Compared(NamedTuple):
     why: str = ""
 
 
-def run(settings: BaseSettings, options: Namespace) -> Status:
+def run(project: Project, options: Namespace) -> Status:
     """Print the decisions that differ; say how many agree, and what could not be compared."""
     counts: Counter[str] = Counter()
     told = []

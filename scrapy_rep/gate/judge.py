@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from scrapy_rep.gate.page_url import Asked
     from scrapy_rep.gate.use import Noted, UseOfPages
     from scrapy_rep.overrides.override import Override
-    from scrapy_rep.settings import RepSettings
     from scrapy_rep.sites.cached_rules import CachedRules
 
 
@@ -223,25 +222,3 @@ class Judge:
             verdict = cached.verdict(authority, url, agent)
         self._cache.weigh(authority, cached)
         return RobotsForbidden(verdict, authority)
-
-
-class PaceBySettings:
-    """Answers for the pace where there is no crawl: in the command."""
-
-    def __init__(self, settings: RepSettings):
-        self._policy = settings.pace_policy
-        self.read = self._policy.read
-        """Returns the pace that is asked of an agent, ``None`` if there is none to keep."""
-
-    def pace(
-        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> RequestedPace | None:
-        """Return the pace that rules ask for, as the cache of a crawl does."""
-        return None if cached.robots is None else self.read(cached.robots, agent)
-
-    def weigh(self, authority: Authority, cached: CachedRules) -> None:
-        """Do nothing: no memory is limited here."""
-
-    def refusal(self, pace: RequestedPace) -> Verdict | None:
-        """Return the verdict by which a pace refuses a request, as in a crawl."""
-        return self._policy.refusal(pace)
