@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("scrapy_rep")
 
+_EXTRAS = {"jinja2": "report", "msgspec": "evidence", "warcio": "evidence"}
+"""Libraries that some subcommands need, and the extras that install them."""
+
 
 def prepare(args: Sequence[str], opts: Namespace) -> None:
     """Parse what Scrapy has left over; without a subcommand, print the help."""
@@ -70,6 +73,9 @@ def _ending(error: BaseException) -> tuple[Status, str]:
         return error.status, error.reason
     if isinstance(error, KeyboardInterrupt):
         return Status.INTERRUPTED, "interrupted"
+    if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
+        said = f"this needs {error.name}: pip install 'scrapy_rep[{_EXTRAS[error.name]}]'"
+        return Status.USAGE, said
     if isinstance(error, (EOFError, zlib.error)):
         return Status.USAGE, f"a compressed file is damaged: {error}"
     if isinstance(error, OSError):

@@ -262,7 +262,7 @@ class DecisionRecorder:
             failure_record,
             None if since is None else max(int((now - since) * 1_000) / 1_000, 0.0),
             override=verdict.override,
-            without=None if without is None else _logged(without),
+            without=None if without is None else LoggedVerdict.of(without),
         )
 
     def _append(self, line: DecisionLine | None = None) -> Exception | None:
@@ -300,11 +300,6 @@ class DecisionRecorder:
                 self._bases.popitem(last=False)
         cached.note_basis(basis)
         return is_new
-
-
-def _logged(verdict: Verdict) -> LoggedVerdict:
-    rule = None if verdict.rule is None else str(verdict.rule)
-    return LoggedVerdict(verdict.allowed, rule, verdict.line, verdict.group, verdict.reason)
 
 
 def _version_of(cached: CachedRules) -> tuple[Decision, float | None, float | None]:
