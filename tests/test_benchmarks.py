@@ -115,6 +115,8 @@ def test_records_cost_nothing_where_they_are_off() -> None:
     rows = {row[:24].strip(): row[24:].split() for row in done.stdout.splitlines()[1:]}
     assert len(rows) == 5
     assert float(rows["archive"][1]) < 0.3
-    most = 1.8 * float(rows["off"][2])
+    off = float(rows["off"][2])
+    assert float(rows["log of refusals"][3]) < 0.3 * off
+    most = 1.8 * off
     assert float(rows["log of all"][3]) < most
     assert float(rows["log of all, Allow rules"][3]) < most

@@ -21,7 +21,7 @@ from scrapy_rep.commands.output import (
 from scrapy_rep.linting import formats
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.linting.codes import CODES, at_least
-from scrapy_rep.records.versions import own_version
+from scrapy_rep.records import own_version
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.sites.cached_rules import CachedRules
 
