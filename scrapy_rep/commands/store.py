@@ -103,7 +103,7 @@ def _summary(stored: StoredEntry) -> dict[str, Any]:
         "state": _state(stored),
         "age": round(stored.age(time.time()), 3),
         "status": None if answer is None else answer.status,
-        "octets": None if answer is None or answer.body is None else len(answer.body),
+        "bytes": None if answer is None or answer.body is None else len(answer.body),
         "cause": None if failure is None else failure.cause,
     }
 

@@ -48,7 +48,7 @@ def test_everything_about_a_store(store: Stored, tmp_path: Path) -> None:
     """List, show, export, forget and import, one after another."""
     rows = {one["site"]: one for one in results(store("list", "--format", "json").out)}
     assert rows[name(store.shop)]["state"] == "rules"
-    assert rows[name(store.shop)]["octets"] == 27
+    assert rows[name(store.shop)]["bytes"] == 27
     assert (rows[name(store.gone)]["state"], rows[name(store.gone)]["status"]) == (
         "unavailable",
         404,
