@@ -69,7 +69,7 @@ def test_list_is_a_table(store: Stored) -> None:
     """With a heading; how many there are stands on stderr."""
     ended = store("list")
     head, *rows = ended.out.splitlines()
-    assert head.split() == ["SITE", "STATE", "AGE", "STATUS", "OCTETS", "CAUSE"]
+    assert head.split() == ["SITE", "STATE", "AGE", "STATUS", "BYTES", "CAUSE"]
     [row] = [row for row in rows if row.startswith(name(store.shop))]
     assert row.split()[1] == "rules"
     assert row.split()[-2:] == ["200", "27"]
