@@ -106,12 +106,17 @@ def test_the_filter_is_measured() -> None:
 
 @timed
 def test_records_cost_nothing_where_they_are_off() -> None:
-    """Under 0.3 microseconds a request; and each kind of records is measured."""
+    """Under 0.3 microseconds a request; and each kind of records is measured.
+
+    A log of all takes 1.3 times as long as the rest of the way of a request, on any machine.
+    """
     done = python("-m", "tests.benchmarks.records", "2000")
     assert done.returncode == 0, done.stderr
     rows = {row[:24].strip(): row[24:].split() for row in done.stdout.splitlines()[1:]}
     assert len(rows) == 5
     assert float(rows["archive"][1]) < 0.3
-    # Less than 10 on a quiet machine.
-    assert float(rows["log of all"][3]) < 15.0
-    assert float(rows["log of all, Allow rules"][3]) < 15.0
+    off = float(rows["off"][2])
+    assert float(rows["log of refusals"][3]) < 0.3 * off
+    most = 1.8 * off
+    assert float(rows["log of all"][3]) < most
+    assert float(rows["log of all, Allow rules"][3]) < most

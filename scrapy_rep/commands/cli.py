@@ -17,11 +17,15 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.commands.options import parsers
 from scrapy_rep.commands.output import EndingError, Status, described, note, why
+from scrapy_rep.commands.project import Project
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 logger = logging.getLogger("scrapy_rep")
+
+_EXTRAS = {"jinja2": "report", "msgspec": "evidence", "warcio": "evidence"}
+"""Libraries that some subcommands need, and the extras that install them."""
 
 
 def prepare(args: Sequence[str], opts: Namespace) -> None:
@@ -50,7 +54,8 @@ def run(settings: BaseSettings, opts: Namespace) -> int:
         if hasattr(stream, "reconfigure"):  # whatever the locale, no text raises an error
             stream.reconfigure(errors="backslashreplace")
     try:
-        status = import_module(f"scrapy_rep.commands.{options.subcommand}").run(settings, options)
+        project = Project(settings, getattr(options, "spider", None))
+        status = import_module(f"scrapy_rep.commands.{options.subcommand}").run(project, options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe
         _silence()
@@ -68,6 +73,9 @@ def _ending(error: BaseException) -> tuple[Status, str]:
         return error.status, error.reason
     if isinstance(error, KeyboardInterrupt):
         return Status.INTERRUPTED, "interrupted"
+    if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
+        said = f"this needs {error.name}: pip install 'scrapy_rep[{_EXTRAS[error.name]}]'"
+        return Status.USAGE, said
     if isinstance(error, (EOFError, zlib.error)):
         return Status.USAGE, f"a compressed file is damaged: {error}"
     if isinstance(error, OSError):

@@ -20,13 +20,12 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.commands.output import EndingError, Status, described, note, usage_error
-from scrapy_rep.commands.project import settings_with_spider
 from scrapy_rep.commands.sources import authority_named, is_url, read
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.settings import BaseSettings
 
+    from scrapy_rep.commands.project import Project
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.gate.explain import LookUp
     from scrapy_rep.sites.cached_rules import CachedRules
@@ -76,7 +75,7 @@ _MIDDLEWARE = "scrapy_rep.RepDownloaderMiddleware"
 
 
 def look_up(
-    settings: BaseSettings,
+    project: Project,
     options: Namespace,
     urls: Sequence[str],
     agent: Sequence[str] | None = None,
@@ -98,13 +97,13 @@ def look_up(
     timer.daemon = True
     timer.start()
     try:
-        return in_crawl(settings, options, work)
+        return in_crawl(project, work, quiet=options.quiet)
     finally:
         timer.cancel()
 
 
 def robots_txt_of(
-    settings: BaseSettings, options: Namespace, sources: Sequence[str]
+    project: Project, options: Namespace, sources: Sequence[str]
 ) -> Iterator[bytes | CachedRules | EndingError]:
     """Yield the octets of each source: a file, standard input, or the site of a URL.
 
@@ -114,7 +113,7 @@ def robots_txt_of(
     urls = [source for source in sources if is_url(source)]
     for url in urls:
         authority_named(url)
-    fetched = dict(zip(urls, look_up(settings, options, urls) if urls else (), strict=True))
+    fetched = dict(zip(urls, look_up(project, options, urls) if urls else (), strict=True))
     for source in sources:
         try:
             if source not in fetched:
@@ -136,17 +135,17 @@ def unreachable(url: str, one: LookUp) -> EndingError:
     return EndingError(Status.UNKNOWN, f"the robots.txt of {url} is unreachable: {cause}")
 
 
-def in_crawl(settings: BaseSettings, options: Namespace, work: Work[T]) -> T:
+def in_crawl(project: Project, work: Work[T], *, quiet: bool) -> T:
     """Return what ``work`` returns; it is given the middleware of the crawl.
 
+    If the crawl is ``quiet``, it logs nothing.
     Raises what ``work`` raises, and ``EndingError`` if the crawl could not start, which is a fault
     of the project: of a spider, a component or a setting.
     """
-    final, spider = settings_with_spider(settings, options)
-    chosen = {**_SETTINGS, "ADDONS": {**final.getdict("ADDONS"), _ADDON: 100}}
-    if options.quiet:
+    chosen = {**_SETTINGS, "ADDONS": {**project.settings.getdict("ADDONS"), _ADDON: 100}}
+    if quiet:
         chosen["LOG_ENABLED"] = False
-    settings.setdict(chosen, priority="cmdline")  # which takes precedence over the spider's
+    project.given.setdict(chosen, priority="cmdline")  # which takes precedence over the spider's
     results: list[T] = []
     errors: list[Exception] = []
     failures: list[BaseException | None] = []
@@ -163,7 +162,8 @@ def in_crawl(settings: BaseSettings, options: Namespace, work: Work[T]) -> T:
             yield
 
     try:
-        _crawl(settings, type("RobotsSpider", (spider or _Nothing,), {"start": start}), failures)
+        spider = type("RobotsSpider", (project.spider or _Nothing,), {"start": start})
+        _crawl(project.given, spider, failures)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # the code of a project
         failures.append(error)
     if errors:

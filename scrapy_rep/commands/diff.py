@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep.access.policy import Decision
+from scrapy_rep.commands.check import shown, told
 from scrapy_rep.commands.crawl import robots_txt_of
 from scrapy_rep.commands.output import (
     EndingError,
@@ -18,9 +19,7 @@ from scrapy_rep.commands.output import (
     say_json,
     usage_error,
 )
-from scrapy_rep.commands.project import settings_chosen
 from scrapy_rep.commands.sources import STDIN
-from scrapy_rep.commands.verdicts import COLOURS, told, word_of
 from scrapy_rep.linting.effects import MOST_PATHS, Difference, difference
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.text import truncate
@@ -28,7 +27,7 @@ from scrapy_rep.robotstxt.verdict import Verdict, as_plain
 from scrapy_rep.sites.cached_rules import CachedRules
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
+    from scrapy_rep.commands.project import Project
 
 _MOST_AGENTS = 8
 """Names of crawlers that are shown in one line."""
@@ -41,12 +40,12 @@ class _Version(NamedTuple):
     instead: str = ""
 
 
-def run(settings: BaseSettings, options: Namespace) -> Status:
+def run(project: Project, options: Namespace) -> Status:
     """Print for which crawlers which paths change."""
     if options.old == options.new == STDIN:
         raise usage_error("only one of OLD and NEW can be standard input")
-    chosen = settings_chosen(settings, options)
-    old, new = map(_version, robots_txt_of(settings, options, [options.old, options.new]))
+    chosen = project.chosen
+    old, new = map(_version, robots_txt_of(project, options, [options.old, options.new]))
     found = difference(
         truncate(old.body, chosen.max_size),
         truncate(new.body, chosen.max_size),
@@ -108,8 +107,7 @@ def _as_text(found: Sequence[Difference], old: _Version, new: _Version) -> None:
         for change in one.paths:
             say(f"  {escaped(change.path)}")
             for mark, verdict in (("-", _seen(change.old, old)), ("+", _seen(change.new, new))):
-                word = word_of(verdict)
-                say(f"    {mark} {painted(word, COLOURS[word])}: {escaped(told(verdict))}")
+                say(f"    {mark} {shown(verdict)}: {escaped(told(verdict))}")
         if len(one.paths) == MOST_PATHS:
             say(f"  and more: {MOST_PATHS} paths are shown")
         for name in sorted({*one.old_pace, *one.new_pace}):

@@ -7,11 +7,10 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_rep.commands.check import as_json, look_up_all, shown, told
 from scrapy_rep.commands.crawl import unreachable
 from scrapy_rep.commands.output import Status, note, painted, say, say_json
-from scrapy_rep.commands.project import settings_chosen
 from scrapy_rep.commands.sources import authority_named
-from scrapy_rep.commands.verdicts import COLOURS, as_json, look_up_all, told, word_of
 from scrapy_rep.gate.judge import OVERRIDE, PACE, RULES, USE
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.lines import agent_lines
@@ -21,8 +20,7 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict, as_plain, is_undefined
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
+    from scrapy_rep.commands.project import Project
     from scrapy_rep.gate.explain import LookUp
 
 _DECIDERS = {OVERRIDE: "the rules of an override", PACE: "the pace", USE: "the use of the page"}
@@ -43,12 +41,12 @@ class Explanation(NamedTuple):
     lines: list[str]
 
 
-def run(settings: BaseSettings, options: Namespace) -> Status:
+def run(project: Project, options: Namespace) -> Status:
     """Print why the verdict is what it is: what decided, the lines that count, other profiles."""
     authority_named(options.url)
     started, file = time.time(), options.robots_txt
-    profile = settings_chosen(settings, options).profile
-    [one] = look_up_all(settings, options, [options.url])
+    profile = project.chosen.profile
+    [one] = look_up_all(project, options, [options.url])
     known = one.known
     if is_undefined(one.verdict):
         raise unreachable(options.url, one)
@@ -98,7 +96,7 @@ def _as_json(found: Explanation | None) -> dict[str, Any]:
 
 
 def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, origin: str) -> None:
-    say(f"{_word(one.verdict)}: {escaped(url)}")
+    say(f"{shown(one.verdict)}: {escaped(url)}")
     if one.by != RULES:
         decider = "" if one.verdict.override is not None else f"{_DECIDERS[one.by]}: "
         say(f"  {escaped(decider + told(one.verdict))}")
@@ -108,7 +106,7 @@ def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, ori
         say(f"  {one.authority} has no rules: its robots.txt {said}")
         return
     if one.by != RULES:
-        say(f"  by the rules alone: {_word(found.verdict)}, {escaped(told(found.verdict))}")
+        say(f"  by the rules alone: {shown(found.verdict)}, {escaped(told(found.verdict))}")
     else:
         agent = escaped(", ".join(one.agent))
         say(f"  for {agent} in the profile {profile}: {escaped(told(found.verdict))}")
@@ -118,14 +116,9 @@ def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, ori
         say(painted("Other profiles", "bold"))
         several: dict[str, list[str]] = {}
         for name, other in found.others:
-            several.setdefault(f"{_word(other)}: {escaped(told(other))}", []).append(name)
+            several.setdefault(f"{shown(other)}: {escaped(told(other))}", []).append(name)
         for said, names in several.items():
             say(f"  {', '.join(names)}: {said}")
-
-
-def _word(verdict: Verdict) -> str:
-    word = word_of(verdict)
-    return painted(word, COLOURS[word])
 
 
 def _excerpt(found: Explanation, origin: str) -> None:

@@ -25,19 +25,17 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep.access.authority import Authority, authority_of, has_scheme
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.archives import NewestResponses, Undecided
+from scrapy_rep.commands.check import told
 from scrapy_rep.commands.crawl import in_crawl
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import Status, counted, note, usage_error, why
-from scrapy_rep.commands.project import settings_chosen
 from scrapy_rep.commands.sources import STDIN, opened, read, refuse_to_overwrite
-from scrapy_rep.commands.verdicts import told
 from scrapy_rep.gate.explain import asked_for
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
+    from scrapy_rep.commands.project import Project
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.gate.judge import Judge
     from scrapy_rep.robotstxt.verdict import Verdict
@@ -177,20 +175,20 @@ class Sieve:
         return f"{counted(self.allowed + sum(rest.values()), 'line')}: {', '.join(said)}"
 
 
-def run(settings: BaseSettings, options: Namespace) -> Status:
+def run(project: Project, options: Namespace) -> Status:
     """Copy the URLs that may be fetched to stdout; sum up on stderr."""
     if options.missing and not options.warc:
         raise usage_error("--missing is about archives: it needs --warc")
     if options.robots_txt and options.warc:
         raise usage_error("--robots-txt and --warc: give one of them")
-    chosen = settings_chosen(settings, options)
+    chosen = project.chosen
     store = unquote((chosen.store or "").removeprefix("sqlite://"))
     inputs = (options.source, options.robots_txt, options.warc, chosen.overrides, store)
     refuse_to_overwrite(options.rejected, *inputs)
     fetches = not (options.robots_txt or options.warc)
     fetched: dict[Authority, Ruling] = {}
     # The rules are read before any output is opened.
-    find = fetched.__getitem__ if fetches else _offline(settings, options)
+    find = fetched.__getitem__ if fetches else _offline(project, options)
     with (
         opened(options.source) as source,
         _rejections(options.rejected) as rejected,
@@ -205,7 +203,7 @@ def run(settings: BaseSettings, options: Namespace) -> Status:
             sieve.forget_some()
 
         if fetches:
-            _sort_in_crawl(settings, options, lines, sort, sieve.known, fetched)
+            _sort_in_crawl(project, options, lines, sort, sieve.known, fetched)
         else:
             for chunk in lines:
                 sort(chunk)
@@ -213,9 +211,9 @@ def run(settings: BaseSettings, options: Namespace) -> Status:
     return Status.UNKNOWN if sieve.undecided else Status.CLEAN
 
 
-def _offline(settings: BaseSettings, options: Namespace) -> Callable[[Authority], Ruling]:
+def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruling]:
     """Return what finds the ruling of an authority without the network."""
-    offline = Offline(settings, options)
+    offline = Offline(project, options.agent)
     if options.robots_txt:
         body = read(options.robots_txt)
         robots = offline.parse(body)
@@ -243,7 +241,7 @@ def _offline(settings: BaseSettings, options: Namespace) -> Callable[[Authority]
 
 
 def _sort_in_crawl(
-    settings: BaseSettings,
+    project: Project,
     options: Namespace,
     lines: Iterator[bytes],
     sort: Callable[[bytes], None],
@@ -269,7 +267,7 @@ def _sort_in_crawl(
             sort(chunk)
         return True
 
-    in_crawl(settings, options, work)
+    in_crawl(project, work, quiet=options.quiet)
 
 
 def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:

@@ -21,27 +21,26 @@ from scrapy_rep.commands.output import (
 from scrapy_rep.linting import formats
 from scrapy_rep.linting.checks import lint
 from scrapy_rep.linting.codes import CODES, at_least
-from scrapy_rep.records.versions import own_version
+from scrapy_rep.records import own_version
 from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.sites.cached_rules import CachedRules
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
+    from scrapy_rep.commands.project import Project
     from scrapy_rep.linting.codes import Severity
     from scrapy_rep.linting.formats import Located
 
 _COLOURS = {"error": "red", "warning": "yellow", "information": "dim"}
 
 
-def run(settings: BaseSettings, options: Namespace) -> Status:
+def run(project: Project, options: Namespace) -> Status:
     """Print the findings of all sources; a source that cannot be read loses no others."""
     selected = (_codes(options.select) or {*CODES}) - _codes(options.ignore)
     shows_all = options.all or options.select or options.fail_on == "information"
     least: Severity = "information" if shows_all else "warning"
     worst = Status.CLEAN
     found: list[Located] = []
-    several = robots_txt_of(settings, options, options.sources)
+    several = robots_txt_of(project, options, options.sources)
     for source, body in zip(options.sources, several, strict=True):
         if isinstance(body, EndingError):
             note("lint", body.reason)

@@ -7,7 +7,7 @@ profile, the limits, ``REP_ACCESS_DENIED``, overrides, the pace, and the purpose
 from __future__ import annotations
 
 import time
-from argparse import Namespace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from scrapy_rep.access.authority import authority_of
@@ -23,9 +23,8 @@ from scrapy_rep.access.outcome import (
 )
 from scrapy_rep.access.policy import learn, standing
 from scrapy_rep.commands.output import usage_error
-from scrapy_rep.commands.project import settings_of, settings_with_spider, tokens_of_crawl
 from scrapy_rep.gate.explain import LookUp, asked_for
-from scrapy_rep.gate.judge import Judge, PaceByPolicy
+from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.gate.use import UseOfPages
@@ -36,30 +35,42 @@ from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
     from scrapy_rep.access.authority import Authority
+    from scrapy_rep.access.requested_pace import RequestedPace
+    from scrapy_rep.commands.project import Project
 
 
 class Offline:
-    """Decides by the settings of a project and the options; raises ``EndingError`` for bad ones."""
+    """Decides by the settings of a project, for ``agent`` or else for its own crawler.
 
-    def __init__(self, settings: BaseSettings, options: Namespace) -> None:
-        final, spider = settings_with_spider(settings, options)
-        self.agent = tuple(options.agent or ()) or tokens_of_crawl(final, spider)
-        self.settings = settings_of(final)
+    This is also where the judge has the pace of rules from. Raises ``EndingError`` for bad
+    settings.
+    """
+
+    def __init__(self, project: Project, agent: Sequence[str] | None) -> None:
+        self.agent = tuple(agent or ()) or project.agent
+        self.settings = project.chosen
         self._policy = self.settings.policy
+        self._paces = self.settings.pace_policy
         self._now = time.time()
-        stats = RepStats()
         try:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
             raise usage_error(str(error)) from None
-        applied, paces = None, self.settings.pace_policy
+        applied = None
         if overrides is not None:
-            applied = AppliedOverrides(overrides, stats, paces.read, time.time)
+            applied = AppliedOverrides(overrides, RepStats(), self._paces.read, time.time)
         use = UseOfPages(self.settings)
-        self.judge = Judge(PaceByPolicy(paces), paces, use if use.refuses else None, applied)
+        self.judge = Judge(self, self._paces, use if use.refuses else None, applied)
+
+    def pace(
+        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> RequestedPace | None:
+        """Return the pace that rules ask for, as the cache of a crawl does."""
+        return None if cached.robots is None else self._paces.read(cached.robots, agent)
+
+    def weigh(self, authority: Authority, cached: CachedRules) -> None:
+        """Do nothing: no memory is limited here."""
 
     def parse(self, body: bytes) -> RobotsTxt:
         """Return the rules of a file."""

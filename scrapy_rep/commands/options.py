@@ -185,7 +185,7 @@ _ACTIONS: dict[str, tuple[str, Mapping[str, Option]]] = {
         "all about some sites, as JSON",
         {
             "urls": _option("", "URL", nargs="+"),
-            "--body": _option("write the octets of robots.txt alone", action="store_true"),
+            "--body": _option("write only robots.txt itself, byte for byte", action="store_true"),
         },
     ),
     "export": ("everything, as lines of JSON that import reads", {}),

@@ -1,70 +1,61 @@
-"""The settings that a subcommand goes by: those of the project, the command line, its options."""
+"""The project that a subcommand asks for: its settings, its spider, and the name of its crawler."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from scrapy.spiderloader import get_spider_loader
 
 from scrapy_rep.commands.output import described, usage_error
-from scrapy_rep.robotstxt.product_token import product_token
-from scrapy_rep.settings import RepSettings, product_tokens
+from scrapy_rep.gate.identity import Identity
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.settings import BaseSettings
 
 
-def settings_of(settings: BaseSettings) -> RepSettings:
-    """Return the settings of this package; raise ``EndingError`` for a bad one."""
-    try:
-        return RepSettings.from_settings(settings)
-    except ValueError as error:
-        raise usage_error(str(error)) from None
+class Project:
+    """The settings of the project and the command line, and the spider that ``--spider`` names.
 
-
-def settings_with_spider(
-    settings: BaseSettings, options: Namespace
-) -> tuple[BaseSettings, type[Spider] | None]:
-    """Return a copy of the settings with those of the spider that is named, and its class.
-
-    Raises ``EndingError`` if the project has no such spider.
+    ``given`` are the settings without those of the spider, ``settings`` those with them. Raises
+    ``EndingError`` if the project has no such spider, or if it cannot be loaded.
     """
-    settings, name = settings.copy(), options.spider
-    if name is None:
-        return settings, None
-    try:
-        spider: type[Spider] = get_spider_loader(settings).load(name)
-    except KeyError:
-        raise usage_error(f"no spider is called {name}") from None
-    except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
-        raise usage_error(f"the spiders cannot be loaded: {described(error)}") from None
-    try:
-        spider.update_settings(settings)
-    except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
-        said = f"the settings of the spider {name} cannot be read: {described(error)}"
-        raise usage_error(said) from None
-    return settings, spider
 
-
-def settings_chosen(settings: BaseSettings, options: Namespace) -> RepSettings:
-    """Return the settings of this package with those of the spider; raise ``EndingError``."""
-    return settings_of(settings_with_spider(settings, options)[0])
-
-
-def tokens_of_crawl(settings: BaseSettings, spider: type[Spider] | None) -> tuple[str, ...]:
-    """Return the tokens of a crawl by its settings, which hold those of its spider.
-
-    Raises ``EndingError`` if the spider names something that is not a token.
-    """
-    chosen = getattr(spider, "robotstxt_user_agent", None) or settings_of(settings).user_agent
-    if chosen:
+    def __init__(self, given: BaseSettings, name: str | None) -> None:
+        self.given = given
+        self.settings = given.copy()
+        self.spider: type[Spider] | None = None
+        if name is None:
+            return
         try:
-            return tuple(product_tokens(chosen))
+            self.spider = get_spider_loader(given).load(name)
+        except KeyError:
+            raise usage_error(f"no spider is called {name}") from None
+        except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
+            raise usage_error(f"the spiders cannot be loaded: {described(error)}") from None
+        try:
+            self.spider.update_settings(self.settings)
+        except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
+            said = f"the settings of the spider {name} cannot be read: {described(error)}"
+            raise usage_error(said) from None
+
+    @cached_property
+    def chosen(self) -> RepSettings:
+        """The settings of this package; raises ``EndingError`` for a bad one."""
+        try:
+            return RepSettings.from_settings(self.settings)
         except ValueError as error:
-            raise usage_error(f"robotstxt_user_agent = {chosen!r}: {error}") from None
-    headers = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
-    sent = next((value for name, value in headers if name.lower() == "user-agent"), None)
-    sent = sent or getattr(spider, "user_agent", None) or settings.get("USER_AGENT")
-    return (product_token(str(sent or "")) or "*",)
+            raise usage_error(str(error)) from None
+
+    @property
+    def agent(self) -> tuple[str, ...]:
+        """The tokens of a crawl; raises ``EndingError`` if the spider names what is no token."""
+        crawler: Any = SimpleNamespace(settings=self.settings, spider=self.spider)
+        try:
+            return Identity(crawler, self.chosen, RepStats()).default
+        except ValueError as error:
+            raise usage_error(str(error)) from None

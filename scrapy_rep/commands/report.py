@@ -22,33 +22,26 @@ from scrapy_rep.commands.output import (
     why,
 )
 from scrapy_rep.commands.sources import STDIN, opened, refuse_to_overwrite
-from scrapy_rep.records import NEEDS_MSGSPEC
+from scrapy_rep.records.lines import NotALogError
+from scrapy_rep.records.sections import sections
+from scrapy_rep.records.tally import Tally
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
-    from scrapy_rep.records.tally import Tally
-
-_NEEDS_JINJA = "a page needs jinja2: pip install 'scrapy_rep[report]'"
+    from scrapy_rep.commands.project import Project
 _MOST_ROWS = 5
 """Rows of a table that a summary shows."""
 _WIDEST = 40
 """Characters of a cell that a summary shows."""
 
 
-def run(settings: BaseSettings, options: Namespace) -> Status:
+def run(project: Project, options: Namespace) -> Status:
     """Print a summary, or write the page."""
     if options.logs.count(STDIN) > 1:
         raise usage_error("standard input can be read once only")
     if options.output is not None and options.format != "text":
         raise usage_error("--format is for the summary, -o for the page: give one of them")
     refuse_to_overwrite(options.output, *options.logs)
-    try:
-        from scrapy_rep.records.lines import NotALogError
-        from scrapy_rep.records.tally import Tally
-    except ImportError:
-        raise usage_error(f"reading decision logs {NEEDS_MSGSPEC}") from None
     with closing(Tally()) as tally:
         for name in options.logs:
             with opened(name) as stream:
@@ -65,8 +58,6 @@ def run(settings: BaseSettings, options: Namespace) -> Status:
 
 
 def _summarise(tally: Tally, form: str) -> None:
-    from scrapy_rep.records.sections import sections
-
     totals = tally.totals
     if form == "json":
         tables = [
@@ -116,10 +107,8 @@ def _fitting(rows: list[list[str]]) -> list[list[str]]:
 
 def _write_page(tally: Tally, name: str) -> None:
     """Write the page; only its owner can read a new one, as the log."""
-    try:
-        from scrapy_rep.records.page import page
-    except ImportError:
-        raise usage_error(_NEEDS_JINJA) from None
+    from scrapy_rep.records.page import page
+
     octets = page(tally).encode()
     if name == STDIN:
         sys.stdout.buffer.write(octets)

@@ -26,7 +26,6 @@ from scrapy_rep.commands.output import (
     table,
     usage_error,
 )
-from scrapy_rep.commands.project import settings_of, settings_with_spider
 from scrapy_rep.commands.sources import authority_named, read
 from scrapy_rep.sites.store_adapter import open_configured
 from scrapy_rep.stores import StoreError
@@ -34,36 +33,36 @@ from scrapy_rep.stores.base import FLUSH_AFTER
 from scrapy_rep.stores.json_form import to_plain
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
+    from scrapy_rep.commands.project import Project
     from scrapy_rep.stores import Store
     from scrapy_rep.stores.stored import StoredEntry
 
 
-def run(settings: BaseSettings, options: Namespace) -> Status:
+def run(project: Project, options: Namespace) -> Status:
     """Do to the store what the action says."""
-    settings, _ = settings_with_spider(settings, options)
     if options.action == "forget" and bool(options.urls) == bool(options.state or options.all):
         raise usage_error("select sites by URLs, by --state, or select --all")
     if options.action == "import":
         options.given = read(options.source)  # before a store is made for it
     act = {"list": _list, "show": _show, "export": _export, "import": _import, "forget": _forget}
-    with _configured_store(settings, create=options.action == "import") as store:
+    with _configured_store(project, create=options.action == "import") as store:
         return act[options.action](store, options)
 
 
 @contextmanager
-def _configured_store(settings: BaseSettings, *, create: bool) -> Iterator[Store]:
+def _configured_store(project: Project, *, create: bool) -> Iterator[Store]:
     """Open the store of the project, and close it at the end; raise ``EndingError``.
 
     The file is made only if ``create`` is True. Otherwise a mistyped path would be answered by an
     empty store.
     """
-    found = settings_of(settings)
-    crawler = Crawler(Spider, settings.copy())  # type: ignore[arg-type]
+    crawler: Any = Crawler(Spider, project.settings.copy())  # type: ignore[arg-type]
     try:
         store = open_configured(
-            settings, found, lambda cls: build_from_crawler(cls, crawler), create=create
+            project.settings,
+            project.chosen,
+            lambda cls: build_from_crawler(cls, crawler),
+            create=create,
         )
     except ValueError as error:
         raise usage_error(str(error)) from None
@@ -104,7 +103,7 @@ def _summary(stored: StoredEntry) -> dict[str, Any]:
         "state": _state(stored),
         "age": round(stored.age(time.time()), 3),
         "status": None if answer is None else answer.status,
-        "octets": None if answer is None or answer.body is None else len(answer.body),
+        "bytes": None if answer is None or answer.body is None else len(answer.body),
         "cause": None if failure is None else failure.cause,
     }
 

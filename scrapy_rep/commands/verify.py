@@ -6,18 +6,20 @@ again. Nothing else is: neither times nor the pace, and no decision that rests o
 
 from __future__ import annotations
 
+import zlib
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_rep.commands.archives import Bodies, DamagedError, read_records
+from scrapy_rep.commands.archives import DamagedError, Record, read_records
 from scrapy_rep.commands.output import Status, counted, note, say, say_json, usage_error
 from scrapy_rep.commands.sources import opened
-from scrapy_rep.records import NEEDS_MSGSPEC
+from scrapy_rep.records.lines import LoggedVerdict, RunLine, read_lines
+from scrapy_rep.records.recorder import digest_of
 from scrapy_rep.robotstxt.printable import escaped
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Verdict
+from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.robotstxt.verdict import (
     BY_RULE,
@@ -28,13 +30,13 @@ from scrapy_rep.robotstxt.verdict import (
 )
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
-    from scrapy_rep.records.lines import DecisionLine, LoggedVerdict, RunLine
+    from scrapy_rep.commands.project import Project
+    from scrapy_rep.records.lines import DecisionLine
 
 _BY_RULES = (BY_RULE, NO_RULE_MATCHES, NO_GROUP, ROBOTS_TXT_ITSELF, TOO_COSTLY)
 _STALE = " (last good copy)"
 
+_NO_LINE = "a line is not one of a decision log"
 AGREES, DIFFERS, WITHOUT_RULES, UNDECIDED = "agrees", "differs", "without rules", "undecided"
 
 
@@ -47,26 +49,22 @@ class Compared(NamedTuple):
     why: str = ""
 
 
-def run(settings: BaseSettings, options: Namespace) -> Status:
+def run(project: Project, options: Namespace) -> Status:
     """Print the decisions that differ; say how many agree, and what could not be compared."""
-    counts: Counter[str] = Counter()
-    told = []
-    try:
-        for one in _compared(options.log, _Archived(options.warc)):
-            counts[one.result] += 1
-            if one.result in (DIFFERS, UNDECIDED):
-                told.append(one)
-    except ImportError:
-        raise usage_error(f"reading decision logs {NEEDS_MSGSPEC}") from None
-    if counts.total() == len(told) and not any(one.url for one in told):
+    counts, whys = Counter[str](), Counter[str]()
+    told: list[dict[str, object]] = []
+    for one in _compared(options.log, _Archived(options.warc)):
+        counts[one.result] += 1
+        if one.result == UNDECIDED:
+            whys[one.why] += 1
+        if options.format == "json":
+            told += [one._asdict()] if one.result in (DIFFERS, UNDECIDED) else []
+        elif one.result == DIFFERS:
+            say(escaped(f"line {one.line}: {one.url}: {one.why}"))
+    if counts.total() == whys[_NO_LINE]:
         raise usage_error(f"{options.log} has no line of a decision")
     if options.format == "json":
-        say_json("verify", [one._asdict() for one in told])
-    else:
-        for one in told:
-            if one.result == DIFFERS:
-                say(escaped(f"line {one.line}: {one.url}: {one.why}"))
-    whys = Counter(one.why for one in told if one.result == UNDECIDED)
+        say_json("verify", told)
     note("verify", _summary(counts, whys))
     if counts[DIFFERS]:
         return Status.FOUND
@@ -87,39 +85,32 @@ def _summary(counts: Counter[str], whys: Counter[str]) -> str:
 
 def _compared(log: str, archived: _Archived) -> Iterator[Compared]:
     """Yield the result for each line of a log but the first one of a run."""
-    from scrapy_rep.records.lines import RunLine, read_lines
-
     runs: dict[str, RunLine] = {}
     with opened(log) as stream:
         for number, line in enumerate(read_lines(stream), 1):
             if isinstance(line, RunLine):
                 runs[line.crawl] = line
             elif line is None:
-                yield Compared(number, "", UNDECIDED, "a line is not one of a decision log")
+                yield Compared(number, "", UNDECIDED, _NO_LINE)
             else:
                 yield Compared(number, line.url, *archived.compare(line, runs.get(line.crawl)))
 
 
 class _Archived:
-    """The responses of some archives, by the IDs of their records."""
+    """The responses of some archives, by the IDs of their records.
+
+    An archive that is damaged is read up to there: what stands before that is sound.
+    """
 
     def __init__(self, files: Sequence[str]) -> None:
-        self._bodies = Bodies()
-        self._places: dict[str, tuple[int, int] | str] = {}
-        """Where the body of a record is, or why the record decides nothing."""
-        self._repeats: dict[str, str] = {}
-        self._parsed = lru_cache(maxsize=256)(self._parse)
+        self._records: dict[str, Record] = {}
+        self._parsed = lru_cache(maxsize=256)(_parse)
         for file in files:
             self._read(file)
 
     def _read(self, file: str) -> None:
-        """Read an archive, up to where it is damaged: what stands before that is sound."""
         try:
-            for record in read_records(file, lambda _: True):
-                if record.is_revisit:
-                    self._repeats[record.id] = record.refers_to
-                else:
-                    self._places[record.id] = record.damage or self._bodies.put(record.body)
+            self._records.update((one.id, one) for one in read_records(file, lambda _: True))
         except DamagedError as error:
             note("verify", str(error))
 
@@ -134,44 +125,40 @@ class _Archived:
             return UNDECIDED, "an override may have set its rules"
         if run.settings.get("log_urls") != "full":
             return UNDECIDED, "the log does not have its whole URL"
-        place = self._places.get(self._first(line.record or ""), "the archives lack its record")
-        if isinstance(place, str):
-            return UNDECIDED, place
-        digest, robots = self._parsed(place, run.settings["max_size"], run.settings["profile"])
+        found = self._first(line.record)
+        if found is None:
+            return UNDECIDED, "the archives lack its record"
+        if found.damage:
+            return UNDECIDED, found.damage
+        limit, profile = run.settings["max_size"], run.settings["profile"]
+        digest, robots = self._parsed(found.packed, limit, profile)
         if digest != line.digest:
             return DIFFERS, f"the robots.txt in the archive has the digest {digest}"
-        again = _plain(robots.verdict(line.url, line.agent))
-        if again == _logged(said):
+        reason = said.reason.removesuffix(_STALE)
+        logged = LoggedVerdict(said.allowed, said.rule, said.line, said.group, reason)
+        again = LoggedVerdict.of(robots.verdict(line.url, line.agent))
+        if again == logged:
             return AGREES, ""
-        return DIFFERS, f"{_shown(*_logged(said))} in the log, {_shown(*again)} again"
+        return DIFFERS, f"{_shown(logged)} in the log, {_shown(again)} again"
 
-    def _first(self, record: str) -> str:
-        """Return the ID of the record that has the body which a record repeats."""
-        seen = set()
-        while record in self._repeats and record not in seen:
-            seen.add(record)
-            record = self._repeats[record]
-        return record
-
-    def _parse(self, place: tuple[int, int], limit: int, profile: str) -> tuple[str, RobotsTxt]:
-        from scrapy_rep.records.recorder import digest_of
-
-        body = truncate(self._bodies.get(place), limit)
-        return digest_of(body), RobotsTxt.parse(body, profile=profile, max_size=limit)
+    def _first(self, record: str | None) -> Record | None:
+        """Return the response that a record is, or that it repeats."""
+        seen: set[str] = set()
+        found = self._records.get(record or "")
+        while found is not None and found.is_revisit:
+            again = found.id in seen
+            seen.add(found.id)
+            found = None if again else self._records.get(found.refers_to)
+        return found
 
 
-_Told = tuple[bool, str | None, int | None, str | None, str]
+def _parse(packed: bytes, limit: int, profile: str) -> tuple[str, RobotsTxt]:
+    body = truncate(zlib.decompress(packed), limit)
+    return digest_of(body), RobotsTxt.parse(body, profile=profile, max_size=limit)
 
 
-def _plain(verdict: Verdict) -> _Told:
-    rule = None if verdict.rule is None else str(verdict.rule)
-    return verdict.allowed, rule, verdict.line, verdict.group, verdict.reason
-
-
-def _logged(said: DecisionLine | LoggedVerdict) -> _Told:
-    return said.allowed, said.rule, said.line, said.group, said.reason.removesuffix(_STALE)
-
-
-def _shown(allowed: bool, rule: str | None, line: int | None, group: str | None, why: str) -> str:
-    word = "allowed" if allowed else "disallowed"
-    return f"{word} by {rule} (line {line}, group {group})" if rule else f"{word} ({why})"
+def _shown(said: LoggedVerdict) -> str:
+    word = "allowed" if said.allowed else "disallowed"
+    if said.rule is None:
+        return f"{word} ({said.reason})"
+    return f"{word} by {said.rule} (line {said.line}, group {said.group})"

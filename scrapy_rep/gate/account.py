@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scrapy_rep import stats as names
@@ -72,8 +71,8 @@ class Account:
         request, which was counted when it passed.
         """
         if self._recorder is not None:
-            with self._recorded(asked.request):
-                self._recorder.passed(asked, cached, judgement.verdict, requested=requested)
+            passed = self._recorder.passed
+            self._record(passed, asked.request, asked, cached, judgement.verdict, requested)
         if judgement.noted is not None or requested is not None:
             note(asked.request, judgement.noted)
         if self._overrides is not None and judgement.verdict is not None:
@@ -91,15 +90,14 @@ class Account:
         It is allowed by definition (RFC 9309 section 2.2.2).
         """
         if self._recorder is not None:
-            with self._recorded(asked.request):
-                self._recorder.passed_without_rules(asked)
+            self._record(self._recorder.passed_without_rules, asked.request, asked)
         self._stats.inc(names.ALLOWED)
 
     def bypassed(self, request: Request) -> None:
         """Record and count a request that does not obey robots.txt."""
         if self._recorder is not None:
-            with self._recorded(request):
-                self._recorder.bypassed(request, self._identity.usable(request))
+            agent = self._identity.usable(request)
+            self._record(self._recorder.bypassed, request, request, agent)
         self._stats.inc(names.BYPASSED)
 
     def ended(self, request: Request, refusal: Exception, final_url: str = "") -> None:
@@ -107,11 +105,10 @@ class Account:
         if self._recorder is not None:
             self._recorder.refused(request, self._identity.usable(request), refusal, final_url)
 
-    @contextmanager
-    def _recorded(self, request: Request) -> Iterator[None]:
-        """Refuse a request whose decision cannot be recorded, if that is required."""
+    def _record(self, write: Callable[..., None], request: Request, *told: object) -> None:
+        """Record a decision; refuse its request if it cannot be recorded, and that is required."""
         try:
-            yield
+            write(*told)
         except Exception as error:
             why = f"its decision cannot be recorded: {error}"
             raise self.unreachable(request, Cause.ERROR, why) from error

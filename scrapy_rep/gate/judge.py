@@ -208,19 +208,3 @@ class Judge:
             verdict = cached.verdict(authority, url, agent)
         self._cache.weigh(authority, cached)
         return RobotsForbidden(verdict, authority)
-
-
-class PaceByPolicy:
-    """Answers for the pace where there is no cache: in the command."""
-
-    def __init__(self, policy: PacePolicy):
-        self._policy = policy
-
-    def pace(
-        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
-    ) -> RequestedPace | None:
-        """Return the pace that rules ask for, as the cache of a crawl does."""
-        return None if cached.robots is None else self._policy.read(cached.robots, agent)
-
-    def weigh(self, authority: Authority, cached: CachedRules) -> None:
-        """Do nothing: no memory is limited here."""

@@ -16,8 +16,7 @@ from uuid import uuid4
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Outcome, Unreachable
-from scrapy_rep.records import NEEDS_WARCIO, warc
-from scrapy_rep.records.versions import own_version
+from scrapy_rep.records import NEEDS_WARCIO, own_version, warc
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,12 @@ import json
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from scrapy_rep.robotstxt.verdict import Verdict
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -69,6 +72,12 @@ class LoggedVerdict(msgspec.Struct, frozen=True):
     line: LineNumber | None
     group: str | None
     reason: str
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> LoggedVerdict:
+        """Return what a line says of a verdict."""
+        rule = None if verdict.rule is None else str(verdict.rule)
+        return cls(verdict.allowed, rule, verdict.line, verdict.group, verdict.reason)
 
 
 class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
@@ -151,8 +160,8 @@ def _read(octets: bytes) -> Line | None:
 
 def utc(time: float) -> str:
     """Return a time in seconds since the epoch as RFC 3339 has it, to the millisecond."""
-    milliseconds = int(time * 1_000)
-    return f"{_second(milliseconds // 1_000)}.{milliseconds % 1_000:03}Z"
+    second = int(time)
+    return f"{_second(second)}.{int((time - second) * 1_000):03}Z"
 
 
 @lru_cache(maxsize=64)

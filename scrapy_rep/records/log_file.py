@@ -39,7 +39,7 @@ class LogFile:
             self._last_is_cut = False
         else:
             self._last_is_cut = written > 0
-            raise OSError(f"only {written:,} of {len(octets):,} octets could be written")
+            raise OSError(f"only {written:,} of {len(octets):,} bytes could be written")
 
     def close(self) -> None:
         """Close the file."""

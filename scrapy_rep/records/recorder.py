@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import platform
 from collections.abc import Callable
 from dataclasses import asdict
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+import scrapy
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import authority_of
@@ -16,6 +17,7 @@ from scrapy_rep.access.policy import Decision
 from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden, RobotsUnreachable
 from scrapy_rep.gate.page_url import page_of
 from scrapy_rep.preferences.robots_txt import preferences, speaks_of_use
+from scrapy_rep.records import own_version
 from scrapy_rep.records.lines import (
     SCHEMA_VERSION,
     DecisionLine,
@@ -27,7 +29,6 @@ from scrapy_rep.records.lines import (
     utc,
 )
 from scrapy_rep.records.log_file import LogFile
-from scrapy_rep.records.versions import versions
 from scrapy_rep.robotstxt.printable import without_login
 from scrapy_rep.robotstxt.verdict import ROBOTS_TXT_ITSELF, Verdict
 
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.sites.cached_rules import CachedRules
     from scrapy_rep.stats import RepStats
-
-_MOST_KNOWN = 10_000
-"""Authorities whose basis is remembered; past that, a decision may count as the first again."""
 
 _NOT_LOGGED = ("store", "overrides", "decision_log", "warc")
 """Settings that a run's line leaves out: what may hold a password, and what stands apart there."""
@@ -63,7 +61,7 @@ class Basis(NamedTuple):
     def of(cls, cached: CachedRules) -> Basis:
         """Return the basis that rules in memory are; this takes a digest of the octets."""
         answer, failure = cached.answer, cached.failure
-        cause = None if failure is None else failure.cause
+        cause = None if failure is None else str(failure.cause)
         failed = None if failure is None else failure.record or None
         if answer is None or cached.unreachable:  # a copy that is too old does not count
             since = None if failure is None else failure.since
@@ -92,8 +90,8 @@ class Run(NamedTuple):
 class DecisionRecorder:
     """Writes the decisions of a crawl to ``REP_DECISION_LOG``.
 
-    With ``REP_DECISIONS = "refused"`` these are the refusals, the first decision by each entry of
-    an authority, and each override; with ``"all"`` it is each decision. ``known(authority)``
+    With ``REP_DECISIONS = "refused"`` these are the refusals, the first decision by rules that came
+    into memory, and each override; with ``"all"`` it is each decision. ``known(authority)``
     returns what memory holds, usable or not; ``clock()`` is in seconds since the epoch. Raises
     ``ValueError`` if the file cannot be opened.
 
@@ -117,7 +115,6 @@ class DecisionRecorder:
         self._records_all = settings.decisions == "all"
         self._shown = _SHOWN[settings.log_urls]
         self._run = run
-        self._bases: OrderedDict[Authority, tuple[Any, Basis]] = OrderedDict()
         self._run_line: RunLine | None = None
         """The first line, until it is written."""
         self._lost = 0
@@ -136,7 +133,11 @@ class DecisionRecorder:
             crawl=self._run.name,
             schema=SCHEMA_VERSION,
             time=utc(self._clock()),
-            versions=versions(),
+            versions={
+                "scrapy_rep": own_version(),
+                "scrapy": scrapy.__version__,
+                "python": platform.python_version(),
+            },
             agent=[*agent],
             settings={name: settings[name] for name in settings if name not in _NOT_LOGGED},
             overrides=[_plain_override(one) for one in self._run.overrides],
@@ -153,7 +154,6 @@ class DecisionRecorder:
         asked: Asked,
         cached: CachedRules,
         verdict: Verdict | None,
-        *,
         requested: str | None = None,
     ) -> None:
         """Record a request that goes on; ``verdict`` is None if it was not needed so far.
@@ -161,7 +161,9 @@ class DecisionRecorder:
         ``requested`` is given for the final URL of a response: the page that was asked for.
         """
         request, url, authority, agent = asked
-        is_first = self._note_basis(authority, cached)
+        is_first = cached.basis is None
+        if is_first:
+            cached.note_basis(Basis.of(cached))
         if not (is_first or self._records_all or verdict is not None):
             return
         if verdict is None:
@@ -177,7 +179,6 @@ class DecisionRecorder:
                 self._append_required(line)
             except Exception:
                 cached.note_basis(None)  # the next request is the first one that is recorded
-                self._bases.pop(authority, None)
                 raise
 
     def passed_without_rules(self, asked: Asked) -> None:
@@ -199,7 +200,8 @@ class DecisionRecorder:
         authority, basis = error.authority, _NOTHING
         cached = None if authority is None else self._known(authority)
         if authority is not None and cached is not None and _rests_on(cached, error):
-            self._note_basis(authority, cached)
+            if cached.basis is None:
+                cached.note_basis(Basis.of(cached))
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
         page = _page_of(request)
@@ -238,27 +240,31 @@ class DecisionRecorder:
         verdict: Verdict,
         basis: Basis = _NOTHING,
     ) -> DecisionLine:
-        time = self._clock()
+        now = self._clock()
         since, outcome, status, cause, digest, record, failure_record = basis
-        without = verdict.without
+        rule, without = verdict.rule, verdict.without
         return DecisionLine(
             self._run.name,
-            utc(time),
+            utc(now),
             None if authority is None else str(authority),
             method,
             self._shown(url, authority),
             None,
             [*agent],
-            *_told(verdict),
+            verdict.allowed,
+            None if rule is None else str(rule),
+            verdict.line,
+            verdict.group,
+            verdict.reason,
             outcome,
             status,
-            None if cause is None else str(cause),
+            cause,
             digest,
             record,
             failure_record,
-            None if since is None else round(max(time - since, 0.0), 3),
+            None if since is None else max(int((now - since) * 1_000) / 1_000, 0.0),
             override=verdict.override,
-            without=None if without is None else LoggedVerdict(*_told(without)),
+            without=None if without is None else LoggedVerdict.of(without),
         )
 
     def _append(self, line: DecisionLine | None = None) -> Exception | None:
@@ -282,34 +288,6 @@ class DecisionRecorder:
         error = self._append(line)
         if error is not None and self._is_required:
             raise error
-
-    def _note_basis(self, authority: Authority, cached: CachedRules) -> bool:
-        """Note what decisions by these rules rest on; return True if none is recorded so far."""
-        if cached.basis is not None:
-            return False
-        found = _version_of(cached)
-        version, basis = self._bases.get(authority, (None, _NOTHING))
-        is_new: bool = version != found
-        if is_new:
-            basis = Basis.of(cached)
-            self._bases[authority] = found, basis
-            self._bases.move_to_end(authority)
-            if len(self._bases) > _MOST_KNOWN:
-                self._bases.popitem(last=False)
-        cached.note_basis(basis)
-        return is_new
-
-
-def _told(verdict: Verdict) -> tuple[bool, str | None, int | None, str | None, str]:
-    rule = None if verdict.rule is None else str(verdict.rule)
-    return verdict.allowed, rule, verdict.line, verdict.group, verdict.reason
-
-
-def _version_of(cached: CachedRules) -> tuple[Decision, float | None, float | None]:
-    """Return what tells rules in memory from those of the same authority after the next fetch."""
-    answer, failure = cached.answer, cached.failure
-    fetched_at = None if answer is None else answer.fetched_at
-    return cached.decision, fetched_at, None if failure is None else failure.failed_at
 
 
 def _page_of(request: Request) -> str:

@@ -101,7 +101,7 @@ _QUESTIONS = (
             group by site having count(distinct version) > 1)
         group by site, version order by site, first""",
         "version",
-        said="A version is known by the digest of its octets; its times are those of decisions.",
+        said="A version is known by the digest of its bytes; its times are those of decisions.",
         most=60,
     ),
     _Question(

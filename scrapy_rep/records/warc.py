@@ -29,7 +29,7 @@ VERSION = "WARC/1.1"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
 HEAD_NOTE = (
-    "Bodies are octet by octet as sent, after the transfer coding. Heads are as Scrapy has "
+    "Bodies are byte for byte as sent, after the transfer coding. Heads are as Scrapy has "
     "normalised them, without the credentials of requests: not what was on the wire."
 )
 

@@ -1,4 +1,4 @@
-"""`scrapy robots filter`: what is allowed comes out, octet by octet and in order."""
+"""`scrapy robots filter`: what is allowed comes out, byte for byte and in order."""
 
 from __future__ import annotations
 

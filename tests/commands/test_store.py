@@ -48,7 +48,7 @@ def test_everything_about_a_store(store: Stored, tmp_path: Path) -> None:
     """List, show, export, forget and import, one after another."""
     rows = {one["site"]: one for one in results(store("list", "--format", "json").out)}
     assert rows[name(store.shop)]["state"] == "rules"
-    assert rows[name(store.shop)]["octets"] == 27
+    assert rows[name(store.shop)]["bytes"] == 27
     assert (rows[name(store.gone)]["state"], rows[name(store.gone)]["status"]) == (
         "unavailable",
         404,
@@ -69,7 +69,7 @@ def test_list_is_a_table(store: Stored) -> None:
     """With a heading; how many there are stands on stderr."""
     ended = store("list")
     head, *rows = ended.out.splitlines()
-    assert head.split() == ["SITE", "STATE", "AGE", "STATUS", "OCTETS", "CAUSE"]
+    assert head.split() == ["SITE", "STATE", "AGE", "STATUS", "BYTES", "CAUSE"]
     [row] = [row for row in rows if row.startswith(name(store.shop))]
     assert row.split()[1] == "rules"
     assert row.split()[-2:] == ["200", "27"]

@@ -12,7 +12,8 @@ from scrapy.settings import Settings
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Success
-from scrapy_rep.gate.judge import Judge, PaceByPolicy
+from scrapy_rep.access.requested_pace import RequestedPace
+from scrapy_rep.gate.judge import Judge
 from scrapy_rep.gate.overrides import AppliedOverrides
 from scrapy_rep.gate.page_url import Asked
 from scrapy_rep.overrides.override import Override, Overrides
@@ -22,7 +23,6 @@ from scrapy_rep.stats import RepStats
 from tests.scripted import Bench, ask, authority
 
 AGENT = ("mybot",)
-PACES = RepSettings().pace_policy
 FORBIDDING = {"REP_OVER_MAX_CRAWL_DELAY": "forbid"}
 RULES = b"".join(b"Disallow: /d%d/*/x%d\nAllow: /a%d/*/x\n" % (n, n, n) for n in range(2_000))
 
@@ -39,7 +39,8 @@ async def test_rules_that_grew_with_their_verdicts_are_measured(path: str) -> No
     """An index is built after thirty questions, lines and patterns are read when one matches."""
     bench = Bench(Success(b"User-agent: *\n" + RULES))
     cached = await ask(bench)
-    judge = Judge(bench.cache, PACES, None, None, wants_verdict=lambda _: True)
+    paces = RepSettings().pace_policy
+    judge = Judge(bench.cache, paces, None, None, wants_verdict=lambda _: True)
     for number in range(48):
         judge.judge(asked(path.format(number)), cached)
     assert cached.robots is not None
@@ -64,17 +65,22 @@ async def test_a_pace_that_is_refused_decides_beside_the_rules(
     bench = Bench(Success(f"User-agent: *\n{text}\n".encode()))
     known = await ask(bench)
     paces = RepSettings.from_settings(Settings(settings)).pace_policy
-    judge = Judge(PaceByPolicy(paces), paces, None, None)
+    judge = Judge(bench.cache, paces, None, None)
     assert judge.is_by_rules_alone(asked("/a"), known) is alone
 
 
-class Scales(PaceByPolicy):
+class Scales:
     """Holds the rules of a bench, and counts how often they are measured."""
 
     def __init__(self, bench: Bench) -> None:
-        super().__init__(PACES)
         self._bench = bench
         self.count = 0
+
+    def pace(
+        self, authority: Authority, cached: CachedRules, agent: tuple[str, ...]
+    ) -> RequestedPace | None:
+        """None: these rules ask for no pace."""
+        return None
 
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Measure them, as a crawl does."""
@@ -92,12 +98,13 @@ async def test_a_request_has_its_rules_measured_once_at_most(
     """Whatever decides, and however often: of a refusal always, because it reads the rule."""
     bench = Bench(Success(b"User-agent: *\nDisallow: /private\n"))
     cached, scales, overrides = await ask(bench), Scales(bench), None
+    paces = RepSettings().pace_policy
     if action is not None:
         one = Override(1, authority(), action, "ours", "ops", date(2999, 1, 1), ("/",))
         stats = RepStats()
         known = Overrides([one])
-        overrides = AppliedOverrides(known, stats, PACES.read, bench.clock)
-    judge = Judge(scales, PACES, None, overrides, wants_verdict=lambda _: records)
+        overrides = AppliedOverrides(known, stats, paces.read, bench.clock)
+    judge = Judge(scales, paces, None, overrides, wants_verdict=lambda _: records)
     for _ in range(48):
         scales.count = 0
         refused = judge.judge(asked(path), cached).refusal is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +33,6 @@ from scrapy_rep.records.recorder import DecisionRecorder, Run
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.sites.cached_rules import CachedRules
 from scrapy_rep.stats import RepStats
-from tests.timed import timed
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=50)
 SITE = authority_of("http://a.example/")
@@ -165,22 +163,6 @@ def recorder_of(path: Path, **more: Any) -> tuple[DecisionRecorder, CachedRules]
     return DecisionRecorder(settings, stats, lambda _: cached, time.time, RUN), cached
 
 
-def test_memory_of_authorities_is_bounded(tmp_path: Path) -> None:
-    """A crawl of very many sites: one that is forgotten is recorded as new, no more."""
-    recorder, rules = recorder_of(tmp_path / "log")
-    assert rules.answer is not None
-    now = rules.answer.fetched_at
-    for number in range(10_500):
-        cached = CachedRules(rules.entry, standing(rules.entry, now, Policy()), rules.robots, now)
-        authority = authority_of(f"http://a{number}.example/")
-        assert authority is not None
-        request = Request(f"http://a{number}.example/")
-        for _ in range(2):
-            recorder.passed(Asked(request, request.url, authority, ("mybot",)), cached, None)
-    recorder.close()
-    assert len((tmp_path / "log").read_bytes().splitlines()) == 10_500
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -208,21 +190,3 @@ def test_what_the_rules_did_not_refuse_does_not_rest_on_them(
     assert {refused[name] for name in rests_on} == {None}
     assert (refused["authority"], refused["reason"]) == (str(SITE), error.verdict.reason)
     assert (first["allowed"], first["outcome"], first["status"]) == (True, "rules", 200)
-
-
-@timed
-@pytest.mark.parametrize(("which", "most"), [("refused", 2.0), ("all", 10.0)])
-def test_a_request_costs_little(tmp_path: Path, which: str, most: float) -> None:
-    """In microseconds of this thread, the verdict included; the least of several rounds."""
-    recorder, cached = recorder_of(Path(os.devnull), decisions=which)
-    assert SITE is not None
-    urls = [f"http://a.example/page/{number}" for number in range(2_000)]
-    requests = [Asked(Request(url), url, SITE, ("mybot",)) for url in urls]
-    rounds = []
-    for _ in range(8):
-        started = time.thread_time()
-        for asked in requests:
-            recorder.passed(asked, cached, None)
-        rounds.append((time.thread_time() - started) / len(requests) * 1e6)
-    recorder.close()
-    assert min(rounds) < most, rounds
