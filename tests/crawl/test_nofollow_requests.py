@@ -16,7 +16,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from twisted.internet.defer import CancelledError
 
-from tests.crawl.faults import FaultError, Faults
+from tests.crawl.faults import FaultError, Faults, modules
 from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta
 from tests.crawl.logtap import LogTap
@@ -252,8 +252,8 @@ async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -
 @pytest.fixture
 def faults() -> Iterator[Faults]:
     """What reads and marks, with a point at each call."""
-    names = ("pages.reading", "pages.markup", "pages.source", "page_responses", "spidermiddlewares")
-    with Faults(*(f"scrapy_rep.{name}" for name in (*names, "nofollow"))).installed() as faults:
+    names = ("pages", "gate.nofollow", "page_responses", "spidermiddlewares")
+    with Faults(*modules(*(f"scrapy_rep.{name}" for name in names))).installed() as faults:
         yield faults
 
 
