@@ -20,7 +20,7 @@ from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import RULES, by_hand, obey
 from tests.replies import Reply
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 INLINE = "/token"
 
@@ -84,7 +84,7 @@ def inline(how: str, settings: Any = obey, **more: Any) -> dict[str, Any]:
 HOW = ["process_response", "behind the gate", "before the gate"]
 
 
-@timed
+@waits
 @pytest.mark.parametrize(
     ("how", "mode"),
     [*((how, "asyncio") for how in HOW), *((HOW[1], mode) for mode in MODES if mode != "asyncio")],
@@ -105,7 +105,7 @@ def test_inline_downloads_of_many_sites_take_no_longer_than_with_robots_off(
     assert time.monotonic() - started < 20
 
 
-@timed
+@waits
 @pytest.mark.parametrize("how", HOW)
 @ensureDeferred
 async def test_inline_downloads_go_on_beside_a_page_that_is_slow_to_answer(

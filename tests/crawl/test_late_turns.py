@@ -19,7 +19,7 @@ from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
 
@@ -68,7 +68,7 @@ async def test_pages_that_wait_for_an_inner_page_keep_the_pace(
     assert min(gaps(slow)) >= 0.3
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(site: Site) -> None:
     """Two sites of one host; only the second asks, while pages of the first are held up."""
@@ -81,7 +81,7 @@ async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(si
     assert min(gaps(one, two)) >= 0.3
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_a_late_request_goes_before_those_that_have_yet_to_begin(site: Site) -> None:
     """It is the next of its host, or it would be late for ever."""

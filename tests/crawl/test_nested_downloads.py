@@ -12,7 +12,7 @@ from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import timed, waits
 
 
 def nesting(most: int, **settings: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ async def test_they_wait_for_no_place_of_their_own(site: Site, mode: str, most: 
     assert times[1] < 4 * times[0] + 0.5, times
 
 
-@timed
+@waits
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_one_whose_rules_are_unknown_waits_for_them_alone(site: Site, mode: str) -> None:

@@ -24,7 +24,7 @@ from tests.crawl.plugin import RULES
 from tests.crawl.test_page_directives import obeying, page_stats, paths, visit
 from tests.replies import Reply
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 
 @pytest.mark.parametrize("order", [["/closed", "/open"], ["/open", "/closed"]], ids=" ".join)
@@ -257,7 +257,7 @@ def faults() -> Iterator[Faults]:
         yield faults
 
 
-@timed
+@waits
 @pytest.mark.parametrize("error", [FaultError, CancelledError])
 @ensureDeferred
 async def test_a_fault_of_ours_is_no_permission(

@@ -23,7 +23,7 @@ from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.scripted import Clock
 from tests.site import Authority, Site
-from tests.timed import timed
+from tests.timed import waits
 
 DAY = 86_400.0
 
@@ -74,7 +74,7 @@ async def test_request_rates_and_groups(site: Site, mode: str) -> None:
     await at_their_pace(site, mode)
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_no_site_is_asked_much_later_than_it_wants(site: Site) -> None:
     """Nor is one that asks another agent for a pace asked slowly."""
@@ -175,8 +175,8 @@ class MovedTime:
     ("before", "after"),
     [
         (0.05, 0.2),
-        pytest.param(0.4, 0.0, marks=timed),
-        pytest.param(0.4, 0.1, marks=timed),
+        pytest.param(0.4, 0.0, marks=waits),
+        pytest.param(0.4, 0.1, marks=waits),
         pytest.param(0.0, 0.4, marks=pytest.mark.slow),
     ],
 )
@@ -200,7 +200,7 @@ async def test_a_refresh_changes_the_pace(
         assert sorted(second)[1] < after + 0.2
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_a_slot_changes_its_pace_while_it_is_busy(site: Site) -> None:
     """Downloads that are under way when the first delay becomes known end as ever."""

@@ -15,7 +15,7 @@ from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import html
 from tests.site import Authority, Site
-from tests.timed import timed
+from tests.timed import timed, waits
 
 SLOW = "User-agent: *\nCrawl-delay: 1\n"
 QUEUES = ("DownloaderAwarePriorityQueue", "ScrapyPriorityQueue")
@@ -58,7 +58,7 @@ def test_five_slow_authorities_of_fifty_do_not_slow_the_others(
     pytest.fail(f"they took {ratios} times as long")
 
 
-@timed
+@waits
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
@@ -72,7 +72,7 @@ async def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
     assert len(result.downloaded) == len(result.endings) == 2
 
 
-@timed
+@waits
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy 2.14 leaves queue files open")
 @pytest.mark.parametrize("mode", ["asyncio", "select"])
 @ensureDeferred

@@ -30,7 +30,7 @@ from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, redirect
 from tests.rows import first
 from tests.site import Authority, Site
-from tests.timed import timed
+from tests.timed import waits
 
 SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
 
@@ -304,7 +304,7 @@ def others_beside(site: Site, slow: int) -> tuple[float, list[Authority]]:
     return taken(ten), [one]
 
 
-@timed
+@waits
 @pytest.mark.slow
 def test_more_requests_of_a_slow_host_than_the_limit_hold_up_no_other(site: Site) -> None:
     """The scheduler sees what waits, and prefers the others: at most 1.1 times what they need.

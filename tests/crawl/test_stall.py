@@ -15,7 +15,7 @@ from tests.crawl.result import Result
 from tests.crawl.silence import GOOD, SILENT, good_ones, pages
 from tests.replies import Hang
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import timed, waits
 
 LATENCY = 0.1
 PATIENCE = 8.0
@@ -45,7 +45,7 @@ async def compare(
     assert all(hit.received < begun + patience for shop in good for hit in shop.hits)
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_100_pages_elsewhere_do_not_wait(site: Site) -> None:
     """A hundred pages on fifty authorities; `tests.benchmarks.stall` says how long they take."""

@@ -33,7 +33,7 @@ from tests.site import Hit, Site
 from tests.stores.samples import make_file
 from tests.stores.servers import DistantServer, RedisServer
 from tests.stores.turn_contract import taken
-from tests.timed import timed
+from tests.timed import waits
 
 PACE = "keeps the pace of a site by itself"
 
@@ -272,7 +272,7 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
     assert len(result.lines("OutOfMemory.*each worker keeps the pace|" + ALONE, "WARNING")) == 1
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: RedisServer) -> None:
     """A near one of another machine asks as soon as it may, too; each asks a moment later."""

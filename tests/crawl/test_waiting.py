@@ -24,7 +24,7 @@ from tests.crawl.silence import good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
 from tests.replies import Hang, Reply, redirect
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 LATE = Reply(200, RULES, delay=0.2)
 
@@ -55,7 +55,7 @@ def test_priorities_hold_as_well_as_without_robots_txt(site: Site) -> None:
     assert inversions(site, obey()) <= inversions(site, {"ROBOTSTXT_OBEY": False})
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
     """Twenty sites land in the same moment: what waited goes by priority, whatever the site."""
