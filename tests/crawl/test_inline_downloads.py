@@ -19,6 +19,7 @@ from scrapy.http import Response
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import RULES, by_hand, obey
 from tests.replies import Reply
+from tests.rows import first
 from tests.site import Site
 from tests.timed import waits
 
@@ -123,7 +124,7 @@ async def test_inline_downloads_go_on_beside_a_page_that_is_slow_to_answer(
 
 
 @pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", first(1, HOW))
 @ensureDeferred
 async def test_inline_downloads_of_a_paced_host_keep_its_pace_with_one_place(
     site: Site, how: str, settings: Any

@@ -14,6 +14,7 @@ from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_u
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import html
+from tests.rows import first
 from tests.site import Authority, Site
 from tests.timed import timed, waits
 
@@ -93,7 +94,7 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(
     assert min(gaps(shop)) >= 0.1
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kept", first(1, [True, False]))
 @ensureDeferred
 async def test_a_stop_leaves_nothing_behind(site: Site, tmp_path: Path, kept: bool) -> None:
     """No timer of a slot, no request without an end but those that the scheduler keeps."""

