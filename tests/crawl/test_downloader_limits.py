@@ -37,19 +37,6 @@ def at_once(result: Result, shops: list[Any]) -> int:
 
 @waits
 @ensureDeferred
-@pytest.mark.parametrize("most", [1, 4])
-async def test_concurrent_requests_is_kept_after_the_fetches(site: Site, most: int) -> None:
-    """20 sites at once: their pages are not many more at a time than the project allows."""
-    shops = site.authorities(20, LATE, Reply(200, "page", delay=0.03))
-    plans = [shop.url("/a") for shop in shops]
-    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=most), plans=plans)).check()
-    assert sorted(result.downloaded) == sorted(plans)
-    # Seen from the server, one may not be over yet when the next is there.
-    assert at_once(result, shops) <= most + 3
-
-
-@waits
-@ensureDeferred
 async def test_one_place_in_the_downloader_is_enough(site: Site) -> None:
     """CONCURRENT_REQUESTS = 1: one page at a time, and each goes when the one before has ended."""
     shops = site.authorities(10, LATE)

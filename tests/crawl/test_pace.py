@@ -254,20 +254,6 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     assert (await gate.explain(at_will.url("/0"))).allowed
 
 
-@ensureDeferred
-async def test_a_downloader_without_slots_keeps_the_pace(site: Site) -> None:
-    """DOWNLOADER may be anything, and need not say when a download has ended."""
-    shops = site.authorities(2, "User-agent: *\nCrawl-delay: 0.3\nDisallow: /private\n")
-    urls = [url for shop in shops for url in (*pages(shop, 2), shop.url("/private"))]
-    settings = obey(
-        DOWNLOADER="tests.crawl.pacing.SlotlessDownloader",
-        SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
-    )
-    result = (await crawl(settings=settings, plans=urls)).check()
-    assert (len(result.downloaded), len(result.forbidden)) == (4, 2)
-    assert all(min(gaps(shop)) >= 0.3 for shop in shops)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
