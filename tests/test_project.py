@@ -60,12 +60,12 @@ def test_ci_runs_environments_of_tox_only() -> None:
     names |= set(re.findall(r"tests_in ([\w-]+)$", text_of(".ci/run"), re.MULTILINE))
     names |= set(re.findall(r"environment: (\w+)\}", text_of(".github/workflows/tests.yml")))
     sections = " ".join(re.findall(r"^\[testenv:(.+)\]$", text_of("tox.ini"), re.MULTILINE))
-    assert names >= {"slow", "timed", "style", "types", "site", "build"}
+    assert names >= {"slow", "waits", "timed", "style", "types", "site", "build"}
     for name in names - {"newest"}:
         assert name.removesuffix("-py310") in re.findall(r"[\w-]+", sections), name
 
 
-def test_only_timed_tests_are_run_again_by_themselves() -> None:
+def test_only_tests_with_bounds_on_time_are_run_again_by_themselves() -> None:
     """A failure of any other is to be seen."""
     marked = re.compile(r"mark\.flaky|reruns")
     here = {"tests/timed.py", "tests/test_project.py"}

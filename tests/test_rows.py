@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.rows import first, rows
-from tests.timed import timed
+from tests.timed import timed, waits
 
 
 @rows("number, square", [(1, 1), (2, 4), (3, 9)])
@@ -52,7 +52,11 @@ def test_the_first_values_are_tried_by_default() -> None:
     assert slow.values == ((1, 2),)
 
 
-@timed
-def test_a_timed_test_is_slow_and_is_run_again(request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    "mark", [pytest.param("timed", marks=timed), pytest.param("waits", marks=waits)]
+)
+def test_a_bound_on_time_makes_a_test_slow_and_has_it_run_again(
+    request: pytest.FixtureRequest, mark: str
+) -> None:
     """Whoever leaves the slow tests out leaves it out."""
-    assert {mark.name for mark in request.node.iter_markers()} >= {"timed", "slow", "flaky"}
+    assert {each.name for each in request.node.iter_markers()} >= {mark, "slow", "flaky"}

@@ -1,7 +1,6 @@
-"""The mark of a test that measures time, or an order of events that load changes.
+"""The marks of a test with an upper bound on time, or with an order of events that load changes.
 
-Its bounds are meant for a machine that is free. So such a test is slow as well: the default run
-leaves it out, and `-m timed -n 0` runs it without neighbours. Where a bound is missed even so,
+Such a test is slow as well, so that the default run leaves it out. Where a bound is missed even so,
 others may have used the machine: then the test is run again, and has to pass.
 """
 
@@ -12,11 +11,15 @@ from collections.abc import Iterable
 import pytest
 
 timed = pytest.mark.timed
+"""Measures what something costs: it has the machine for itself (`-m timed -n 0`)."""
+
+waits = pytest.mark.waits
+"""Waits most of its time, and must not wait too long: a few run side by side (`-m waits -n 4`)."""
 
 
 def complete(items: Iterable[pytest.Item]) -> None:
-    """Give the tests with the mark those two others that it implies."""
+    """Give the tests with one of these marks those two others that it implies."""
     for item in items:
-        if item.get_closest_marker("timed"):
+        if item.get_closest_marker("timed") or item.get_closest_marker("waits"):
             item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=1))

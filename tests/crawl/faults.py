@@ -9,11 +9,14 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
+
+import scrapy_rep
 
 T = TypeVar("T")
 
@@ -21,6 +24,14 @@ POINT = "__point__"
 
 CANNOT_FAIL = ("bool", "len", "super")
 """Calls without a point: with the arguments that the package gives them, they do not raise."""
+
+
+def modules(*names: str) -> list[str]:
+    """The modules of the package that these names or beginnings stand for; each names one."""
+    every = [module.name for module in pkgutil.walk_packages(scrapy_rep.__path__, "scrapy_rep.")]
+    found = {name: [one for one in every if f"{one}.".startswith(f"{name}.")] for name in names}
+    assert all(found.values()), found
+    return [one for each in found.values() for one in each]
 
 
 class FaultError(Exception):

@@ -48,16 +48,6 @@ class InnerMiddleware:
         await self._crawler.engine.download_async(Request(inner, dont_filter=True))
 
 
-class HeldInnerMiddleware(InnerMiddleware):
-    """Holds the inner page up, in its turn."""
-
-    async def process_request(self, request: Request) -> None:
-        """The inner page first, and late."""
-        await super().process_request(request)
-        if "/inner" in request.url:
-            await sleep(0.2)
-
-
 class RenamingMiddleware:
     """Gives a response the URL in `meta["final_url"]`, as one that speaks to a service may."""
 

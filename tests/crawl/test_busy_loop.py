@@ -28,7 +28,7 @@ class BlockingExtension:
 
     def block(self) -> None:
         """Nothing goes on for a while."""
-        call_later(0.2, time.sleep, 3.0)
+        call_later(0.2, time.sleep, 1.2)
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)

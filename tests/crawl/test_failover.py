@@ -20,9 +20,9 @@ from tests.replies import Reply
 from tests.site import Site
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
 from tests.stores.samples import told
-from tests.timed import timed
+from tests.timed import waits
 
-pytestmark = timed
+pytestmark = waits
 
 RULES = Reply(200, "User-agent: *\nDisallow: /private\n", delay=0.05)
 

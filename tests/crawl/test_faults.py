@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import gzip
-import pkgutil
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,9 +18,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
-import scrapy_rep
 from tests.crawl.clock import Ahead, take_over
-from tests.crawl.faults import FaultError, Faults
+from tests.crawl.faults import FaultError, Faults, modules
 from tests.crawl.harness import settings_of, within
 from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import NOTHING, RULES, obey
@@ -37,11 +35,7 @@ Those of Redis need an extra. The methods of the scheduler hand their calls on: 
 and not in what they call, is Python itself.
 """
 
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(scrapy_rep.__path__, "scrapy_rep.")
-    if not module.name.startswith(LEFT_OUT)
-]
+MODULES = [name for name in modules("scrapy_rep") if not name.startswith(LEFT_OUT)]
 """Every other module of the package."""
 
 OF_THE_BASE = "withheld.py:", ": enqueue()"
@@ -49,7 +43,7 @@ OF_THE_BASE = "withheld.py:", ": enqueue()"
 
 PARTS = 8
 
-A_PART = 12
+A_PART = 8
 """Places of a part that a run strikes, drawn by a seed: all of them would take over ten minutes."""
 
 INTERVAL = 0.05

@@ -23,7 +23,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tests.commands.running import robots
-from tests.crawl.faults import FaultError, Faults
+from tests.crawl.faults import FaultError, Faults, modules
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
 from tests.crawl.logtap import LogTap
 from tests.crawl.plugin import NOTHING, RULES, obey
@@ -413,11 +413,11 @@ async def test_a_fault_in_the_check_of_a_response_is_no_permission(
 
 
 INVOLVED = (
-    "downloadermiddlewares",
-    "gate.gate",
-    "gate.judge",
-    "gate.page_url",
-    "records.recorder",
+    "scrapy_rep.downloadermiddlewares",
+    "scrapy_rep.gate.gate",
+    "scrapy_rep.gate.judge",
+    "scrapy_rep.gate.page_url",
+    "scrapy_rep.records.recorder",
 )
 
 
@@ -445,7 +445,7 @@ async def test_a_fault_anywhere_lets_no_forbidden_page_through(
         assert ends == list(range(len(spider.made)))
         return {ending.final for ending in spider.endings if ending.kind == "downloaded"}
 
-    with Faults(*(f"scrapy_rep.{name}" for name in INVOLVED)).installed() as faults:
+    with Faults(*modules(*INVOLVED)).installed() as faults:
         assert await visit() == allowed
         passed = sorted(faults.passed)
         for point in random.Random(1).sample(passed, min(places, len(passed))):

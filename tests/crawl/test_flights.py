@@ -23,7 +23,7 @@ from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, Reset
 from tests.rows import first
 from tests.site import Authority, Site
-from tests.timed import timed
+from tests.timed import waits
 
 DAY = 86_400.0
 
@@ -126,7 +126,7 @@ class Leap:
             self.clock.seconds += self.seconds
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_at_expiry_under_load_there_are_20_more(site: Site, clock: Ahead) -> None:
     """In the middle of many requests a day goes by: 40 fetches, and the new rules hold."""
@@ -141,7 +141,7 @@ async def test_at_expiry_under_load_there_are_20_more(site: Site, clock: Ahead) 
     assert result.stats["robotstxt/request_count"] == 40
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_in_the_last_tenth_the_refresh_makes_nobody_wait(site: Site, clock: Ahead) -> None:
     """20 more fetches, in the background: requests go on by the rules there are."""

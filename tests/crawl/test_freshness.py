@@ -18,7 +18,7 @@ from tests.crawl.result import Result
 from tests.crawl.test_flights import OneByOneSpider
 from tests.replies import Reply, redirect
 from tests.site import Authority, Hit, Site
-from tests.timed import timed
+from tests.timed import waits
 
 DAY = 86_400.0
 
@@ -233,7 +233,7 @@ async def test_a_304_that_nobody_asked_for_is_no_answer(site: Site, status: int)
     assert result.kind(shop.url("/open")) == ("unreachable" if status == 304 else "downloaded")
 
 
-@timed  # how many go by the copy is a matter of how long a fetch takes
+@waits  # how many go by the copy is a matter of how long a fetch takes
 @ensureDeferred
 async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
     site: Site, clock: Ahead

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -39,18 +38,6 @@ class FollowingSpider(RequestsSpider):
 
 
 @ensureDeferred
-async def test_a_crawl_without_robots_txt_downloads_each_page_once(site: Site) -> None:
-    """Ten pages of one authority are asked for once each, and robots.txt is not."""
-    shop = site.authority(robots="User-agent: *\nDisallow: /\n")
-    urls = [shop.url(f"/{number}") for number in range(10)]
-    result = (await crawl(plans=urls)).check()
-    assert result.downloaded == urls
-    assert sorted(hit.path for hit in shop.hits) == [f"/{number}" for number in range(10)]
-    assert shop.robots_hits == []
-    assert result.stats["downloader/response_count"] == 10
-
-
-@ensureDeferred
 async def test_the_built_in_forbids_one_page(site: Site) -> None:
     """A refusal of Scrapy's own middleware counts as forbidden, with its exception."""
     shop = site.authority(robots="User-agent: *\nDisallow: /a\n")
@@ -78,30 +65,12 @@ def test_a_child_brings_the_same_result_from_any_reactor(site: Site, mode: str) 
 
 
 @ensureDeferred
-async def test_a_spider_may_make_more_requests(site: Site) -> None:
-    """Requests made out of pages are counted as those of the start are."""
-    shop = site.authority()
-    result = (await crawl(FollowingSpider, plans=[shop.url("/")])).check()
-    assert len(result.downloaded) == len(result.made) == len(shop.hits) > 5
-
-
-@ensureDeferred
 async def test_a_dropped_failure_is_trouble(site: Site) -> None:
     """What Twisted reports as unhandled fails the check, unless it is expected."""
     result = await crawl(DroppingSpider, plans=[site.authority().url("/")])
     with pytest.raises(AssertionError, match="Unhandled error"):
         result.check()
     result.check(expected=["Unhandled error", "RuntimeError: dropped"])
-
-
-@ensureDeferred
-async def test_the_settings_given_win(site: Site) -> None:
-    """The crawler is there after the crawl, with the settings of a project."""
-    before = logging.root.level, list(logging.root.handlers)
-    result = await crawl(settings={"BOT_NAME": "me"}, plans=[site.authority().url("/")])
-    assert result.crawler.settings["BOT_NAME"] == "me"
-    assert result.crawler.settings.getpriority("BOT_NAME") == 20
-    assert before == (logging.root.level, list(logging.root.handlers))
 
 
 @ensureDeferred

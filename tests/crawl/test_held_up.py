@@ -15,7 +15,7 @@ from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 SLOW = "User-agent: *\nCrawl-delay: 0.15\n"
 
@@ -60,7 +60,7 @@ async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
     assert gaps(slow)[0] >= 0.15
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_requests_that_wait_off_the_wire_take_no_room_from_their_slot(site: Site) -> None:
     """Six pages await one more each, which are the last in the queue; the others flow past."""
@@ -90,7 +90,7 @@ async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
     assert min(gaps(slow)) >= 0.15
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_rules_that_expire_on_the_way_do_not_stall_a_slot(
     site: Site, monkeypatch: pytest.MonkeyPatch

@@ -49,16 +49,3 @@ async def test_a_herd_before_an_unreachable_robots_txt_gets_one_answer(site: Sit
     result = (await crawl(settings=obey(CONCURRENT_REQUESTS=50), plans=urls)).check()
     assert result.unreachable == urls
     assert (len(shop.robots_hits), shop.page_hits) == (1, [])
-
-
-@ensureDeferred
-async def test_late_comers_need_no_fetch(site: Site) -> None:
-    """Requests made one after another share the robots.txt of the first."""
-    shop = site.authority(RULES)
-    urls = [shop.url(f"/{number}") for number in range(10)]
-    settings = obey(CONCURRENT_REQUESTS=1)
-    result = (await crawl(settings=settings, plans=[*urls, shop.url("/private")])).check()
-    assert (result.downloaded, result.forbidden) == (urls, [shop.url("/private")])
-    assert len(shop.robots_hits) == 1
-    assert result.stats["robotstxt/cache/miss"] + result.stats.get("robotstxt/cache/hit", 0) == 11
-    assert result.stats["robotstxt/allowed"] == 10

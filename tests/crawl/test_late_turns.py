@@ -14,12 +14,12 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
-from tests.crawl.middlewares import HeldInnerMiddleware, HoldingMiddleware
+from tests.crawl.middlewares import HoldingMiddleware
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
 
@@ -51,24 +51,7 @@ async def test_what_is_held_up_for_long_still_keeps_the_pace(
     assert result.stats["robotstxt/allowed"] == 12
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [pytest.param(1, marks=pytest.mark.slow), 16])
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_pages_that_wait_for_an_inner_page_keep_the_pace(
-    site: Site, mode: str, most: int
-) -> None:
-    """Each page is late, as the page that it waits for takes a turn of the same host."""
-    slow = site.authority(SLOW)
-    settings = {**holding(HeldInnerMiddleware), "CONCURRENT_REQUESTS": most}
-    plans = [slow.url(f"/page{n}") for n in range(4)]
-    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
-    assert len(result.downloaded) == 4
-    assert len(slow.page_hits) == 8
-    assert min(gaps(slow)) >= 0.3
-
-
-@timed
+@waits
 @ensureDeferred
 async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(site: Site) -> None:
     """Two sites of one host; only the second asks, while pages of the first are held up."""
@@ -81,7 +64,7 @@ async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(si
     assert min(gaps(one, two)) >= 0.3
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_a_late_request_goes_before_those_that_have_yet_to_begin(site: Site) -> None:
     """It is the next of its host, or it would be late for ever."""

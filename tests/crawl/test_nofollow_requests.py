@@ -16,7 +16,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
 from twisted.internet.defer import CancelledError
 
-from tests.crawl.faults import FaultError, Faults
+from tests.crawl.faults import FaultError, Faults, modules
 from tests.crawl.harness import crawl, settings_of, within
 from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta
 from tests.crawl.logtap import LogTap
@@ -24,7 +24,7 @@ from tests.crawl.plugin import RULES
 from tests.crawl.test_page_directives import obeying, page_stats, paths, visit
 from tests.replies import Reply
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 
 @pytest.mark.parametrize("order", [["/closed", "/open"], ["/open", "/closed"]], ids=" ".join)
@@ -252,12 +252,12 @@ async def test_no_text_of_a_page_gets_into_stats_or_log(site: Site, page: str) -
 @pytest.fixture
 def faults() -> Iterator[Faults]:
     """What reads and marks, with a point at each call."""
-    names = ("pages.reading", "pages.markup", "pages.source", "page_responses", "spidermiddlewares")
-    with Faults(*(f"scrapy_rep.{name}" for name in (*names, "nofollow"))).installed() as faults:
+    names = ("pages", "gate.nofollow", "page_responses", "spidermiddlewares")
+    with Faults(*modules(*(f"scrapy_rep.{name}" for name in names))).installed() as faults:
         yield faults
 
 
-@timed
+@waits
 @pytest.mark.parametrize("error", [FaultError, CancelledError])
 @ensureDeferred
 async def test_a_fault_of_ours_is_no_permission(

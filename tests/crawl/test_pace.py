@@ -23,7 +23,7 @@ from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.scripted import Clock
 from tests.site import Authority, Site
-from tests.timed import timed
+from tests.timed import waits
 
 DAY = 86_400.0
 
@@ -74,7 +74,7 @@ async def test_request_rates_and_groups(site: Site, mode: str) -> None:
     await at_their_pace(site, mode)
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_no_site_is_asked_much_later_than_it_wants(site: Site) -> None:
     """Nor is one that asks another agent for a pace asked slowly."""
@@ -175,8 +175,8 @@ class MovedTime:
     ("before", "after"),
     [
         (0.05, 0.2),
-        pytest.param(0.4, 0.0, marks=timed),
-        pytest.param(0.4, 0.1, marks=timed),
+        pytest.param(0.4, 0.0, marks=waits),
+        pytest.param(0.4, 0.1, marks=waits),
         pytest.param(0.0, 0.4, marks=pytest.mark.slow),
     ],
 )
@@ -200,7 +200,7 @@ async def test_a_refresh_changes_the_pace(
         assert sorted(second)[1] < after + 0.2
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_a_slot_changes_its_pace_while_it_is_busy(site: Site) -> None:
     """Downloads that are under way when the first delay becomes known end as ever."""
@@ -252,20 +252,6 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     assert (await gate.explain(shy.url("/x"))).reason == "rule"
     assert (await gate.explain(shop.url("/0"))).allowed
     assert (await gate.explain(at_will.url("/0"))).allowed
-
-
-@ensureDeferred
-async def test_a_downloader_without_slots_keeps_the_pace(site: Site) -> None:
-    """DOWNLOADER may be anything, and need not say when a download has ended."""
-    shops = site.authorities(2, "User-agent: *\nCrawl-delay: 0.3\nDisallow: /private\n")
-    urls = [url for shop in shops for url in (*pages(shop, 2), shop.url("/private"))]
-    settings = obey(
-        DOWNLOADER="tests.crawl.pacing.SlotlessDownloader",
-        SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
-    )
-    result = (await crawl(settings=settings, plans=urls)).check()
-    assert (len(result.downloaded), len(result.forbidden)) == (4, 2)
-    assert all(min(gaps(shop)) >= 0.3 for shop in shops)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_u
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import html
+from tests.rows import first
 from tests.site import Authority, Site
-from tests.timed import timed
+from tests.timed import timed, waits
 
 SLOW = "User-agent: *\nCrawl-delay: 1\n"
 QUEUES = ("DownloaderAwarePriorityQueue", "ScrapyPriorityQueue")
@@ -58,7 +59,7 @@ def test_five_slow_authorities_of_fifty_do_not_slow_the_others(
     pytest.fail(f"they took {ratios} times as long")
 
 
-@timed
+@waits
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
@@ -72,7 +73,7 @@ async def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
     assert len(result.downloaded) == len(result.endings) == 2
 
 
-@timed
+@waits
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy 2.14 leaves queue files open")
 @pytest.mark.parametrize("mode", ["asyncio", "select"])
 @ensureDeferred
@@ -93,7 +94,7 @@ async def test_a_resumed_crawl_makes_what_waited_for_its_turn(
     assert min(gaps(shop)) >= 0.1
 
 
-@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kept", first(1, [True, False]))
 @ensureDeferred
 async def test_a_stop_leaves_nothing_behind(site: Site, tmp_path: Path, kept: bool) -> None:
     """No timer of a slot, no request without an end but those that the scheduler keeps."""

@@ -6,7 +6,6 @@ RFC 9309 section 2.2.4 leaves Crawl-delay open; a crawler that keeps it keeps it
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
@@ -22,15 +21,14 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 
 from scrapy_rep.awaiting import sleep
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.middlewares import HoldingMiddleware
-from tests.crawl.pacing import gaps, taken
+from tests.crawl.pacing import gaps
 from tests.crawl.plugin import RULES, by_hand, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, redirect
 from tests.rows import first
-from tests.site import Authority, Site
-from tests.timed import timed
+from tests.site import Site
 
 SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
 
@@ -270,58 +268,6 @@ async def test_downloads_of_a_callback_do_not_lock_up(site: Site, mode: str, mos
     assert min(gaps(slow)) >= 0.1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", EACH_MODE)
-@pytest.mark.parametrize("most", [1, pytest.param(16, marks=pytest.mark.slow)])
-@ensureDeferred
-async def test_downloads_of_a_middleware_behind_the_gate_do_not_lock_up(
-    site: Site, mode: str, most: int
-) -> None:
-    """Each page waits for a token of its own site, which asks for a pace."""
-    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
-    result = (
-        await crawl_under(
-            mode,
-            settings=obey(
-                CONCURRENT_REQUESTS=most,
-                DOWNLOADER_MIDDLEWARES={
-                    "tests.crawl.test_downloads_of_middlewares.OwnTokenMiddleware": 950
-                },
-            ),
-            plans=[slow.url(f"/{n}/a") for n in range(4)],
-        )
-    ).check()
-    assert len(result.downloaded) == 4
-
-
-def others_beside(site: Site, slow: int) -> tuple[float, list[Authority]]:
-    """Seconds that 400 pages of ten sites take beside so many requests of a slow one."""
-    one, ten = site.authority("User-agent: *\nCrawl-delay: 1\n"), site.authorities(10, RULES)
-    plans = [one.url(f"/{n}") for n in range(slow)]
-    plans += [shop.url(f"/{n}") for n in range(40) for shop in ten]
-    settings = obey(CLOSESPIDER_PAGECOUNT=400)
-    crawl_in_child(settings=settings, plans=plans)
-    return taken(ten), [one]
-
-
-@timed
-@pytest.mark.slow
-def test_more_requests_of_a_slow_host_than_the_limit_hold_up_no_other(site: Site) -> None:
-    """The scheduler sees what waits, and prefers the others: at most 1.1 times what they need.
-
-    The least of some rounds is compared, because the machine may be busy with something else.
-    """
-    alone = beside = math.inf
-    for _ in range(4):
-        alone = min(alone, others_beside(site, 0)[0])
-        seconds, (one,) = others_beside(site, 200)
-        assert min(gaps(one), default=1.0) >= 1.0
-        beside = min(beside, seconds)
-        if beside <= 1.1 * alone:
-            return
-    pytest.fail(f"they took {beside / alone:.2f} times as long")
-
-
 class ImpatientSpider(RequestsSpider):
     """Cancels a slow download of its own on its first page, and finds another page."""
 
@@ -336,7 +282,7 @@ class ImpatientSpider(RequestsSpider):
             yield self.request(response.urljoin("/last"))
 
 
-@pytest.mark.parametrize("how", ["add-on", "by hand", "by hand with the last step"])
+@pytest.mark.parametrize("how", first(1, ["add-on", "by hand", "by hand with the last step"]))
 @ensureDeferred
 async def test_a_download_that_was_cancelled_keeps_its_host_no_longer(site: Site, how: str) -> None:
     """Nothing tells of its end; the next request waits for its turn, with a scheduler or not."""

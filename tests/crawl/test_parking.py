@@ -11,10 +11,10 @@ from tests.crawl.plugin import RULES, obey
 from tests.crawl.silence import SILENT, good_ones, pages
 from tests.replies import Reply
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 
-@timed
+@waits
 @pytest.mark.parametrize(("mode", "waiting"), [("asyncio", 256), *((mode, 64) for mode in MODES)])
 @ensureDeferred
 async def test_silent_authorities_do_not_stall_the_others(
@@ -33,7 +33,7 @@ async def test_silent_authorities_do_not_stall_the_others(
     assert all(hit.received < begun + 4 for shop in good for hit in shop.hits)
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_a_download_delay_does_not_delay_robots_txt(site: Site) -> None:
     """Each authority's first page comes at once, for its robots.txt has a slot of its own."""

@@ -137,10 +137,10 @@ async def test_what_is_learnt_of_an_authority_depends_on_no_other(site: Site) ->
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(0, 200, 25))
+@pytest.mark.parametrize("first", range(0, 100, 25))
 @ensureDeferred
 async def test_what_is_learnt_of_an_authority_depends_on_no_other_at_length(
     site: Site, first: int
 ) -> None:
-    """200 seeded graphs."""
+    """100 seeded graphs."""
     await compare_graphs(site, range(first, first + 25))

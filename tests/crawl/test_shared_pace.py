@@ -20,7 +20,7 @@ from tests.crawl.worker import fill
 from tests.replies import Reply
 from tests.site import Authority, Hit, Site
 from tests.stores.servers import RedisServer, running_server
-from tests.timed import timed
+from tests.timed import timed, waits
 
 PAGE = 0.1
 """Seconds that each page of a paced host takes."""
@@ -133,18 +133,16 @@ class Estate:
         return [each for each in apart if each[0] < self.interval]
 
 
-@timed
-@pytest.mark.slow
+@waits
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("store", ["SQLite", "Redis"])
-@pytest.mark.parametrize("count", [4, 8])
+@pytest.mark.parametrize(("count", "store"), [(4, "SQLite"), (8, "Redis")])
 def test_few_turns_are_wasted(
     site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, count: int, store: str
 ) -> None:
     """85 % of one request per interval and page time are made, on a machine that is free."""
     uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     estate = Estate(site, 2.0)
-    urls = estate.urls(12, 3)
+    urls = estate.urls(8, 3)
     workers = at_work(queue, tmp_path, count, urls, REP_STORE=uri)
     workers.finish()
     assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": len(urls)}
@@ -157,7 +155,6 @@ def test_few_turns_are_wasted(
 
 
 @timed
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("store", ["SQLite", "Redis"])
 def test_other_hosts_are_not_slowed(
@@ -169,7 +166,7 @@ def test_other_hosts_are_not_slowed(
     for number in range(4):
         each = 4 * (number % 2)
         estate = Estate(site, 2.0)
-        urls = estate.urls(each, 20)
+        urls = estate.urls(each, 8)
         directory = tmp_path / str(number)
         directory.mkdir()
         workers = at_work(queue, directory, 4, urls, REP_STORE=uri)

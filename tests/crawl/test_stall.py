@@ -47,20 +47,13 @@ async def compare(
     assert all(hit.received < begun + patience for shop in good for hit in shop.hits)
 
 
-@timed
-@ensureDeferred
-async def test_100_pages_elsewhere_do_not_wait(site: Site) -> None:
-    """A hundred pages on fifty authorities; `tests.benchmarks.stall` says how long they take."""
-    await compare(site, "trickles", 4, 64, patience=4.0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "authorities", "waiting"),
     [*((how, 4, 64) for how in SILENT), ("hangs", 1, 256), ("hangs", 16, 16), ("hangs", 16, 256)],
 )
 @ensureDeferred
-async def test_100_pages_elsewhere_do_not_wait_in_any_case(
+async def test_100_pages_elsewhere_do_not_wait(
     site: Site, how: str, authorities: int, waiting: int
 ) -> None:
     """However they are silent, and however many wait for how many."""

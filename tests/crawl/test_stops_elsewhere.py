@@ -17,9 +17,9 @@ from tests.crawl.plugin import RULES
 from tests.crawl.test_stops import AT_ONCE, busy, stopped_well
 from tests.replies import Hang, Reply
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
-pytestmark = timed
+pytestmark = waits
 
 # Scrapy 2.14 logs any file that did not come as an error of its own.
 TOLD_LOUDLY = ["FileException"] if scrapy.version_info < (2, 15) else []

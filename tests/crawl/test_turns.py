@@ -17,7 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy_rep.stores import Store, StoreError
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
-from tests.crawl.faults import FaultError, Faults
+from tests.crawl.faults import FaultError, Faults, modules
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
 from tests.crawl.logtap import LogTap
 from tests.crawl.pacing import gaps
@@ -376,8 +376,8 @@ async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
 ) -> None:
     """An exception at each place where something is called or awaited, an eighth at a time."""
     restless(monkeypatch)
-    modules = ("scrapy_rep.waiting.shared_pace", "scrapy_rep.sites.shared_turns")
-    with Faults(*modules).installed() as faults:
+    names = modules("scrapy_rep.waiting.shared_pace", "scrapy_rep.sites.shared_turns")
+    with Faults(*names).installed() as faults:
         shop = paced(site, 0.1, Reply(200, delay=0.3))
         (await crawl(settings=sharing(tmp_path), plans=urls(shop, 3))).check()
         points = sorted(faults.passed)

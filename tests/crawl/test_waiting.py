@@ -18,13 +18,11 @@ from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
 from tests.crawl.harness import crawl, crawl_in_child
-from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
-from tests.crawl.silence import good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
 from tests.replies import Hang, Reply, redirect
 from tests.site import Site
-from tests.timed import timed
+from tests.timed import waits
 
 LATE = Reply(200, RULES, delay=0.2)
 
@@ -55,7 +53,7 @@ def test_priorities_hold_as_well_as_without_robots_txt(site: Site) -> None:
     assert inversions(site, obey()) <= inversions(site, {"ROBOTSTXT_OBEY": False})
 
 
-@timed
+@waits
 @ensureDeferred
 async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
     """Twenty sites land in the same moment: what waited goes by priority, whatever the site."""
@@ -72,32 +70,6 @@ async def test_the_most_urgent_of_all_sites_go_first(site: Site) -> None:
     hits = sorted((hit.received, hit.path) for shop in shops for hit in shop.page_hits)
     order = [int(path.split("/")[1]) for _, path in hits][8:]
     assert sum(later > earlier + 1 for earlier, later in pairwise(order)) <= 10
-
-
-def seconds(site: Site, hung: int) -> float:
-    """What 100 pages of 50 sites take, from their first request on, behind so many silent sites."""
-    silent, good = site.authorities(hung, Hang()), good_ones(site, 0.1)
-    plans = [*(shop.url("/") for shop in silent), *pages(good)]
-    settings = obey(REP_TIMEOUT=20, CLOSESPIDER_PAGECOUNT=150)
-    crawl_in_child(settings=settings, plans=plans, timeout=120)
-    assert sum(len(shop.page_hits) for shop in good) == 100
-    asked = [hit.received for shop in silent for hit in shop.robots_hits]
-    begun = min(hit.received for shop in good for hit in shop.hits)
-    assert begun - min(asked, default=begun) < 5
-    return taken(good)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_300_silent_sites_ahead_hold_up_the_others_for_little(site: Site) -> None:
-    """A hundred pages take at most 1.5 times what they take alone; and they begin soon."""
-    ratios = []
-    for _ in range(3):  # the machine may be busy with something else
-        alone, beside = seconds(site, 0), seconds(site, 300)
-        ratios.append(beside / alone)
-        if ratios[-1] <= 1.5:
-            return
-    pytest.fail(f"they took {ratios} times as long")
 
 
 class LatecomersSpider(RequestsSpider):

@@ -17,9 +17,9 @@ from tests.stores.contract import now
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
 from tests.stores.lateness import Lateness
 from tests.stores.samples import authority, entry
-from tests.timed import timed
+from tests.timed import waits
 
-pytestmark = timed
+pytestmark = waits
 
 GIVEN_UP_AFTER = 500
 """Milliseconds after which a server that is silent is taken for dead."""

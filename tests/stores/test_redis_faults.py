@@ -21,9 +21,9 @@ from tests.stores.faults import FAULTS, faulty, saying, silent, stored, wait
 from tests.stores.lateness import Lateness
 from tests.stores.samples import authority, entry, listed, told
 from tests.stores.servers import DistantServer, RedisServer, ScriptedServer, commands, free_port
-from tests.timed import timed
+from tests.timed import waits
 
-pytestmark = timed
+pytestmark = waits
 
 LONGEST = PATIENCE + 0.05
 """Seconds that a look-up may take, whatever the server does."""

@@ -17,7 +17,7 @@ from scrapy_rep.stores.sqlite_rows import LONGEST_LEASE
 from scrapy_rep.stores.stored import PREFIX
 from tests.stores.contract import now
 from tests.stores.samples import NOW, authority, entry, failure, listed, told
-from tests.timed import timed
+from tests.timed import waits
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "robots.db"
 
 
-@timed
+@waits
 def test_a_get_does_not_wait_for_a_writer(path: Path) -> None:
     """While another process holds the write lock, reading takes no time."""
     store = SqliteStore(path, clock=now)
@@ -67,7 +67,7 @@ def test_a_get_does_not_wait_for_a_writer(path: Path) -> None:
     store.close()
 
 
-@timed
+@waits
 def test_leases_do_not_wait_for_a_lock(tmp_path: Path) -> None:
     """One waits half a second; from then on they fail at once, but for an attempt a second."""
     path = tmp_path / "robots.db"
@@ -170,7 +170,7 @@ def test_of_what_waits_the_newest_of_each_authority_is_kept(
     assert "30 entries were dropped" in caplog.records[-1].getMessage()
 
 
-@timed
+@waits
 def test_a_flush_and_a_close_are_bounded_in_time(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
