@@ -58,8 +58,8 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "first", "following"),
     [
-        ("the gate alone", Way(540, 250, 52), Way(95, 65, 22)),
-        ("by default", Way(590, 275, 60), Way(125, 80, 32)),
+        ("the gate alone", Way(510, 230, 48), Way(70, 46, 19)),
+        ("by default", Way(550, 250, 56), Way(105, 64, 28)),
     ],
 )
 def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Way) -> None:

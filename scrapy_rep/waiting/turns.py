@@ -247,8 +247,6 @@ class Turns:
         if host is None or not host.asks:
             trip.is_sent = True
             return None
-        if host.coming is request:
-            host.coming = None
         is_bypassed = request.meta.get("dont_obey_robotstxt")
         if is_bypassed or (not host.arrived and host.has_room(monotonic())):
             self._grant(host, request)
@@ -260,6 +258,8 @@ class Turns:
         turn: Deferred[bool] = Deferred()
         self._hold_up(host)
         heappush(host.arrived, (-request.priority, next(self._numbers), request, turn))
+        if host.coming is request:
+            host.coming = None
         self.occupied[host.name] = host
         # The engine sent it when it had room for it.
         is_within_limits = trip.comes_for_turn or (self._waiters.is_open and trip.is_scheduled)
@@ -308,14 +308,17 @@ class Turns:
             self._stats.waited_for_pace(monotonic() - max(host.ended, host.held_up_at))
             host.held_up_at = None
         trip = self._trips[request]
-        trip.comes_for_turn, trip.is_sent = False, True
         self.hosts.touch(host)
         if self._is_early:
             host.ended = monotonic()
+        else:
+            host.busy.add(request)
+            self.occupied[host.name] = host
+        trip.comes_for_turn, trip.is_sent = False, True
+        if host.coming is request:
+            host.coming = None
+        if self._is_early:
             self.offer(host.name)
-            return
-        host.busy.add(request)
-        self.occupied[host.name] = host
 
     @staticmethod
     def _hold_up(host: PacedHost) -> None:
@@ -381,17 +384,19 @@ class Turns:
 
     def _ring(self, host: PacedHost) -> None:
         host.timer = None
-        self.offer(host.name)
+        try:
+            self.offer(host.name)
+        except Exception as error:  # noqa: BLE001  # nothing else would look at the host again
+            self._distrust(error)
 
     def offer(self, name: str) -> None:
         """Grant a turn of a host, or have the scheduler hand out its next request, if it is due."""
-        host = self.hosts.get(name)
-        if host is None:
-            return
         try:
-            if not host.asks:
-                self._let_go(host)
-            self._serve(host, monotonic())
+            host = self.hosts.get(name)
+            if host is not None:
+                if not host.asks:
+                    self._let_go(host)
+                self._serve(host, monotonic())
         except Exception as error:  # noqa: BLE001  # a timer would swallow it, and the pace too
             self._distrust(error)
 
@@ -410,12 +415,15 @@ class Turns:
             heappop(host.arrived)
             if turn.called:
                 continue
-            if is_returned:
-                self._return(host, request)
-                turn.callback(False)
-            else:
-                self._grant(host, request)
-                turn.callback(True)
+            try:
+                if is_returned:
+                    self._return(host, request)
+                else:
+                    self._grant(host, request)
+            except Exception as error:
+                turn.errback(error)  # it is not among those any more that wait
+                raise
+            turn.callback(not is_returned)
         if host.arrived or (host.withheld and host.coming is None):
             if not host.is_due(now):
                 self._hold_up(host)

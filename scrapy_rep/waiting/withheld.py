@@ -26,7 +26,7 @@ out, and wait in the downloader.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.scrapy_names import ScrapyNames
     from scrapy_rep.stats import RepStats
+    from scrapy_rep.waiting.turns import Turns
 
 MOST: Final = 1_000
 """How many requests are withheld at most. While so many are, the base is not asked for more."""
@@ -82,23 +83,6 @@ class Readiness(Protocol):
         """Return whether the rules of an authority are being fetched."""
 
 
-class HostQueues(Protocol):
-    """The turns of the hosts, as the scheduler sees them: requests wait there."""
-
-    @property
-    def occupied(self) -> Collection[str]:
-        """The hosts of which requests are under way, or on their way."""
-
-    def look(self) -> None:
-        """Let go what the downloader no longer has."""
-
-    def withhold(self, host: str, item: Item) -> None:
-        """Withhold a request until its turn at a host comes."""
-
-    def clear(self) -> list[Item]:
-        """Forget the requests that are withheld, and return them."""
-
-
 _OF_CRAWL: WeakKeyDictionary[Crawler, ReferenceType[Withheld]] = WeakKeyDictionary()
 """What is withheld in each crawl. It refers to its crawler, which would not be freed otherwise."""
 
@@ -116,7 +100,7 @@ class Withheld:
     """The requests that one scheduler withholds."""
 
     _gate: Readiness
-    _turns: HostQueues
+    _turns: Turns
 
     def __init__(self, crawler: Crawler, scrapy: ScrapyNames, stats: RepStats):
         self._crawler = crawler
@@ -148,7 +132,7 @@ class Withheld:
         """Whether what the scheduler has at a stop is there in the next run."""
         self._most = MOST if is_scrapys or not concurrent else min(MOST, _SHARE * concurrent)
 
-    def ask(self, gate: Readiness, turns: HostQueues) -> None:
+    def ask(self, gate: Readiness, turns: Turns) -> None:
         """Ask these what requests lack; from now on the scheduler of the crawl may ask here."""
         self._gate = gate
         self._turns = turns
@@ -240,6 +224,9 @@ class Withheld:
         trip = self.trips.get(request)
         if trip is not None and trip.is_returned:
             trip.is_returned = False
+            if not self.is_open:  # the withholding was given up since
+                self._let_go.append(request)
+                return True
             self._in_hand = request
             try:
                 # What it lacked may be there already, so that it is asked about once more.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy import Request
 from scrapy.http import Response
 
 from tests.crawl.harness import crawl
@@ -45,6 +46,28 @@ async def test_the_rules_of_the_page_govern_a_request_to_a_service(
     assert str(problem.authority) == shop.url("").rstrip("/")
     assert result.lines(f"Forbidden by robots.txt: <GET {shop.url('/private/x')}>")
     assert result.stats["robotstxt/forbidden"] == result.stats["robotstxt/allowed"] == 1
+
+
+class NamingMiddleware:
+    """In front of the gate, sends each request by way of a service that fetches its page."""
+
+    def process_request(self, request: Request) -> None:
+        """Name the page, which a query of the URL gives."""
+        page = parse_qs(urlsplit(request.url).query).get("url")
+        if page:
+            request.meta["robotstxt_page"] = page[0]
+
+
+@ensureDeferred
+async def test_a_page_that_is_named_in_front_of_the_gate_governs(site: Site) -> None:
+    """Although the scheduler has looked at the request before, and the rules of both are known."""
+    service, shop = site.authority(RULES), site.authority(RULES)
+    known = [service.url("/a"), shop.url("/a")]
+    later = [service.url(f"/render?url={shop.url(path)}") for path in ("/open", "/private/x")]
+    settings = obey(CONCURRENT_REQUESTS=1)
+    settings["DOWNLOADER_MIDDLEWARES"] = {NamingMiddleware: 50}
+    result = (await crawl(settings=settings, plans=[*known, *later])).check()
+    assert (set(result.downloaded), result.forbidden) == ({*known, later[0]}, later[1:])
 
 
 @ensureDeferred
