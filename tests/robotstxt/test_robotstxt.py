@@ -119,7 +119,7 @@ def test_more_agents_than_are_kept_are_answered_too() -> None:
 
 
 @pytest.mark.parametrize("number", [3, 100])
-def test_an_index_serves_all_spellings_of_a_name(number: int) -> None:
+def test_compiled_rules_serve_all_spellings_of_a_name(number: int) -> None:
     """RFC 9309 section 2.2.1: two spellings of a token share its rules, however old those are."""
     lines = "".join(f"Disallow: /{at}\nDisallow: /*x{at}y\n" for at in range(number))
     robots = RobotsTxt.parse(f"User-agent: mybot\n{lines}".encode())
@@ -414,6 +414,7 @@ def test_all_rules_that_match_are_shown(
     found = robots.matching(f"https://e.org{path}", "a")
     assert found[:1] == [robots.verdict(f"https://e.org{path}", "a")][: len(found)]
     assert [(one.allowed, one.rule and one.rule.pattern, one.line) for one in found] == expected
+    assert robots.matching("https://e.org/robots.txt", "a") == []
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_values_of_the_file_are_read_once() -> None:
 
 
 def use(robots: RobotsTxt) -> None:
-    """Questions of all kinds, so many that indexes are made."""
+    """Questions of all kinds, so many that prefixes are sorted."""
     for number in range(40):
         robots.allowed(f"https://e.org/{number}?q=%41", "mybot")
         robots.allowed("https://e.org/x" + "y" * 900, f"bot{number}")
@@ -195,7 +195,7 @@ def hasty() -> Iterator[None]:
     ],
 )
 def test_several_threads_may_ask_at_once(profile: str, number: int) -> None:
-    """Whoever asks first, and whoever asks while another makes an index: the answer is the same."""
+    """Whoever asks first, or while another sorts the prefixes: the answer is the same."""
     lines = "".join(
         f"Disallow: /{n}/\nAllow: /{n}/open\nDisallow: /*x{n}=\nAllow: /*y{n}$\nDisallow: /*{n}Fb\n"
         for n in range(number)
