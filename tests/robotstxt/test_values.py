@@ -18,6 +18,7 @@ import pytest
 
 import scrapy_rep
 from scrapy_rep.robotstxt.pace import Pace
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Rule, Verdict
 from tests.benchmarks import inputs
@@ -364,3 +365,9 @@ def test_dir_names_all_public_names() -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert {*scrapy_rep.__all__, "__name__"} <= {*dir(scrapy_rep)}
+
+
+def test_octets_are_shown_up_to_200_characters() -> None:
+    """However many octets a character takes; what follows is shown as three dots."""
+    assert printable("\U0001f916".encode() * 200) == "\U0001f916" * 200
+    assert printable("\U0001f916".encode() * 201) == "\U0001f916" * 200 + "..."
