@@ -343,6 +343,7 @@ def test_a_negative_limit_is_refused() -> None:
     """RFC 9309 section 2.5: a limit that cuts octets off the end would be an accident."""
     with pytest.raises(ValueError, match="max_size is -1"):
         RobotsTxt.parse(b"User-agent: *\nDisallow: /\n", max_size=-1)
+    assert RobotsTxt.parse(b"User-agent: *\nDisallow: /\n", max_size=0).allowed("/", "x")
 
 
 def test_a_dropped_file_is_freed_at_once() -> None:
