@@ -12,7 +12,7 @@ import pytest
 from scrapy_rep.robotstxt.pace import LONGEST_DELAY, RequestRate
 from scrapy_rep.robotstxt.printable import printable, without_credentials
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Rule, Verdict
+from scrapy_rep.robotstxt.robotstxt import OCTETS_OF_A_LINE, RobotsTxt, Rule, Verdict
 from tests.rows import rows
 
 BODY = b"""\
@@ -337,6 +337,16 @@ def test_agents_may_be_anything() -> None:
     for wrong in (None, 3, ([],), [[]]):
         with pytest.raises(TypeError):
             robots.allowed("https://e.org/", wrong)  # type: ignore[arg-type]
+
+
+def test_the_lines_that_a_verdict_needs_take_memory() -> None:
+    """RFC 9309 section 3: what is kept of a file counts, and is kept once."""
+    robots = RobotsTxt.parse("User-agent: *\nDisallow: /a\nAllow: /a/b\n")
+    assert not robots.allowed("/a", "x")
+    before = robots.size
+    for _ in range(2):
+        assert robots.verdict("/a", "x").line == 2
+    assert before + 2 * OCTETS_OF_A_LINE <= robots.size < before + 5 * OCTETS_OF_A_LINE
 
 
 def test_a_negative_limit_is_refused() -> None:
