@@ -87,7 +87,7 @@ class Counts(dict[str, Any]):
 
 def _asked_for(robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
     """The pace that an agent is asked for, if it is."""
-    pace = RequestedPace.read(robots, agent)
+    pace = RequestedPace(agent, robots.pace(agent).interval)
     return pace if pace.interval else None
 
 

@@ -25,11 +25,6 @@ class RequestedPace(NamedTuple):
     interval: float = 0.0
     is_cut: bool = True
 
-    @classmethod
-    def read(cls, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace:
-        """Return what a robots.txt asks of ``agent``."""
-        return cls(agent, robots.pace(agent).interval)
-
     def kept(self, most: float) -> float:
         """Return the interval that is kept, where ``most`` is the longest one."""
         return min(self.interval, most) if self.is_cut else self.interval
@@ -48,8 +43,8 @@ class PacePolicy(NamedTuple):
 
     def read(self, robots: RobotsTxt, agent: tuple[str, ...]) -> RequestedPace | None:
         """Return the pace that is asked of an agent; None if there is none, or none is kept."""
-        pace = RequestedPace.read(robots, agent) if self.keeps_delays else None
-        return pace if pace is not None and pace.interval else None
+        interval = robots.pace(agent).interval if self.keeps_delays else 0.0
+        return RequestedPace(agent, interval) if interval else None
 
     def refusal(self, pace: RequestedPace) -> Verdict | None:
         """Return the verdict by which a pace refuses an allowed request; None if it does not."""

@@ -84,32 +84,18 @@ def _not_utf8(line: int, column: int, message: str) -> Finding:
 def check_characters(lines: list[str]) -> Iterator[Finding]:
     """Yield the lines that are too long, and the first lines that hold invisible characters."""
     named = 0
-    longest = max(map(len, lines), default=0)
-    for number, line in enumerate(lines, 1) if longest > _LONGEST_LINE else ():
+    for number, line in enumerate(lines, 1):
         if len(line) > _LONGEST_LINE:
             message = f"the line has {len(line):,} octets; Google's parser reads 16,663 of them"
             fix = "split the line into several records"
             yield finding("line-too-long", message, fix, line=number, column=1)
-    if not _may_hold_controls("\n".join(lines)):
-        return
-    for number, line in enumerate(lines, 1):
-        if line.isascii() and line.isprintable():
+        if named == _MOST_CONTROLS or (line.isascii() and line.isprintable()):
             continue
         text = line.encode("latin-1").decode("utf-8", "replace").partition("#")[0]
         found = _CONTROLS.search(text)
         if found is not None:
             message = f"the character U+{ord(found.group()):04X} is invisible, and counts"
-            fix = "remove the character"
             column = found.start() + 1
+            fix = "remove the character"
             yield finding("control-character", message, fix, line=number, column=column)
             named += 1
-            if named == _MOST_CONTROLS:
-                return
-
-
-def _may_hold_controls(text: str) -> bool:
-    """Return False if a text, lines of Latin-1, is ASCII without any control character."""
-    return not (text.isascii() and text.translate(_LAYOUT).isprintable())
-
-
-_LAYOUT: Final = {ord("\n"): None, ord("\t"): None}

@@ -27,7 +27,6 @@ Two more comparisons are rare, and only a URI that needs them pays for them:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
@@ -63,28 +62,33 @@ _OPEN_END: Final = re.compile("%[0-9A-Fa-f]?$")
 _MAY_MATCH_WITHIN: Final = re.compile(r"\*[0-9A-F]|%[0-9A-Fa-f]?(?:\*|\$?$)")
 
 
-@dataclass(frozen=True, eq=False)
 class NormalForm:
     """The normal form of one profile: what ``%XX`` becomes in a path and in a query."""
 
-    in_path: dict[str, str]
-    """The pairs of hex digits, and what ``%`` with each becomes."""
-    in_query: dict[str, str]
-    stray_percent: str
-    encodes: bool
-    """Octets outside ASCII are encoded in patterns, and URIs are taken as they are."""
-    with_query: bool
-    removes_dots: bool
-    """A URI with dot segments has two readings, with them and without."""
-    decodes_unreserved: bool
+    def __init__(self, profile: Profile) -> None:
+        self.encodes = profile.uri_is_taken_as_it_is
+        """Octets outside ASCII are encoded in patterns, and URIs are taken as they are."""
+        self.with_query = profile.query_is_matched
+        self.removes_dots = profile.dot_segments_are_removed
+        """A URI with dot segments has two readings, with them and without."""
+        self._decodes_unreserved = profile.unreserved_is_decoded
+        self._stray_percent = "%" if self.encodes else "%25"
+        if self.encodes:
+            in_path = in_query = frozenset(range(256))
+        elif profile.only_the_slash_stays_encoded:
+            in_path = in_query = _KEPT_IN_1996
+        else:
+            more = frozenset() if profile.unreserved_is_decoded else _UNRESERVED
+            in_path, in_query = _KEPT_IN_PATH | more, _KEPT_IN_QUERY | more
+        self._in_path, self._in_query = _escapes_but(in_path), _escapes_but(in_query)
 
     def path_text(self, text: str) -> str:
         """Return octets of a path, before any ``?``, in normal form."""
-        return self._translated(text, self.in_path)
+        return self._translated(text, self._in_path)
 
     def query_text(self, text: str) -> str:
         """Return octets after the first ``?`` in normal form."""
-        return self._translated(text, self.in_query)
+        return self._translated(text, self._in_query)
 
     def prefix(self, text: str) -> str:
         """Return the beginning of a path, which may go on in the query, in normal form."""
@@ -100,7 +104,7 @@ class NormalForm:
                 if pair in escapes:
                     parts[at] = escapes[pair] + part[2:]
                 else:
-                    parts[at] = self.stray_percent + part
+                    parts[at] = self._stray_percent + part
             text = "".join(parts)
         if self.encodes and not text.isascii():
             text = text.translate(_ENCODED)
@@ -119,7 +123,7 @@ class NormalForm:
         """
         longer = _NOT_ASCII if self.encodes else _NOT_OF_A_URI
         octets = len(pattern) + 2 * len(longer.findall(pattern))
-        if self.decodes_unreserved and "%" in pattern:
+        if self._decodes_unreserved and "%" in pattern:
             octets -= 2 * len(_UNRESERVED_ESCAPES.findall(pattern))
         return octets
 
@@ -127,23 +131,7 @@ class NormalForm:
 @cache
 def form_of(profile: Profile) -> NormalForm:
     """Return the normal form of a profile."""
-    decodes = profile.unreserved_is_decoded
-    if profile.uri_is_taken_as_it_is:
-        in_path = in_query = _escapes_but(frozenset(range(256)))
-    elif profile.only_the_slash_stays_encoded:
-        in_path = in_query = _escapes_but(_KEPT_IN_1996)
-    else:
-        more = frozenset() if decodes else _UNRESERVED
-        in_path, in_query = _escapes_but(_KEPT_IN_PATH | more), _escapes_but(_KEPT_IN_QUERY | more)
-    return NormalForm(
-        in_path,
-        in_query,
-        stray_percent="%" if profile.uri_is_taken_as_it_is else "%25",
-        encodes=profile.uri_is_taken_as_it_is,
-        with_query=profile.query_is_matched,
-        removes_dots=profile.dot_segments_are_removed,
-        decodes_unreserved=decodes,
-    )
+    return NormalForm(profile)
 
 
 def _escapes_but(kept: frozenset[int]) -> dict[str, str]:

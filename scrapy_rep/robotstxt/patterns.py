@@ -10,8 +10,16 @@ times the length of the path, and an attacker can write thousands of patterns an
 every search is at its worst. So a question has a budget of :data:`STEPS`. What a pattern may cost
 is subtracted before it is tried, and when nothing is left :class:`TooCostlyError` is raised and the
 URI is disallowed: a failure is never permission. The steps depend on the patterns and the path
-alone, so the answer is always the same. 9,000 hostile rules and a URI of 8 KB take 8 ms instead of
-280 ms, and no real file comes near the budget.
+alone, so the answer is always the same. 9,000 hostile rules and a URI of 8 KB take 4 ms instead of
+240 ms, and no real file comes near the budget.
+
+Patterns with wildcards are tried one by one, however many there are. Of 8,396 real files none
+disallows more than 579 of them to a crawler without a group of its own, and an index of them bought
+nothing. 20,000 take 4 ms for a usual URI, and are too costly for one of 2 KB.
+
+Two looks at a path come before a pattern is tried. Without the search for its literal, later
+verdicts on real files take 1.03 times as long, and 2.1 times on the worst file; without a look at
+the least number of octets they take 1.01 times as long, and 1.5 times on the worst file.
 
 In the documents of 1994 and 1996 patterns are plain prefixes, and the first that matches decides.
 There a pattern has its place in the file for a *score* instead of its length; all else is the same.
@@ -31,7 +39,7 @@ LONGEST_LITERAL: Final = 32
 8 KB take 0.6 ms; with whole pieces they take 5 ms."""
 STEPS: Final = 20_000_000
 """Steps that the patterns of one kind may take for one question: 40 ms at most. The costliest of
-34,000 questions about real files and URIs of 2 KB made of their own patterns took 1.7 million."""
+29,000 questions about real files and URIs of 2 KB made of their own patterns took 1.8 million."""
 STEPS_OF_A_PIECE: Final = 200
 """Steps for each piece of a pattern that is tried, besides those of its search."""
 

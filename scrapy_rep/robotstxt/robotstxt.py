@@ -170,14 +170,15 @@ class RobotsTxt:
         """
         verdict = self.verdict(url, agent)
         group, compiled = self._compile(agent)
-        if verdict.rule is None or compiled.lines is None:
+        if verdict.rule is None:
             return []
+        known = self._lines_of(compiled, agent)
         try:
             found = compiled.rules.every(url)
         except TooCostlyError:
             return [verdict]
         ranked = sorted(
-            [(-score, not allow, compiled.lines[allow][text], text) for score, allow, text in found]
+            [(-score, not allow, known[allow][text], text) for score, allow, text in found]
         )
         rules = [_shown(not disallow, text, line) for _, disallow, line, text in ranked]
         others = [Verdict(one.allow, one, one.line, group, BY_RULE) for one in rules]
@@ -274,16 +275,21 @@ class RobotsTxt:
         self, match: Match, group: str | None, compiled: Compiled, agent: str | Sequence[str]
     ) -> Verdict:
         """Return the verdict by the first rule in the file of those that decide."""
+        found = self._lines_of(compiled, agent)
+        allow = bool(match.allow)
+        rule = _first(found, allow, match.patterns)
+        lost = _first(found, not allow, match.overruled) if match.overruled else None
+        return Verdict(allow, rule, rule.line, group, BY_RULE, lost)
+
+    def _lines_of(self, compiled: Compiled, agent: str | Sequence[str]) -> Lines:
+        """Return the lines of compiled rules, which are read when a verdict needs them."""
         found = compiled.lines
         if found is None:
             found = {}, {}
             for allow, pattern, line in lines.rules_of(self.group(agent), self.profile):
                 found[allow].setdefault(pattern, line)
             compiled.lines = found
-        allow = bool(match.allow)
-        rule = _first(found, allow, match.patterns)
-        lost = _first(found, not allow, match.overruled) if match.overruled else None
-        return Verdict(allow, rule, rule.line, group, BY_RULE, lost)
+        return found
 
 
 def _first(found: Lines, allow: bool, patterns: Sequence[str]) -> Rule:

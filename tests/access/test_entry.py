@@ -73,6 +73,8 @@ def test_an_answer_ends_only_the_older_refusal_of_the_crawler_that_got_it() -> N
     newer = replace(RULES, fetched_at=NOW + 1)
     assert merge(Entry(refusal=REFUSAL), Entry(newer), NOW + 1) == Entry(newer)
     assert merge(Entry(newer), Entry(refusal=REFUSAL), NOW + 1) == Entry(newer, REFUSAL)
+    same = replace(RULES, fetched_at=REFUSAL.fetched_at)
+    assert merge(Entry(refusal=REFUSAL), Entry(same), NOW) == Entry(same)
     older = replace(RULES, fetched_at=NOW - 1)
     assert merge(Entry(refusal=REFUSAL), Entry(older), NOW) == Entry(older, REFUSAL)
     newest = replace(RULES, fetched_at=NOW + 2)

@@ -102,6 +102,20 @@ def test_octets_are_given_while_they_are_followed(
     assert (found.body, found.until) == (body, until)
 
 
+@pytest.mark.parametrize(
+    ("stale", "decision", "until"),
+    [(DAY, Decision.FOLLOW, 65), (30.0, Decision.FOLLOW, 30), (5.0, Decision.DISALLOW_ALL, 65)],
+)
+def test_a_decision_about_a_failing_site_holds_until_the_attempt_or_the_end_of_its_copy(
+    stale: float, decision: Decision, until: float
+) -> None:
+    """RFC 9309 section 2.3.1.4: whichever comes first; a copy that is not followed has no say."""
+    policy = replace(POLICY, stale_if_unreachable=stale)
+    failing = learn(learn(None, RULES, NOW, policy), DOWN, NOW + 5, policy)
+    found = standing(failing, NOW + 5, policy)
+    assert (found.decision, found.until) == (decision, NOW + until)
+
+
 def test_unavailable_allows_all_for_a_day() -> None:
     """RFC 9309 section 2.3.1.3: a crawler may access any resources."""
     entry = learn(None, Unavailable(404), NOW, POLICY)
@@ -227,6 +241,14 @@ def test_a_copy_from_the_future_is_followed_once_a_fetch_has_failed() -> None:
     assert failure_of(after).count == 1
     assert decide(after, NOW + 28 * DAY, POLICY).decision is Decision.FOLLOW
     assert decide(after, NOW + 29 * DAY, POLICY).decision is Decision.WAIT
+
+
+def test_a_copy_is_dated_anew_only_beyond_the_tolerance_for_clocks() -> None:
+    """RFC 9309 section 2.3.1.4: a clock that is a minute off is believed."""
+    entry = learn(None, RULES, NOW, POLICY)
+    for early, date in ((60, NOW), (61, NOW - 61 - 60)):
+        failing = learn(entry, DOWN, NOW - early, POLICY)
+        assert failing.answer == replace(answer_of(entry), fetched_at=date)
 
 
 def test_a_failure_from_the_future_hides_no_answer() -> None:

@@ -184,7 +184,7 @@ def test_any_body_is_answered_in_time(name: str) -> None:
 @timed
 @pytest.mark.parametrize("name", BODIES)
 def test_any_url_is_answered_in_time(name: str) -> None:
-    """RFC 9309 section 3: a verdict on a URL of 8 KB, before and after there is an index."""
+    """RFC 9309 section 3: a verdict on a URL of 8 KB, before and after prefixes are sorted."""
     robots = RobotsTxt.parse(BODIES[name]()[:DEFAULT_MAX_SIZE])
     for _ in range(40):
         robots.allowed(URL, AGENT)
@@ -240,7 +240,7 @@ def test_any_body_is_held_in_little_memory(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", first(8, BODIES))
-def test_the_index_gives_the_same_answers(name: str) -> None:
+def test_sorted_prefixes_give_the_same_answers(name: str) -> None:
     """RFC 9309 section 2.2.2: an old set of rules says what a new one does."""
     body = BODIES[name]()[:DEFAULT_MAX_SIZE]
     old = RobotsTxt.parse(body)

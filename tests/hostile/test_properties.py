@@ -56,7 +56,7 @@ def test_the_matcher_agrees_with_a_slow_one(rules: list[str], path: str) -> None
 
 @settings(max_examples=15)
 @given(st.lists(rule_lines, min_size=30, max_size=90), st.lists(paths, min_size=1, max_size=12))
-def test_an_index_of_many_rules_agrees_with_a_slow_matcher(
+def test_rules_that_are_often_asked_agree_with_a_slow_matcher(
     rules: list[str], asked: list[str]
 ) -> None:
     """RFC 9309 section 2.2.2: how often a robots.txt is asked does not change what it says."""

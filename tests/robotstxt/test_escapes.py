@@ -17,7 +17,7 @@ OTHERS = "".join(f"Disallow: /no-{number}/\nDisallow: /*no-{number}=\n" for numb
 
 
 def answers(rules: str, path: str, profile: str = "rfc9309") -> set[bool]:
-    """What all ways to ask say: before and after there is an index, a bare path, a verdict."""
+    """What all ways to ask say: before and after prefixes are sorted, a bare path, a verdict."""
     found = set()
     for more in ("", OTHERS):
         robots = RobotsTxt.parse(f"User-agent: *\n{rules}\n{more}", profile=profile)

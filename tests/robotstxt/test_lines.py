@@ -4,6 +4,7 @@ import pytest
 
 from scrapy_rep.robotstxt.lines import (
     Line,
+    agent_lines,
     group_of,
     lines_before,
     lines_of,
@@ -27,6 +28,21 @@ def rules(body: bytes, agent: str = "a", profile: str = "rfc9309") -> list[tuple
     assert disallow == [pattern for is_allow, pattern, _ in found if not is_allow]
     assert allow == [pattern for is_allow, pattern, _ in found if is_allow]
     return found
+
+
+@pytest.mark.parametrize(
+    ("agent", "profile", "expected"),
+    [("a", "rfc9309", [2, 6, 7]), ("c", "rfc9309", [9]), ("a", "1994", [2]), ("b", "1994", [6, 7])],
+)
+def test_the_user_agent_lines_of_a_group_have_numbers(
+    agent: str, profile: str, expected: list[int]
+) -> None:
+    """RFC 9309 section 2.2.1: those of all groups that count for a crawler, ``*`` included."""
+    body = b"# x\nUser-agent: a\nDisallow: /x\n\n\nUser-agent: b\nUser-agent: a\nDisallow: /y\n"
+    chosen = PROFILES[profile]
+    text = text_of(body + b"User-agent: *\nDisallow: /z\n", chosen)
+    assert agent_lines(group_of(text, (agent,), chosen)) == expected
+    assert agent_lines(group_of(text_of(body, chosen), ("c",), chosen)) == []
 
 
 def test_a_rule_has_a_line_and_a_pattern() -> None:

@@ -198,6 +198,20 @@ def test_a_name_with_a_dot_is_cut_as_a_user_agent_line_is() -> None:
     assert not robots.allowed("https://e.org/", "archive.org_bot")
 
 
+@pytest.mark.parametrize(
+    ("user_agent", "token"),
+    [
+        ("Lycos_Spider_(Rex)/1.0 libwww/3.1", "lycos_spider_(rex)"),
+        ("Mozilla/5.0 (compatible; foobot/1.0)", "foobot"),
+        ("MOZILLA/5.0 (X11; Linux)", None),
+        ("/1.0", None),
+    ],
+)
+def test_kollar_reads_all_of_a_name_up_to_its_version(user_agent: str, token: str | None) -> None:
+    """Kollar: but what begins as a browser does names its crawler where that is named today."""
+    assert tokens_of(user_agent, PROFILES["kollar"]) == ((token,) if token else ())
+
+
 def test_agents_become_tokens_in_falling_preference() -> None:
     """RFC 9309 section 2.2.1: matching is case-insensitive; ``*`` is no crawler's token."""
     assert tokens_of("MyBot/1.0 (x)", RFC) == ("mybot",)

@@ -12,7 +12,7 @@ import pytest
 from scrapy_rep.robotstxt.pace import LONGEST_DELAY, RequestRate
 from scrapy_rep.robotstxt.printable import printable, without_credentials
 from scrapy_rep.robotstxt.profiles import PROFILES
-from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Rule, Verdict
+from scrapy_rep.robotstxt.robotstxt import OCTETS_OF_A_LINE, RobotsTxt, Rule, Verdict
 from tests.rows import rows
 
 BODY = b"""\
@@ -119,7 +119,7 @@ def test_more_agents_than_are_kept_are_answered_too() -> None:
 
 
 @pytest.mark.parametrize("number", [3, 100])
-def test_an_index_serves_all_spellings_of_a_name(number: int) -> None:
+def test_compiled_rules_serve_all_spellings_of_a_name(number: int) -> None:
     """RFC 9309 section 2.2.1: two spellings of a token share its rules, however old those are."""
     lines = "".join(f"Disallow: /{at}\nDisallow: /*x{at}y\n" for at in range(number))
     robots = RobotsTxt.parse(f"User-agent: mybot\n{lines}".encode())
@@ -339,10 +339,21 @@ def test_agents_may_be_anything() -> None:
             robots.allowed("https://e.org/", wrong)  # type: ignore[arg-type]
 
 
+def test_the_lines_that_a_verdict_needs_take_memory() -> None:
+    """RFC 9309 section 3: what is kept of a file counts, and is kept once."""
+    robots = RobotsTxt.parse("User-agent: *\nDisallow: /a\nAllow: /a/b\n")
+    assert not robots.allowed("/a", "x")
+    before = robots.size
+    for _ in range(2):
+        assert robots.verdict("/a", "x").line == 2
+    assert before + 2 * OCTETS_OF_A_LINE <= robots.size < before + 5 * OCTETS_OF_A_LINE
+
+
 def test_a_negative_limit_is_refused() -> None:
     """RFC 9309 section 2.5: a limit that cuts octets off the end would be an accident."""
     with pytest.raises(ValueError, match="max_size is -1"):
         RobotsTxt.parse(b"User-agent: *\nDisallow: /\n", max_size=-1)
+    assert RobotsTxt.parse(b"User-agent: *\nDisallow: /\n", max_size=0).allowed("/", "x")
 
 
 def test_a_dropped_file_is_freed_at_once() -> None:
@@ -414,6 +425,7 @@ def test_all_rules_that_match_are_shown(
     found = robots.matching(f"https://e.org{path}", "a")
     assert found[:1] == [robots.verdict(f"https://e.org{path}", "a")][: len(found)]
     assert [(one.allowed, one.rule and one.rule.pattern, one.line) for one in found] == expected
+    assert robots.matching("https://e.org/robots.txt", "a") == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The rules of one crawler: the prefilter, the patterns, the index and the budget."""
+"""The rules of one crawler: the prefilter, the patterns and the budget."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def expected(disallow: list[str], allow: list[str], path: str) -> Match:
 @pytest.mark.parametrize("number", [1, 5, 20, 60, MOST_INNER + 200])
 @pytest.mark.parametrize("seed", first(2, range(6)))
 def test_every_stage_says_what_a_walk_over_the_octets_says(seed: int, number: int) -> None:
-    """RFC 9309 section 2.2.2: the prefilter, the index and the sets, and the rules they name."""
+    """RFC 9309 section 2.2.2: prefilter, sets and wildcards, and the rules they name."""
     rnd = random.Random(seed * 1_000 + number)
     disallow, allow = patterns(rnd, number), patterns(rnd, number // 3)
     rules = rules_of(disallow, allow)
@@ -159,7 +159,7 @@ def test_the_budget_is_shared_by_the_readings_of_a_uri() -> None:
 
 
 def test_the_longest_of_many_wildcards_decides() -> None:
-    """RFC 9309 section 2.2.2: with an index and without; equally long ones are all named."""
+    """RFC 9309 section 2.2.2: with a prefilter and without; equally long ones are all named."""
     for number in (30, MOST_INNER + 30):
         many = [f"/*x{at:05}" for at in range(number)]
         rules = rules_of([*many, "/*a", "/*aa", "/*ba"], ["/*c"])

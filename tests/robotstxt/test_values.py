@@ -18,6 +18,7 @@ import pytest
 
 import scrapy_rep
 from scrapy_rep.robotstxt.pace import Pace
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.profiles import PROFILES, RFC9309
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt, Rule, Verdict
 from tests.benchmarks import inputs
@@ -138,7 +139,7 @@ def test_values_of_the_file_are_read_once() -> None:
 
 
 def use(robots: RobotsTxt) -> None:
-    """Questions of all kinds, so many that indexes are made."""
+    """Questions of all kinds, so many that prefixes are sorted."""
     for number in range(40):
         robots.allowed(f"https://e.org/{number}?q=%41", "mybot")
         robots.allowed("https://e.org/x" + "y" * 900, f"bot{number}")
@@ -195,7 +196,7 @@ def hasty() -> Iterator[None]:
     ],
 )
 def test_several_threads_may_ask_at_once(profile: str, number: int) -> None:
-    """Whoever asks first, and whoever asks while another makes an index: the answer is the same."""
+    """Whoever asks first, or while another sorts the prefixes: the answer is the same."""
     lines = "".join(
         f"Disallow: /{n}/\nAllow: /{n}/open\nDisallow: /*x{n}=\nAllow: /*y{n}$\nDisallow: /*{n}Fb\n"
         for n in range(number)
@@ -364,3 +365,9 @@ def test_dir_names_all_public_names() -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     assert {*scrapy_rep.__all__, "__name__"} <= {*dir(scrapy_rep)}
+
+
+def test_octets_are_shown_up_to_200_characters() -> None:
+    """However many octets a character takes; what follows is shown as three dots."""
+    assert printable("\U0001f916".encode() * 200) == "\U0001f916" * 200
+    assert printable("\U0001f916".encode() * 201) == "\U0001f916" * 200 + "..."

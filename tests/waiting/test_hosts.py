@@ -23,7 +23,7 @@ DAY = 86_400.0
 def pace_of(text: str, agent: str = "mybot") -> RequestedPace:
     """What a robots.txt asks of an agent."""
     robots = RobotsTxt.parse(text.encode("utf-8", "surrogateescape"))
-    return RequestedPace.read(robots, (agent,))
+    return RequestedPace((agent,), robots.pace(agent).interval)
 
 
 def asker(port: int = 80) -> Any:

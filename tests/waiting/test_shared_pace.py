@@ -54,7 +54,7 @@ class Worker:
         host = PacedHost(NAME, 0.0, 60.0, Clock(), self.pace)
         robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: %g\n" % INTERVAL)
         asker = Authority("http", NAME, 80), ("mybot",)
-        host.ask(asker, RequestedPace.read(robots, ("mybot",)))
+        host.ask(asker, RequestedPace(("mybot",), robots.pace("mybot").interval))
         return host
 
     async def take(self) -> None:
