@@ -16,6 +16,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware, RepLastStep
 from scrapy_rep.overrides.reading import configured_overrides
 from scrapy_rep.records import NEEDS_MSGSPEC, NEEDS_WARCIO
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.scheduler import PatientPriorityQueue, withholding
 from scrapy_rep.settings import RepSettings, loaded, obeys
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
@@ -76,7 +77,7 @@ class Addon:
         try:
             self._enable_middlewares(settings)
         except NotConfigured as error:  # a module may raise it when Scrapy imports it
-            said = str(error) or "a middleware is not configured"
+            said = printable(str(error)) or "a middleware is not configured"
             raise ValueError(f"robots.txt cannot be obeyed: {said}") from error
 
     def _enable_middlewares(self, settings: BaseSettings) -> None:
@@ -148,7 +149,7 @@ def _check(settings: BaseSettings) -> None:
         except ValueError as error:
             raise ValueError(f"REP_STORE: {error}") from None
         except NotConfigured as error:
-            why = f": {error}" if str(error) else ""
+            why = f": {printable(str(error))}" if str(error) else ""
             raise ValueError(f"REP_STORE: {shown(store)} is not configured{why}") from None
 
 

@@ -14,6 +14,7 @@ from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Cause
 from scrapy_rep.awaiting import sleep
 from scrapy_rep.parts import Parts
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.scrapy_names import UnknownScrapyError
 from scrapy_rep.settings import obeys
 from scrapy_rep.sites.exchange import EXCHANGE
@@ -91,7 +92,7 @@ class RepDownloaderMiddleware:
             try:
                 built = cls(crawler)
             except NotConfigured as error:
-                said = str(error) or "a component of it is not configured"
+                said = printable(str(error)) or "a component of it is not configured"
                 raise ValueError(f"robots.txt cannot be obeyed: {said}") from error
             _BUILT.add(crawler)
             return built

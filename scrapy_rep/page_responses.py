@@ -7,8 +7,7 @@ callback gets it without naming the crawler.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
 from scrapy.http import HtmlResponse, XmlResponse
@@ -29,17 +28,12 @@ if TYPE_CHECKING:
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 
-@dataclass(slots=True)
-class _Read:
-    """The directives of a response, for one identity and one profile.
-
-    ``directives`` are what a crawl obeys. They do not change if a callback asks for the ``whole``.
-    """
+class _Read(NamedTuple):
+    """The directives of a response, for one identity and one profile."""
 
     tokens: tuple[str, ...]
     profile: Profile
     directives: PageDirectives
-    whole: PageDirectives | None = None
 
 
 _read: WeakKeyDictionary[Response, _Read] = WeakKeyDictionary()
@@ -90,35 +84,27 @@ def page_directives(
         and tokens in (None, known.tokens)
         and profile in (None, known.profile.name)
     ):
-        if known.whole is None:
-            known.whole = _said(response, known.tokens, known.profile)
-        return known.whole
-    return _said(response, tokens or (), named(profile or RFC9309))
+        return known.directives
+    return read(page_source(response), tokens or (), named(profile or RFC9309))
 
 
 def read_and_keep(response: Response, agent: tuple[str, ...], profile: Profile) -> PageDirectives:
-    """Return what restricts a crawler. A page that names no directive is not parsed."""
+    """Return what a page asks of a crawler, and keep it for callbacks."""
     tokens = tokens_of(agent, RFC9309)
-    directives = _said(response, tokens, profile, whole=False)
+    directives = read(page_source(response), tokens, profile)
     _read[response] = _Read(tokens, profile, directives)
     return directives
 
 
 def keep_unread(response: Response, profile: Profile, instead: PageDirectives) -> None:
     """Keep ``instead`` for a response that could not be read."""
-    _read[response] = _Read((), profile, instead, instead)
+    _read[response] = _Read((), profile, instead)
 
 
 def kept(response: Response) -> PageDirectives | None:
     """Return what :func:`read_and_keep` or :func:`keep_unread` kept of a response."""
     known = _read.get(response)
     return None if known is None else known.directives
-
-
-def _said(
-    response: Response, tokens: tuple[str, ...], profile: Profile, *, whole: bool = True
-) -> PageDirectives:
-    return read(page_source(response), tokens, profile, whole=whole)
 
 
 def usage_preferences(

@@ -92,6 +92,12 @@ class Silent(Unconfigured):
     said = ()
 
 
+class Verbose(Unconfigured):
+    """Its reason takes two lines."""
+
+    said = ("SHOP_DSN is not set,\nand neither is SHOP_HOST",)
+
+
 class Hidden(RepDownloaderMiddleware):
     """A middleware of the project, which disables itself before ours can say anything."""
 
@@ -106,7 +112,7 @@ class HiddenInside(RepDownloaderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        raise NotConfigured("not today")
+        raise NotConfigured("not\ntoday")
 
 
 class HiddenAfter(RepDownloaderMiddleware):
@@ -136,8 +142,10 @@ def middlewares(cls: str, order: int | None = 100) -> dict[str, Any]:
         (obey(REP_STORE=f"{HERE}.Unconfigured"), "Unconfigured is not configured: SHOP_DSN is"),
         (by_hand(REP_STORE=f"{HERE}.Unconfigured"), "Unconfigured is not configured: SHOP_DSN is"),
         (obey(REP_STORE=f"{HERE}.Silent"), r"REP_STORE: \S+\.Silent is not configured$"),
+        (obey(REP_STORE=f"{HERE}.Verbose"), r"SHOP_DSN is not set,\\nand neither is SHOP_HOST$"),
+        (by_hand(REP_STORE=f"{HERE}.Verbose"), r"SHOP_DSN is not set,\\nand neither is"),
         (obey(REP_STORE=f"{HERE}.Unconfigured", **PAGES_OFF), "Unconfigured is not configured"),
-        (by_hand(**middlewares("HiddenInside")), "robots.txt cannot be obeyed: not today"),
+        (by_hand(**middlewares("HiddenInside")), r"robots.txt cannot be obeyed: not\\ntoday"),
         (by_hand(**middlewares("Hidden"), **BY_HAND), NOT_BUILT),
         (by_hand(**middlewares("Hidden"), **BY_HAND, **PAGES_OFF), NOT_BUILT),
         (by_hand(**middlewares("HiddenAfter"), **BY_HAND), NOT_BUILT),

@@ -4,8 +4,8 @@ The documents leave much of this open, or disagree; the guide says what was chos
 the choices: statements add up, and none lifts another. The one exception is the profile ``kollar``,
 whose document says otherwise.
 
-In a crawl, a page is parsed only if one of its metas names ``robots`` or the crawler. A page of 50
-KB without such a name takes 55 microseconds; to parse its head takes 200.
+A page is parsed only if one of its metas may have a name that counts. A page of 50 KB without such
+a name takes 55 microseconds; to parse its head takes 200.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ EVERY_AGENT: Final = "*"
 _ROBOTS: Final = "robots"
 _DOCUMENT_STATE: Final = "document-state"
 _URL: Final = "url"
+_NAMED_URL: Final = ('"url"', "'url'", "=url")
+"""How a page writes that name. Most pages have a meta for Open Graph whose name ends with it."""
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _MOST_OF_A_FIELD: Final = 8 * 1024
 """Octets of X-Robots-Tag that are read; a term that is cut is dropped."""
@@ -101,22 +103,17 @@ class PageDirectives:
 NOTHING: Final = PageDirectives()
 
 
-def read(
-    source: PageSource, tokens: Collection[str], profile: Profile, *, whole: bool = True
-) -> PageDirectives:
-    """Return what a response asks of the crawler with these product tokens, in lower case.
-
-    Without ``whole``, a page is parsed only if a meta names ``robots`` or a token, and what
-    restricts nothing may be missing: ``document_state`` and ``url``.
-    """
+def read(source: PageSource, tokens: Collection[str], profile: Profile) -> PageDirectives:
+    """Return what a response asks of the crawler with these product tokens, in lower case."""
     statements: list[Statement] = []
     # A look at all names takes a tenth of the time of a lookup, and most responses lack this one.
     if X_ROBOTS_TAG.encode() in [*source.fields]:
         statements += _of_header(source.lines(X_ROBOTS_TAG), tokens, profile)
     counting = [*statements]
     markup = source.markup
-    if markup is not None and (whole or markup.may_name(_ROBOTS, *tokens)):
-        for meta in _metas(markup, {_ROBOTS, _DOCUMENT_STATE, _URL, *tokens}, profile):
+    names = (_ROBOTS, _DOCUMENT_STATE, *tokens)
+    if markup is not None and markup.may_name(*names, *_NAMED_URL):
+        for meta in _metas(markup, {*names, _URL}, profile):
             said = [*_of_meta(meta)]
             statements += said
             counting += _weighed(said, profile)

@@ -92,7 +92,7 @@ def _of_terms(source: PageSource, tokens: Collection[str], profile: Profile) -> 
     No document defines them. ``noimageai`` is about the images of a page, and counts for the whole
     page.
     """
-    for said in read(source, tokens, profile, whole=False).statements:
+    for said in read(source, tokens, profile).statements:
         label = said.name.strip().lower()
         if label in COUNTS_FOR[META]:
             origin = META_ELEMENT if said.source == META_ELEMENT else HEADER

@@ -23,6 +23,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.awaiting import DeadlineError, from_thread, with_timeout
+from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.sites.context import NOT_SHARED
 from scrapy_rep.sites.evicted import Evicted
 from scrapy_rep.sites.shared_turns import StoreTurns
@@ -105,7 +106,7 @@ def open_configured(
     except ValueError as error:  # its text leaves out what may be a password
         raise ValueError(f"REP_STORE: {error}") from None
     except NotConfigured as error:  # Scrapy would go on, without whatever asked for the store
-        why = f": {error}" if str(error) else ""
+        why = f": {printable(str(error))}" if str(error) else ""
         raise ValueError(f"REP_STORE: {shown(uri)} is not configured{why}") from None
 
 

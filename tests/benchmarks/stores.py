@@ -1,8 +1,8 @@
-"""What a store costs: microseconds of a put and a get, octets of an entry, side by side.
+"""What a store costs: microseconds of a put and a get, bytes of an entry, side by side.
 
 ``python -m tests.benchmarks.stores [entries]`` starts a redis-server of its own, and needs
 redis-py. The robots.txt files are made from a seed, as large as real ones are: a median of 350
-octets, a 90th percentile of 2.6 KB.
+bytes, a 90th percentile of 2.6 KB.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ AGENTS = ("*", "*", "*", "Googlebot", "bingbot", "AhrefsBot", "GPTBot", "MJ12bot
 
 @dataclass
 class Row:
-    """The figures of one store: microseconds, and octets per entry."""
+    """The figures of one store: microseconds, and bytes per entry."""
 
     store: str
     put: float
@@ -168,14 +168,14 @@ def main(count: int) -> None:
     sizes = [sum(map(len, parts.values())) for _, parts in encoded]
     print(
         f"{count} entries; bodies: mean {statistics.mean(bodies):.0f}, median"
-        f" {statistics.median(bodies):.0f} octets; encoded: mean"
-        f" {statistics.mean(sizes):.0f} octets, encode"
+        f" {statistics.median(bodies):.0f} bytes; encoded: mean"
+        f" {statistics.mean(sizes):.0f} bytes, encode"
         f" {statistics.mean(codec):.1f} us, decode"
         f" {statistics.mean(times(lambda pair: decode_parts(*pair), encoded)):.1f} us"
     )
     print(
-        f"{'':22}{'put':>9}{'written':>9}{'get':>9}{'get p99':>9}{'miss':>9}{'octets':>9}"
-        "\n(us, medians; written: mean of put and flush; octets per entry)"
+        f"{'':22}{'put':>9}{'written':>9}{'get':>9}{'get p99':>9}{'miss':>9}{'bytes':>9}"
+        "\n(us, medians; written: mean of put and flush; bytes per entry)"
     )
     with tempfile.TemporaryDirectory() as directory:
         for row in rows(kept, Path(directory)):
