@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.access.authority import authority_of, has_scheme
+from scrapy_rep.access.outcome import Meaning
 from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.commands.crawl import look_up
 from scrapy_rep.commands.offline import Offline
@@ -105,9 +106,18 @@ def told(verdict: Verdict, known: CachedRules | None = None) -> str:
         return f"override: {verdict.override}{without}"
     if verdict.rule is not None:
         return f"{verdict.rule} (line {verdict.line}, group {verdict.group})"
-    if is_undefined(verdict) and known is not None and known.unreachable:
-        return known.cause
+    if known is not None and (
+        verdict.reason == Meaning.UNAVAILABLE.value or (known.unreachable and is_undefined(verdict))
+    ):
+        return lack_of_rules(known)
     return verdict.reason if verdict.line is None else f"{verdict.reason} (line {verdict.line})"
+
+
+def lack_of_rules(known: CachedRules) -> str:
+    """Return why a site has no rules."""
+    if known.unreachable or known.answer is None:
+        return known.cause
+    return f"no robots.txt: status {known.answer.status}"
 
 
 def as_json(url: str, one: LookUp, profile: str, started: float, file: str | None) -> Any:

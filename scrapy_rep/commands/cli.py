@@ -47,6 +47,8 @@ def prepare(args: Sequence[str], opts: Namespace) -> None:
 def run(settings: BaseSettings, opts: Namespace) -> int:
     """Return the exit status of a subcommand, after a line on stderr unless that is 0."""
     options = opts.robots
+    if options.quiet:
+        logger.addHandler(logging.NullHandler())  # or Python writes warnings to stderr
     for name in ("stdin", "stdout", "stderr"):  # one of them may be closed
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115, PTH123

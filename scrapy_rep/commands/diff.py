@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep.access.policy import Decision
-from scrapy_rep.commands.check import shown, told
+from scrapy_rep.commands.check import lack_of_rules, shown, told
 from scrapy_rep.commands.crawl import robots_txt_of
 from scrapy_rep.commands.output import (
     EndingError,
@@ -70,8 +70,7 @@ def _version(source: bytes | CachedRules | EndingError) -> _Version:
     if isinstance(source, EndingError):
         raise source
     body = b"" if source.decision is Decision.ALLOW_ALL else b"User-agent: *\nDisallow: /\n"
-    status = 0 if source.answer is None else source.answer.status
-    return _Version(body, f"no robots.txt: status {status}")
+    return _Version(body, lack_of_rules(source))
 
 
 def _seen(verdict: Verdict, version: _Version) -> Verdict:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_rep.commands.check import as_json, look_up_all, shown, told
+from scrapy_rep.commands.check import as_json, lack_of_rules, look_up_all, shown, told
 from scrapy_rep.commands.crawl import unreachable
 from scrapy_rep.commands.output import Status, note, painted, say, say_json
 from scrapy_rep.commands.sources import authority_named
@@ -101,9 +101,9 @@ def _as_text(url: str, one: LookUp, found: Explanation | None, profile: str, ori
         decider = "" if one.verdict.override is not None else f"{_DECIDERS[one.by]}: "
         say(f"  {escaped(decider + told(one.verdict))}")
     if found is None:
-        answer = one.known.answer if one.known is not None else None
-        said = "is unreachable" if answer is None else f"answered with status {answer.status}"
-        say(f"  {one.authority} has no rules: its robots.txt {said}")
+        if one.known is not None:
+            start = "unreachable: " if one.known.unreachable else ""
+            say(f"  {one.authority}: {start}{escaped(lack_of_rules(one.known))}")
         return
     if one.by != RULES:
         say(f"  by the rules alone: {shown(found.verdict)}, {escaped(told(found.verdict))}")

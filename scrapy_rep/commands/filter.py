@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from gzip import GzipFile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 from urllib.parse import unquote
@@ -332,15 +333,13 @@ def _rejections(name: str | None) -> AbstractContextManager[BinaryIO | None]:
 @contextmanager
 def _progress(name: str, source: BinaryIO) -> Iterator[Callable[[int], None]]:
     """Show on stderr how far a file is read, if that is a terminal and stdout is not."""
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
+    is_shown = name != STDIN and sys.stderr.isatty() and not sys.stdout.isatty()
+    if not is_shown or find_spec("rich") is None:
         yield lambda _: None
         return
-    if name == STDIN or not sys.stderr.isatty() or sys.stdout.isatty():
-        yield lambda _: None
-        return
+    from rich.console import Console
+    from rich.progress import Progress
+
     # How long a compressed file will be is not known.
     total = None if isinstance(source, GzipFile) else Path(name).stat().st_size or None
     with Progress(console=Console(stderr=True), transient=True) as bar:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scrapy_rep.commands.check import lack_of_rules
 from scrapy_rep.commands.crawl import robots_txt_of
 from scrapy_rep.commands.output import (
     EndingError,
@@ -46,20 +47,17 @@ def run(project: Project, options: Namespace) -> Status:
             note("lint", body.reason)
             worst = max(worst, body.status)
         elif isinstance(body, CachedRules):
-            status = 0 if body.answer is None else body.answer.status
-            note("lint", f"{source} has no robots.txt: it answered with status {status}")
+            note("lint", f"{source}: {lack_of_rules(body)}")
         else:
             of_source = (one for one in lint(body) if one.code in selected)
             found += [(source, one) for one in of_source if at_least(one, least)]
     _say(found, options.format)
-    if worst is not Status.CLEAN:
-        return worst
     if options.fail_on == "never" or not any(at_least(one, options.fail_on) for _, one in found):
-        return Status.CLEAN
+        return worst
     counts = Counter(one.severity for _, one in found)
     said = [counted(counts[name], name) for name in ("error", "warning") if counts[name]]
     note("lint", ", ".join(said) or f"{counts['information']:,} for information")
-    return Status.FOUND
+    return worst or Status.FOUND
 
 
 def _codes(given: Sequence[str] | None) -> set[str]:

@@ -97,7 +97,12 @@ def _state(stored: StoredEntry) -> str:
 
 def _summary(stored: StoredEntry) -> dict[str, Any]:
     """Return what the table has in a row, by the heads of its columns; the age in seconds."""
-    answer, failure = stored.entry.answer, stored.entry.failure
+    failure = stored.entry.failure
+    answer = max(
+        filter(None, (stored.entry.answer, *stored.refusals.values())),
+        key=lambda one: one.fetched_at,
+        default=None,
+    )
     return {
         "site": str(stored.authority),
         "state": _state(stored),

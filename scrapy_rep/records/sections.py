@@ -27,6 +27,8 @@ class Section(NamedTuple):
 class _Question(NamedTuple):
     """What a section asks for: ``columns`` are the heads of what ``query`` selects, in its order.
 
+    The first columns say most: a narrow terminal does not show the last ones.
+
     ``kind`` is what a row is about, ``most`` how many of them are shown, and ``bars`` the column
     whose numbers are drawn.
     """
@@ -79,10 +81,11 @@ _QUESTIONS = (
     _Question(
         "unreachable",
         "Sites whose robots.txt was unreachable",
-        ("Site", "Refused", "By the last copy", "First", "Last", "Cause"),
-        """select site, sum(not allowed), sum(outcome = 'stale'), min(time), max(time),
+        ("Site", "Refused", "By the last copy", "Cause", "First", "Last"),
+        """select site, sum(not allowed), sum(outcome = 'stale'),
             (select group_concat(cause, ', ') from (select distinct cause from decision as other
-            where other.site = decision.site and cause is not null order by cause))
+            where other.site = decision.site and cause is not null order by cause)),
+            min(time), max(time)
         from decision where outcome in ('unreachable', 'stale') group by site
         order by count(*) desc, site""",
         "site",
@@ -92,10 +95,10 @@ _QUESTIONS = (
     _Question(
         "changes",
         "Rules that changed",
-        ("Site", "Version", "First", "Last", "Allowed", "Refused"),
+        ("Site", "Version", "Allowed", "Refused", "First", "Last"),
         """select site, case version when 'unavailable' then 'no robots.txt'
             when 'denied' then 'access denied' else substr(version, 8, 12) end,
-            min(time) as first, max(time), sum(allowed), sum(not allowed)
+            sum(allowed), sum(not allowed), min(time) as first, max(time)
         from decision where version <> '' and site in (
             select site from decision where version <> ''
             group by site having count(distinct version) > 1)
@@ -124,10 +127,10 @@ _QUESTIONS = (
     _Question(
         "overrides",
         "Overrides used",
-        ("Site", "Override", "Requests", "Verdict", "Without it"),
-        """select site,
+        ("Site", "Requests", "Verdict", "Override", "Without it"),
+        """select site, count(*) as n, case allowed when 1 then 'allowed' else 'refused' end,
             case override when 'without a name' then 'dont_obey_robotstxt' else override end,
-            count(*) as n, case allowed when 1 then 'allowed' else 'refused' end, without
+            without
         from decision where override is not null group by site, override, allowed, without
         order by n desc, site, override""",
         "override",
@@ -135,9 +138,9 @@ _QUESTIONS = (
     _Question(
         "runs",
         "Runs",
-        ("Run", "Start", "Last", "Agent", "Profile", "Recorded", "Decisions", "Refused"),
+        ("Run", "Start", "Last", "Decisions", "Refused", "Recorded", "Profile", "Agent"),
         """select substr(known.run, 1, 8), coalesce(run.time, first) as start, last,
-            coalesce(agent, 'not known'), profile, run.decisions, number, refused
+            number, refused, run.decisions, profile, coalesce(agent, 'not known')
         from (select run, min(time) as first, max(time) as last, count(*) as number,
             sum(not allowed) as refused from decision group by run) as known
         left join run using (run) order by start, 1""",

@@ -55,13 +55,15 @@ def test_row_says_by_which_line_and_where_that_came_from(site: Site) -> None:
 
 def test_text_has_a_line_for_each_url(site: Site) -> None:
     """The verdict first, then the URL as given, then why."""
-    shop = site.authority(robots=RULES)
-    ended = robots("check", "--agent", "mybot", shop.url("/search"), shop.url("/a"))
+    shop, gone = site.authority(robots=RULES), site.authority(robots=Reply(404))
+    urls = shop.url("/search"), shop.url("/a"), gone.url("/a")
+    ended = robots("check", "--agent", "mybot", *urls)
     assert ended.out.splitlines() == [
         f"disallowed  {shop.url('/search')}  Disallow: /search (line 5, group mybot)",
         f"allowed     {shop.url('/a')}  no rule matches",
+        f"allowed     {gone.url('/a')}  no robots.txt: status 404",
     ]
-    assert ended.err == "scrapy robots check: of 2 URLs, 1 disallowed\n"
+    assert ended.err == "scrapy robots check: of 3 URLs, 1 disallowed\n"
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,8 @@ def test_log_is_silent_unless_it_is_asked_for(project: Path, robots_txt: Path) -
     """Although the project's is DEBUG."""
     words = ["check", "--robots-txt", str(robots_txt), "https://e.org/"]
     assert robots(*words, cwd=project).err == ""
+    browser = ("-s", "USER_AGENT=Mozilla/5.0", "-s", "ROBOTSTXT_USER_AGENT=")
+    assert robots(*words, *browser).err == ""
 
 
 def test_fault_of_ours_is_a_line(project: Path) -> None:

@@ -76,6 +76,14 @@ def test_list_is_a_table(store: Stored) -> None:
     assert ended.err == "scrapy robots store list: 3 sites\n"
 
 
+def test_a_refusal_shows_its_status(site: Site, tmp_path: Path) -> None:
+    """What a 403 says about one crawler is kept apart, and listed like every other answer."""
+    words = ("-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
+    robots("check", site.authority(robots=Reply(403)).url("/"), *words)
+    [row] = results(robots("store", "list", "--format", "json", *words).out)
+    assert (row["state"], row["status"], row["bytes"]) == ("denied", 403, None)
+
+
 def test_a_stored_body_can_be_compared(store: Stored, tmp_path: Path) -> None:
     """`show --body` writes the octets alone, which `diff` reads."""
     body = store("show", "--body", store.shop.url("/")).out

@@ -41,7 +41,7 @@ async def test_a_report_says_what_a_crawl_did(site: Site, tmp_path: Path) -> Non
     ]
     name = f"http://{closed.host}:{closed.port}"
     assert found["rules"] == [("Disallow: /private", name, 2, "*", 6, "/private/0")]
-    assert found["unreachable"][0][-1] == "status 503"
+    assert found["unreachable"][0][3] == "status 503"
     assert found["delays"][0][1:] == ("0.1 s", 8)
     assert ("train-ai", "disallowed", 8, 1, 0) in found["preferences"]
     assert len(found["runs"]) == 2
