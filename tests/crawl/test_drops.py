@@ -8,16 +8,17 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.http import Response
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
-from tests.crawl.pipelines import FilesSpider
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
@@ -187,6 +188,21 @@ async def test_the_stats_tell_what_was_decided(site: Site) -> None:
     assert stats["cache/miss"] + stats.get("cache/hit", 0) == 8
     hosts = [shop.host, closed.host, dark.host, moved.host, none.host]
     assert not any(host in key for key in result.stats for host in hosts)
+
+
+class FilesSpider(RequestsSpider):
+    """Each page gives one item, which asks for the files of the argument `files`."""
+
+    def __init__(self, files: Iterable[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.asked = list(files)
+        self.items: list[dict[str, Any]] = []
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """The item."""
+        item: dict[str, Any] = {"file_urls": self.asked}
+        self.items.append(item)
+        yield item
 
 
 async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tuple[object, ...]:

@@ -12,10 +12,8 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.http import Response
 from scrapy.resolver import dnscache
-from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
-from scrapy_rep.settings import RepSettings
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under
 from tests.crawl.pacing import BurstsSpider, gaps, taken
 from tests.crawl.plugin import RULES, obey
@@ -254,28 +252,6 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     assert (await gate.explain(shy.url("/x"))).reason == "rule"
     assert (await gate.explain(shop.url("/0"))).allowed
     assert (await gate.explain(at_will.url("/0"))).allowed
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("REP_CRAWL_DELAY", 2, "must be True or False"),
-        ("REP_MAX_CRAWL_DELAY", -1, "must be a number of seconds, at least 0"),
-        ("REP_MAX_CRAWL_DELAY", "a minute", "must be a number of seconds, at least 0"),
-        ("REP_OVER_MAX_CRAWL_DELAY", "skip", "must be one of cap, forbid"),
-    ],
-)
-def test_a_bad_value_is_refused_in_one_line(name: str, value: Any, said: str) -> None:
-    """It stops the crawl at its start."""
-    with pytest.raises(ValueError, match=f"^{name} = {value!r}: {said}$"):
-        RepSettings.from_settings(Settings({name: value}))
-
-
-def test_settings_may_be_text() -> None:
-    """As they are on the command line."""
-    given = {"REP_CRAWL_DELAY": "False", "REP_MAX_CRAWL_DELAY": "90"}
-    settings = RepSettings.from_settings(Settings(given))
-    assert (settings.crawl_delay, settings.max_crawl_delay) == (False, 90.0)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import redis
 
-from tests.crawl.pace import slowness
-from tests.crawl.pacing import gaps, taken
+from tests.crawl.pacing import gaps, slowness, taken
 from tests.crawl.test_workers import Workers
 from tests.crawl.worker import fill
 from tests.replies import Reply

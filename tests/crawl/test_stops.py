@@ -16,7 +16,7 @@ from scrapy import Request
 from tests.crawl.closing import ClosingSpider, Remains
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_under
 from tests.crawl.leftovers import turn
-from tests.crawl.pace import slowness
+from tests.crawl.pacing import slowness
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
