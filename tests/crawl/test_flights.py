@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -222,30 +221,6 @@ async def test_dead_hosts_are_left_alone_for_a_minute_at_length(site: Site, cloc
 
 
 @ensureDeferred
-async def test_the_back_off_doubles_up_to_an_hour(site: Site, clock: Ahead) -> None:
-    """Four hours of requests, one a minute: attempts after 1, 3, 7, 15, 31, 63 minutes."""
-    dead = site.authority(Reply(503))
-    moments: list[float] = []
-
-    def tick(_ended: int) -> None:
-        if len(dead.robots_hits) > len(moments):
-            moments.append(clock.seconds)
-        clock.seconds += 61.0
-
-    urls = [dead.url(f"/{n}") for n in range(4 * 60)]
-    result = await visit(urls, tick, OneByOneSpider)
-    assert result.unreachable == urls
-    # An attempt is made by the first request after the back-off, up to a minute late.
-    lateness = [
-        later - earlier - expected
-        for (earlier, later), expected in zip(
-            pairwise(moments), [60, 120, 240, 480, 960, 1_920, 3_600, 3_600], strict=True
-        )
-    ]
-    assert all(0 <= late <= 62 for late in lateness), lateness
-
-
-@ensureDeferred
 async def test_a_host_that_recovers_is_visited_again(site: Site, clock: Ahead) -> None:
     """The first fetch after the back-off succeeds: from then on by its rules."""
     shop = site.authority([Reply(503), RULES])
@@ -261,38 +236,6 @@ async def test_a_host_that_recovers_is_visited_again(site: Site, clock: Ahead) -
     assert asked([shop]) == {2: 1}
 
 
-@ensureDeferred
-async def test_while_unreachable_the_last_good_copy_is_followed(site: Site, clock: Ahead) -> None:
-    """RFC 9309 2.3.1.4: rules for a day and more; stat and verdict say that they are stale."""
-    shop = site.authority([RULES, Reply(503)])
-
-    def tick(ended: int) -> None:
-        if ended in (2, 4):
-            clock.seconds += 2 * DAY
-
-    urls = [shop.url(path) for _ in range(3) for path in ("/open", "/private")]
-    result = await visit(urls, tick, OneByOneSpider)
-    assert (len(result.downloaded), len(result.forbidden)) == (3, 3)
-    assert result.stats["robotstxt/cache/stale"] == 4
-    stale = [e.problem.data["verdict"]["reason"] for e in result.endings if e.problem]
-    assert ["last good copy" in reason for reason in stale] == [False, True, True]
-
-
-@ensureDeferred
-async def test_after_thirty_days_the_last_good_copy_is_no_longer_followed(
-    site: Site, clock: Ahead
-) -> None:
-    """RFC 9309 2.3.1.4: a reasonable time; then complete disallow."""
-    shop = site.authority([RULES, Reply(503)])
-
-    def tick(ended: int) -> None:
-        clock.seconds += 16 * DAY
-
-    result = await visit([shop.url("/open")] * 4, tick, OneByOneSpider)
-    kinds = [ending.kind for ending in sorted(result.endings, key=lambda e: e.number)]
-    assert kinds == ["downloaded", "downloaded", "unreachable", "unreachable"]
-
-
 class LinkSpider(PacedSpider):
     """From each page to another of the same authority."""
 
@@ -300,19 +243,3 @@ class LinkSpider(PacedSpider):
         """The next one."""
         if len(self.made) < 50:
             yield self.request(response.urljoin(f"/{len(self.made)}"))
-
-
-@ensureDeferred
-async def test_an_answer_is_kept_for_at_least_a_minute(site: Site, clock: Ahead) -> None:
-    """`no-store` and `max-age=0` do not make a fetch of every request."""
-    robots = Reply(200, RULES, {"Cache-Control": "no-store, max-age=0"})
-    shop = site.authority(robots)
-
-    def tick(ended: int) -> None:
-        clock.seconds += 1.0
-
-    settings = obey()
-    plans = [shop.url("/")]
-    result = (await crawl(LinkSpider, settings, plans=plans, tick=tick)).check()
-    assert len(result.downloaded) == 50
-    assert asked([shop]) == {1: 1}

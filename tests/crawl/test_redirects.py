@@ -76,20 +76,6 @@ async def test_a_loop_is_left_after_five_hops(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_rules_found_by_redirect_are_nobody_elses(site: Site) -> None:
-    """The target's pages go by the target's robots.txt, query or no query."""
-    target = site.authority(
-        lambda hit: Reply(200, NOTHING if "for=" in hit.target else "User-agent: *\nDisallow:\n")
-    )
-    shop = site.authority(redirect(target.url("/robots.txt?for=shop")))
-    other = site.authority(redirect(target.url("/rules")), {"/a": "page"})
-    target.pages = {"/rules": NOTHING, "/a": "page"}
-    plans = [shop.url("/a"), other.url("/a"), target.url("/a")]
-    result = await visit(plans)
-    assert (result.forbidden, result.downloaded) == (plans[:2], plans[2:])
-
-
-@ensureDeferred
 async def test_a_chain_may_change_the_scheme(site: Site) -> None:
     """From http to https and back."""
     proxy = Proxy(site)
