@@ -234,12 +234,3 @@ async def test_a_host_that_recovers_is_visited_again(site: Site, clock: Ahead) -
     assert (result.unreachable, result.downloaded) == (urls[:10], urls[10:])
     assert result.forbidden == [shop.url("/private")]
     assert asked([shop]) == {2: 1}
-
-
-class LinkSpider(PacedSpider):
-    """From each page to another of the same authority."""
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """The next one."""
-        if len(self.made) < 50:
-            yield self.request(response.urljoin(f"/{len(self.made)}"))
