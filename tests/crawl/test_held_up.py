@@ -145,7 +145,7 @@ def holding(middleware: type[Any], order: int = 950, **settings: Any) -> dict[st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", [pytest.param(150, marks=pytest.mark.slow), 950])
+@pytest.mark.parametrize("order", [150, 950])
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_what_is_held_up_for_long_still_keeps_the_pace(

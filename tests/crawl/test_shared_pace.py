@@ -62,7 +62,7 @@ def used(shop: Authority, interval: float) -> float:
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("store", [pytest.param("SQLite", marks=pytest.mark.slow), "Redis"])
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
 def test_three_workers_keep_one_pace_together(
     site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
 ) -> None:
