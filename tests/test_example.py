@@ -59,11 +59,6 @@ def table_of(output: str) -> dict[str, list[tuple[str, ...]]]:
     return table
 
 
-def origins_of(output: str) -> dict[str, str]:
-    """The origin of each site by its name."""
-    return {match[1]: match[2] for match in map(HEADING.fullmatch, output.splitlines()) if match}
-
-
 def times_of(output: str, site: str) -> list[float]:
     """When the pages of a site were fetched, in seconds, in order."""
     own = output.partition(f"\n{site}: ")[2].partition(")\n")[2]

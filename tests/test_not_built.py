@@ -28,9 +28,8 @@ from scrapy_rep import Addon, RepDownloaderMiddleware
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import Store
-from tests.crawl.builtins import BUILT_IN
 from tests.crawl.harness import crawl, settings_of
-from tests.crawl.plugin import NOTHING, by_hand, obey
+from tests.crawl.plugin import BUILT_IN, NOTHING, by_hand, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import ROOT, run_python
 from tests.site import Site

@@ -11,9 +11,8 @@ from scrapy.settings import Settings
 
 from scrapy_rep import RepSpiderMiddleware
 from scrapy_rep.settings import RepSettings, without_effect
-from tests.crawl.builtins import BUILT_IN
 from tests.crawl.harness import crawl
-from tests.crawl.plugin import by_hand, obey
+from tests.crawl.plugin import BUILT_IN, by_hand, obey
 from tests.site import Site
 
 PAGES = {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": 100}}

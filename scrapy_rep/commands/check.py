@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.access.authority import authority_of, has_scheme
 from scrapy_rep.access.outcome import Meaning
-from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.commands.crawl import look_up
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import (
@@ -147,7 +146,7 @@ def as_json(url: str, one: LookUp, profile: str, started: float, file: str | Non
         "without": None if verdict.without is None else word_of(verdict.without),
         "agent": [*one.agent],
         "profile": profile,
-        "delay": None if robots is None else RequestedPace.read(robots, one.agent).interval or None,
+        "delay": None if robots is None else robots.pace(one.agent).interval or None,
         "preferences": None if said is None else said.answers or None,
         "source": None if one.authority is None else source,
         "status": None if answer is None else answer.status,

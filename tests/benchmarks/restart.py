@@ -12,16 +12,36 @@ from __future__ import annotations
 import math
 import sys
 import tempfile
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from tests.crawl.harness import crawl_in_child
 from tests.crawl.plugin import obey
+from tests.crawl.spiders import RequestsSpider
 from tests.site import Authority, Site
 from tests.stores.servers import RedisServer
 
 AUTHORITIES = 400
-SPIDER = "tests.crawl.metered.MeteredSpider"
+SPIDER = "tests.benchmarks.restart.MeteredSpider"
+
+
+class MeteredSpider(RequestsSpider):
+    """Puts the processor seconds of all threads, from its start to its end, into the stats."""
+
+    name = "metered"
+
+    async def start(self) -> AsyncIterator[Any]:
+        """All the requests at once, after a look at the clock."""
+        self.began = time.process_time()
+        async for request in super().start():
+            yield request
+
+    def closed(self, reason: str) -> None:
+        """The crawl is over."""
+        assert self.crawler.stats
+        self.crawler.stats.set_value("cpu", time.process_time() - self.began)
 
 
 def seconds(authorities: list[Authority], settings: dict[str, Any]) -> float:

@@ -1,9 +1,11 @@
-"""Spiders that go by bursts, and how far apart requests arrived."""
+"""Spiders that go by bursts, how far apart requests arrived, and how fast this machine is now."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import pairwise
+from time import perf_counter, process_time
 from typing import Any
 
 from scrapy import Request
@@ -95,3 +97,16 @@ class SlotlessDownloader:
     def _done(self, result: Any, request: Request) -> Any:
         self.active.remove(request)
         return result
+
+
+_SAMPLE = 0.05
+
+
+def slowness() -> float:
+    """How many times longer everything takes, because others use the processors; at least 1."""
+    wall, used = perf_counter(), process_time()
+    while process_time() - used < _SAMPLE:
+        pass
+    sample = (perf_counter() - wall) / _SAMPLE
+    waiting = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
+    return max(1.0, sample, waiting)

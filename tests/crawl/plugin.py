@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.crawl.builtins import BUILT_IN
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+
+BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+OWN = "tests.crawl.plugin.OwnRobotsTxtMiddleware"
 
 RULES = "User-agent: *\nDisallow: /private\n"
 NOTHING = "User-agent: *\nDisallow: /\n"
@@ -20,3 +23,7 @@ def by_hand(**settings: Any) -> dict[str, Any]:
     middlewares = {BUILT_IN: None, "scrapy_rep.RepDownloaderMiddleware": 100}
     switch = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": middlewares}
     return {**switch, "REP_RETRY_DELAYS": [], **settings}
+
+
+class OwnRobotsTxtMiddleware(RobotsTxtMiddleware):
+    """A project's own subclass of the built-in."""

@@ -8,17 +8,22 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import CloseSpider, IgnoreRequest
+from scrapy.http import Response
 
 from scrapy_rep import RobotsForbidden, RobotsUnreachable, Rule
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
-from tests.crawl.pipelines import FilesSpider
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.crawl.result import Result
+from tests.crawl.spiders import RequestsSpider
 from tests.processes import ROOT, run_python
+from tests.proxy import Proxy
 from tests.replies import Hang, Reply, Reset
 from tests.rows import first
 from tests.site import Site
@@ -185,6 +190,21 @@ async def test_the_stats_tell_what_was_decided(site: Site) -> None:
     assert not any(host in key for key in result.stats for host in hosts)
 
 
+class FilesSpider(RequestsSpider):
+    """Each page gives one item, which asks for the files of the argument `files`."""
+
+    def __init__(self, files: Iterable[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.asked = list(files)
+        self.items: list[dict[str, Any]] = []
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """The item."""
+        item: dict[str, Any] = {"file_urls": self.asked}
+        self.items.append(item)
+        yield item
+
+
 async def gathered(site: Site, files: Path, settings: dict[str, object]) -> tuple[object, ...]:
     """What a FilesPipeline brings, and says, of two files of which one is forbidden."""
     shop = site.authority(RULES, {"/file": "a file", "/page": "a page"})
@@ -256,3 +276,142 @@ def test_scrapy_shell_has_no_response_of_a_forbidden_page(site: Site, project: P
     forbidden = scrapy(project, "shell", "--nolog", "-c", code, shop.url("/private"))
     assert [hit.path for hit in shop.page_hits] == ["/open"]
     assert forbidden.stdout.strip() == "None"
+
+
+# --- what is blamed
+
+
+@pytest.mark.parametrize(
+    ("rules", "settings", "begins"),
+    [
+        (NOTHING, {}, "robots.txt: Disallow: /, line 2, group *"),
+        (Reply(403), {"REP_ACCESS_DENIED": "disallow"}, "robots.txt: access denied (403)"),
+        (
+            "User-agent: *\nCrawl-delay: 61\n",
+            {"REP_OVER_MAX_CRAWL_DELAY": "forbid"},
+            "pace: asks for 61 s between requests, more than 60 s",
+        ),
+        (
+            "User-agent: *\nContent-Usage: train-ai=n\n",
+            {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]},
+            "usage preference: Content-Usage disallows train-ai",
+        ),
+    ],
+    ids=["rule", "access denied", "pace", "use"],
+)
+@ensureDeferred
+async def test_a_refusal_says_what_forbids_the_request(
+    site: Site, rules: Any, settings: dict[str, Any], begins: str
+) -> None:
+    """The exception, its copy and the log agree."""
+    shop = site.authority(rules)
+    url = shop.url("/x")
+    result = (await crawl(settings=obey(**settings), plans=[url])).check()
+    assert result.forbidden == [url]
+    problem = result.ending(url).problem
+    assert problem is not None
+    assert problem.text.startswith(f"Forbidden by {begins}")
+    by, _, why = begins.partition(": ")
+    assert isinstance(problem.exception, RobotsForbidden)
+    copy = pickle.loads(pickle.dumps(problem.exception))
+    assert (copy.by, str(copy)) == (by, problem.text)
+    (line,) = result.lines("^Forbidden by", "DEBUG")
+    assert line.startswith(f"Forbidden by {by}: <GET {url}> ({why}")
+    assert result.lines("No request was allowed: 1 forbidden$", "WARNING")
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+@ensureDeferred
+async def test_a_dead_proxy_is_blamed_and_not_the_site(site: Site, mode: str) -> None:
+    """For http, and for https through a tunnel."""
+    shop, dead = site.authority(RULES), site.refusing()
+    urls = [shop.url("/x"), shop.url("/x").replace("http:", "https:")]
+    plans = [{"url": url, "meta": {"proxy": dead.url("")}} for url in urls]
+    result = (await crawl_under(mode, settings=obey(), plans=plans)).check()
+    assert result.unreachable == urls
+    for url in urls:
+        problem = result.ending(url).problem
+        assert problem is not None
+        assert problem.data["cause"] == "proxy failure"
+        assert problem.text.startswith("robots.txt unreachable: proxy failure (http")
+    assert len(result.lines(r"is unreachable \(proxy failure: ", "WARNING")) == 2
+    assert result.lines("2 with robots.txt unreachable$", "WARNING")
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [(Reply(407), "proxy failure 407"), (Hang(), "proxy failure"), (Reply(503), "status 503")],
+    ids=["wants a login", "hangs", "passes on a 503"],
+)
+@ensureDeferred
+async def test_what_a_proxy_answers_is_told_apart_from_what_the_site_does(
+    site: Site, answer: Any, cause: str
+) -> None:
+    """A status is the site's, but for 407 (RFC 9110 section 15.5.8)."""
+    proxy = Proxy(site)
+    shop = proxy.authority("http://shop.example", answer)
+    plans = [{"url": shop.url("/x"), "meta": {"proxy": proxy.url}}]
+    result = (await crawl(settings=obey(REP_TIMEOUT=1), plans=plans)).check()
+    assert [ending.problem.data["cause"] for ending in result.endings if ending.problem] == [cause]
+    kind, _, number = cause.rpartition(" ") if cause[-1].isdigit() else (cause, "", "")
+    assert result.lines(rf"is unreachable \({kind}.*{number}", "WARNING")
+
+
+# --- a crawl to which nothing was allowed
+
+
+class StoppingSpider(RequestsSpider):
+    """Closes the crawl as soon as a request was refused."""
+
+    def failed(self, failure: Any) -> None:
+        """The first one ends the crawl."""
+        super().failed(failure)
+        raise CloseSpider("enough")
+
+
+def warned(result: Result) -> list[str]:
+    """What was said at the end."""
+    return result.lines("No request was allowed", "WARNING")
+
+
+@pytest.mark.parametrize("settings", [obey(), by_hand()], ids=["add-on", "by hand"])
+@ensureDeferred
+async def test_a_crawl_to_which_nothing_was_allowed_says_so(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """The requests are counted by what they ended in."""
+    shop, dark, gone = site.authority(NOTHING), site.authority(Reply(503)), site.refusing()
+    urls = [*(shop.url(f"/{n}") for n in range(3)), dark.url("/a"), gone.url("/a")]
+    result = (await crawl(settings=settings, plans=urls)).check()
+    assert warned(result) == ["No request was allowed: 3 forbidden, 2 with robots.txt unreachable"]
+
+
+@pytest.mark.parametrize(
+    "plan",
+    ["/a", {"url": "/private", "meta": {"dont_obey_robotstxt": True}}, "/robots.txt"],
+    ids=["allowed", "bypass", "robots.txt"],
+)
+@ensureDeferred
+async def test_one_request_that_passes_is_enough(site: Site, plan: Any) -> None:
+    """Nothing is said, however many others were refused."""
+    shop, free = site.authority(NOTHING), site.authority()
+    plan = {**plan, "url": shop.url(plan["url"])} if isinstance(plan, dict) else free.url(plan)
+    result = (await crawl(settings=obey(), plans=[shop.url("/a"), shop.url("/b"), plan])).check()
+    assert len(result.forbidden) == 2
+    assert warned(result) == []
+
+
+@ensureDeferred
+async def test_nothing_is_said_without_requests(site: Site) -> None:
+    """An empty crawl was not refused."""
+    assert warned((await crawl(settings=obey(), plans=[])).check()) == []
+
+
+@ensureDeferred
+async def test_a_crawl_that_is_stopped_was_not_refused(site: Site) -> None:
+    """One was forbidden; of those that waited when the crawl was stopped nothing is known."""
+    shop, slow = site.authority(NOTHING), site.authority(Hang())
+    urls = [shop.url("/a"), slow.url("/a"), slow.url("/b")]
+    result = (await crawl(StoppingSpider, obey(), plans=urls)).check_log()
+    assert [ending.url for ending in result.endings] == result.forbidden == urls[:1]
+    assert warned(result) == []

@@ -1,13 +1,9 @@
-"""How often an authority is asked for its robots.txt: once, at expiry, and as the back-off says.
-
-RFC 9309 sections 2.3.1.4 and 2.4.
-"""
+"""How often an authority is asked for its robots.txt: once, at expiry, and as the back-off says."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -16,7 +12,7 @@ from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from tests.crawl.clock import Ahead, take_over
-from tests.crawl.harness import crawl
+from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
@@ -24,6 +20,49 @@ from tests.replies import Reply, Reset
 from tests.rows import first
 from tests.site import Authority, Site
 from tests.timed import waits
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("per_domain", first(1, [8, 1, 100]))
+def test_a_hundred_requests_at_once_get_one_answer(site: Site, mode: str, per_domain: int) -> None:
+    """Disallow: / forbids all of them: no page, one fetch (Scrapy alone downloads most)."""
+    shop = site.authority(Reply(200, NOTHING, delay=0.1))
+    urls = [shop.url(f"/{number}") for number in range(100)]
+    settings = obey(CONCURRENT_REQUESTS=100, CONCURRENT_REQUESTS_PER_DOMAIN=per_domain)
+    result = crawl_in_child(mode=mode, settings=settings, plans=urls).check()
+    assert result.forbidden == urls
+    assert {ending.problem.type for ending in result.endings if ending.problem} == {
+        "RobotsForbidden"
+    }
+    assert (len(shop.robots_hits), shop.page_hits) == (1, [])
+    assert result.stats["robotstxt/forbidden"] == 100
+    assert result.stats["robotstxt/request_count"] == 1
+
+
+@pytest.mark.parametrize("total", [1, 2, 16])
+@ensureDeferred
+async def test_waiting_needs_no_concurrency(site: Site, total: int) -> None:
+    """Ten requests to each of ten authorities pass, however few may be active at once."""
+    shops = site.authorities(10, Reply(200, RULES, delay=0.05))
+    paths = [f"{place}{number}" for number in range(5) for place in ("/open", "/private")]
+    urls = [shop.url(path) for path in paths for shop in shops]
+    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=total), plans=urls)).check()
+    assert len(result.downloaded) == len(result.forbidden) == 50
+    assert [len(shop.robots_hits) for shop in shops] == [1] * 10
+
+
+@ensureDeferred
+async def test_a_herd_before_an_unreachable_robots_txt_gets_one_answer(site: Site) -> None:
+    """RFC 9309 2.3.1.4: a 503 disallows all that wait, by one fetch."""
+    shop = site.authority(Reply(503, delay=0.1))
+    urls = [shop.url(f"/{number}") for number in range(50)]
+    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=50), plans=urls)).check()
+    assert result.unreachable == urls
+    assert (len(shop.robots_hits), shop.page_hits) == (1, [])
+
+
+# --- at expiry, and after a failure
+
 
 DAY = 86_400.0
 
@@ -182,30 +221,6 @@ async def test_dead_hosts_are_left_alone_for_a_minute_at_length(site: Site, cloc
 
 
 @ensureDeferred
-async def test_the_back_off_doubles_up_to_an_hour(site: Site, clock: Ahead) -> None:
-    """Four hours of requests, one a minute: attempts after 1, 3, 7, 15, 31, 63 minutes."""
-    dead = site.authority(Reply(503))
-    moments: list[float] = []
-
-    def tick(_ended: int) -> None:
-        if len(dead.robots_hits) > len(moments):
-            moments.append(clock.seconds)
-        clock.seconds += 61.0
-
-    urls = [dead.url(f"/{n}") for n in range(4 * 60)]
-    result = await visit(urls, tick, OneByOneSpider)
-    assert result.unreachable == urls
-    # An attempt is made by the first request after the back-off, up to a minute late.
-    lateness = [
-        later - earlier - expected
-        for (earlier, later), expected in zip(
-            pairwise(moments), [60, 120, 240, 480, 960, 1_920, 3_600, 3_600], strict=True
-        )
-    ]
-    assert all(0 <= late <= 62 for late in lateness), lateness
-
-
-@ensureDeferred
 async def test_a_host_that_recovers_is_visited_again(site: Site, clock: Ahead) -> None:
     """The first fetch after the back-off succeeds: from then on by its rules."""
     shop = site.authority([Reply(503), RULES])
@@ -219,60 +234,3 @@ async def test_a_host_that_recovers_is_visited_again(site: Site, clock: Ahead) -
     assert (result.unreachable, result.downloaded) == (urls[:10], urls[10:])
     assert result.forbidden == [shop.url("/private")]
     assert asked([shop]) == {2: 1}
-
-
-@ensureDeferred
-async def test_while_unreachable_the_last_good_copy_is_followed(site: Site, clock: Ahead) -> None:
-    """RFC 9309 2.3.1.4: rules for a day and more; stat and verdict say that they are stale."""
-    shop = site.authority([RULES, Reply(503)])
-
-    def tick(ended: int) -> None:
-        if ended in (2, 4):
-            clock.seconds += 2 * DAY
-
-    urls = [shop.url(path) for _ in range(3) for path in ("/open", "/private")]
-    result = await visit(urls, tick, OneByOneSpider)
-    assert (len(result.downloaded), len(result.forbidden)) == (3, 3)
-    assert result.stats["robotstxt/cache/stale"] == 4
-    stale = [e.problem.data["verdict"]["reason"] for e in result.endings if e.problem]
-    assert ["last good copy" in reason for reason in stale] == [False, True, True]
-
-
-@ensureDeferred
-async def test_after_thirty_days_the_last_good_copy_is_no_longer_followed(
-    site: Site, clock: Ahead
-) -> None:
-    """RFC 9309 2.3.1.4: a reasonable time; then complete disallow."""
-    shop = site.authority([RULES, Reply(503)])
-
-    def tick(ended: int) -> None:
-        clock.seconds += 16 * DAY
-
-    result = await visit([shop.url("/open")] * 4, tick, OneByOneSpider)
-    kinds = [ending.kind for ending in sorted(result.endings, key=lambda e: e.number)]
-    assert kinds == ["downloaded", "downloaded", "unreachable", "unreachable"]
-
-
-class LinkSpider(PacedSpider):
-    """From each page to another of the same authority."""
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """The next one."""
-        if len(self.made) < 50:
-            yield self.request(response.urljoin(f"/{len(self.made)}"))
-
-
-@ensureDeferred
-async def test_an_answer_is_kept_for_at_least_a_minute(site: Site, clock: Ahead) -> None:
-    """`no-store` and `max-age=0` do not make a fetch of every request."""
-    robots = Reply(200, RULES, {"Cache-Control": "no-store, max-age=0"})
-    shop = site.authority(robots)
-
-    def tick(ended: int) -> None:
-        clock.seconds += 1.0
-
-    settings = obey()
-    plans = [shop.url("/")]
-    result = (await crawl(LinkSpider, settings, plans=plans, tick=tick)).check()
-    assert len(result.downloaded) == 50
-    assert asked([shop]) == {1: 1}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from email.utils import formatdate
 from operator import itemgetter
 from typing import Any
@@ -10,13 +12,16 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
+from scrapy_rep.stores import Store
 from tests.crawl.clock import Ahead, take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.test_flights import OneByOneSpider
 from tests.replies import Reply, redirect
+from tests.rows import first
 from tests.site import Authority, Hit, Site
 from tests.timed import waits
 
@@ -300,3 +305,59 @@ async def test_no_attempt_is_made_before_retry_after(site: Site) -> None:
     result = (await crawl(settings=settings, plans=plans)).check()
     assert (result.unreachable, result.downloaded) == (plans[:1], plans[1:])
     assert (len(shop.robots_hits), len(plain.robots_hits)) == (1, 2)
+
+
+# --- rules that age while requests wait
+
+
+LATE = Reply(200, RULES, delay=0.2)
+
+
+@ensureDeferred
+@pytest.mark.parametrize("status", first(1, ["ageing", "expired"]))
+async def test_rules_that_expire_while_requests_wait_hold_up_none(
+    site: Site, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    """Most of a day goes by while 30 requests wait for their turn: all are made."""
+    real, skipped = time.time, [0.0]
+    monkeypatch.setattr(time, "time", lambda: real() + skipped[0])
+    shop = site.authority(LATE)
+    hours = {"ageing": 22.8, "expired": 25.0}[status]
+
+    def leap(hit: Any) -> Reply:
+        skipped[0] = hours * 3600
+        return Reply(200, "page")
+
+    shop.pages = leap
+    plans = [shop.url(f"/{n}") for n in range(30)]
+    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert 2 <= len(shop.robots_hits) <= 3
+
+
+class SlowStore(Store):
+    """Answers later, and knows of any authority rules that are about to expire."""
+
+    def get(self, authority: Any, crawler: str = "") -> Future[Entry | None]:
+        """An entry in the last tenth of its life."""
+        now = time.time()
+        answer: Future[Entry | None] = Future()
+        body = RULES.encode()
+        answer.set_result(
+            Entry(Answer(status=200, body=body, fetched_at=now - 82_000, lifetime=86_400.0))
+        )
+        return answer
+
+    def put(self, authority: Any, entry: Entry, crawler: str = "") -> None:
+        """Nothing is kept."""
+
+
+@ensureDeferred
+async def test_ageing_rules_from_a_store_are_used(site: Site) -> None:
+    """The store's copy counts while it is refreshed in the background."""
+    shop = site.authority(RULES)
+    plans = [shop.url(f"/{n}") for n in range(20)]
+    settings = obey(REP_STORE="tests.crawl.test_freshness.SlowStore")
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)

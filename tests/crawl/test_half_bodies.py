@@ -23,7 +23,7 @@ from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import obey
 from tests.crawl.test_redirects import visit
 from tests.proxy import Proxy
-from tests.replies import Bomb, Raw, Reply
+from tests.replies import Raw, Reply
 from tests.rows import first
 from tests.site import Site
 
@@ -105,17 +105,6 @@ async def test_a_small_body_cut_anywhere_is_unreachable(
 
 @pytest.mark.parametrize("compression", first(1, [True, False]))
 @ensureDeferred
-async def test_a_large_body_cut_anywhere_is_unreachable(site: Site, compression: bool) -> None:
-    """The same of 100 KB, in five places."""
-    text = b"User-agent: *\n" + noise(100_000) + b"Disallow: /private\n"
-    cases = list(cuts("length", text, 20_011))
-    kinds = await visit_all(site, [c[2] for c in cases], COMPRESSION_ENABLED=compression)
-    endings = {(name, place): kind for (name, place, _), kind in zip(cases, kinds, strict=True)}
-    assert endings == dict.fromkeys(endings, "unreachable")
-
-
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
 async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool) -> None:
     """The counterpart: each coding, in each way of sending a complete response."""
     cases = {
@@ -128,22 +117,6 @@ async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool)
     kinds = await visit_all(site, list(cases.values()), COMPRESSION_ENABLED=compression)
     endings = dict(zip(cases, kinds, strict=True))
     assert endings == dict.fromkeys(endings, "forbidden")
-
-
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
-async def test_an_empty_body_is_an_empty_file_whatever_it_claims(
-    site: Site, compression: bool
-) -> None:
-    """No octets are not the half of anything: there are no rules."""
-    codings = ["gzip", "deflate", "br", "zstd", "gzip, br", "compress"]
-    robots = [
-        Reply(200, b"", {"Content-Encoding": coding}, framing=framing)
-        for coding in codings
-        for framing in ("length", "chunked", "close")
-    ]
-    kinds = await visit_all(site, robots, COMPRESSION_ENABLED=compression)
-    assert kinds == ["downloaded"] * len(robots)
 
 
 @pytest.mark.parametrize("compression", first(1, [True, False]))
@@ -216,14 +189,6 @@ async def test_a_stream_that_is_cut_at_the_limit_counts_as_far_as_it_decodes(
     kinds = [result.kind(shop.url(path)) for path in ("/private", "/last")]
     assert kinds == ["forbidden", "downloaded"]
     assert result.stats["robotstxt/truncated"] == 1
-
-
-@pytest.mark.parametrize("compression", first(1, [True, False]))
-@ensureDeferred
-async def test_a_bomb_is_read_up_to_the_limit(site: Site, compression: bool) -> None:
-    """A small body of 64 MB: announced as gzip or not, what comes first is read."""
-    bombs = [Bomb(200, TEXT), Reply(200, Bomb(200, TEXT)._octets())]
-    assert await visit_all(site, bombs, COMPRESSION_ENABLED=compression) == ["forbidden"] * 2
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)

@@ -28,15 +28,6 @@ class DroppingSpider(RequestsSpider):
         return ()
 
 
-class FollowingSpider(RequestsSpider):
-    """Makes one request more out of each page."""
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """The path with another letter."""
-        if len(response.url) < 40:
-            yield self.request(response.url + "x")
-
-
 @ensureDeferred
 async def test_the_built_in_forbids_one_page(site: Site) -> None:
     """A refusal of Scrapy's own middleware counts as forbidden, with its exception."""

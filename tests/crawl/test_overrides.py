@@ -102,18 +102,6 @@ async def test_forbid_keeps_out_what_need_not_wait_for_its_rules(site: Site) -> 
     assert result.stats["robotstxt/cache/hit"] == 1
 
 
-@pytest.mark.parametrize("actions", [("allow", "forbid"), ("forbid", "allow")])
-@ensureDeferred
-async def test_forbid_beats_allow_in_a_crawl(site: Site, actions: tuple[str, str]) -> None:
-    """In either order of the entries, and the refusal names it."""
-    shop = site.authority(NOTHING)
-    entries = [entry(shop, action) for action in actions]
-    result = (await crawl_with(entries, [shop.url("/a")])).check()
-    assert result.forbidden == [shop.url("/a")]
-    assert "Forbidden by override: forbid, entry" in result.ending(shop.url("/a")).problem.text
-    assert (result.stats[USED], result.stats[UNUSED]) == (1, 1)
-
-
 @pytest.mark.parametrize("robots", [Reply(503), Reply(429), Hang()], ids=["503", "429", "hang"])
 @ensureDeferred
 async def test_unreachable_is_allowed_where_it_is_said(site: Site, robots: Any) -> None:
@@ -129,17 +117,6 @@ async def test_unreachable_is_allowed_where_it_is_said(site: Site, robots: Any) 
     assert broken.url("") in line
     [line] = result.lines("nothing is requested from it; ", "WARNING")
     assert other.url("") in line
-
-
-@ensureDeferred
-async def test_unreachable_is_allowed_leaves_rules_in_force(site: Site) -> None:
-    """A 200 is not unreachable, nor is a 403 that closes the site."""
-    shop, closed = site.authority(RULES), site.authority(Reply(403))
-    entries = [entry(one, "unreachable-is-allowed") for one in (shop, closed)]
-    urls = [shop.url("/private"), closed.url("/a")]
-    result = (await crawl_with(entries, urls, REP_ACCESS_DENIED="disallow")).check()
-    assert set(result.forbidden) == set(urls)
-    assert result.stats[UNUSED] == 2
 
 
 @pytest.mark.parametrize("action", ["allow", "agent"])

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy.http import Response
 from scrapy.resolver import dnscache
-from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
-from scrapy_rep.settings import RepSettings
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under
 from tests.crawl.pacing import BurstsSpider, gaps, taken
 from tests.crawl.plugin import RULES, obey
+from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.scripted import Clock
 from tests.site import Authority, Site
-from tests.timed import waits
+from tests.timed import timed, waits
 
 DAY = 86_400.0
 
@@ -255,28 +255,6 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [
-        ("REP_CRAWL_DELAY", 2, "must be True or False"),
-        ("REP_MAX_CRAWL_DELAY", -1, "must be a number of seconds, at least 0"),
-        ("REP_MAX_CRAWL_DELAY", "a minute", "must be a number of seconds, at least 0"),
-        ("REP_OVER_MAX_CRAWL_DELAY", "skip", "must be one of cap, forbid"),
-    ],
-)
-def test_a_bad_value_is_refused_in_one_line(name: str, value: Any, said: str) -> None:
-    """It stops the crawl at its start."""
-    with pytest.raises(ValueError, match=f"^{name} = {value!r}: {said}$"):
-        RepSettings.from_settings(Settings({name: value}))
-
-
-def test_settings_may_be_text() -> None:
-    """As they are on the command line."""
-    given = {"REP_CRAWL_DELAY": "False", "REP_MAX_CRAWL_DELAY": "90"}
-    settings = RepSettings.from_settings(Settings(given))
-    assert (settings.crawl_delay, settings.max_crawl_delay) == (False, 90.0)
-
-
-@pytest.mark.parametrize(
     "chosen", first(1, [False, True]), ids=["slot of the host", "slot of the request"]
 )
 @ensureDeferred
@@ -301,3 +279,81 @@ async def test_a_refused_request_leaves_its_turn_to_the_next(site: Site) -> None
     shop.pages = lambda hit: redirect("/no") if hit.path == "/0" else html()
     result = (await crawl(settings=obey(), plans=pages(shop, 5))).check()
     assert result.downloaded == pages(shop, 5)[1:]
+
+
+# --- each gap, at the server
+
+
+SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
+PLAIN = "User-agent: *\nDisallow: /private\n"
+
+
+class Measured(NamedTuple):
+    """What a crawl came to, and the authorities that it visited."""
+
+    result: Result
+    shop: Authority
+    other: Authority
+
+
+def settings(**more: Any) -> dict[str, Any]:
+    """Much more concurrency than a robots.txt with a delay agrees to."""
+    return obey(CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=8, **more)
+
+
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "autothrottle": {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1},
+    "download delay": {"DOWNLOAD_DELAY": 0.2},
+    "bursts": {},
+}
+
+
+def measure(site: Site, name: str, mode: str) -> Measured:
+    """One crawl: five pages of an authority that asks for 0.3 s, five of one that does not."""
+    shop, other = site.authority(SLOW), site.authority(PLAIN)
+    pages = [shop.url(f"/{number}") for number in range(5)]
+    plans: dict[str, Any] = {"plans": [*pages, *(other.url(f"/{n}") for n in range(5))]}
+    spider = "tests.crawl.spiders.RequestsSpider"
+    if name == "download delay":
+        shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+        plans = {"plans": [shop.url(f"/{number}") for number in range(10)]}
+    if name == "bursts":
+        spider = "tests.crawl.pacing.BurstsSpider"
+        plans = {"bursts": [pages[:2], pages[2:4], pages[4:]], "idle": [0.1, 0.5]}
+    chosen = settings(**SCENARIOS[name])
+    return Measured(crawl_in_child(spider, chosen, mode=mode, **plans).check(), shop, other)
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+def test_every_gap_is_as_long_as_asked_for(site: Site, mode: str) -> None:
+    """Neither concurrency, nor jitter, nor AutoThrottle, nor an idle spider makes it shorter.
+
+    The crawls of the table above take time, so all are made at once.
+    """
+    with ThreadPoolExecutor(len(SCENARIOS)) as pool:
+        runs = {name: pool.submit(measure, site, name, mode) for name in SCENARIOS}
+    for name in ("plain", "autothrottle", "bursts"):
+        run = runs[name].result()
+        assert len(run.shop.page_hits) == 5
+        assert min(gaps(run.shop)) >= 0.3
+        assert run.result.stats["robotstxt/crawl_delay/applied"] == 1
+    # Scrapy may collect the slot meanwhile: the interval is the host's.
+    assert run.result.stats["slots/collected"] >= 2
+    # A delay of one authority does not slow another.
+    run = runs["plain"].result()
+    assert len(run.other.page_hits) == 5
+    assert run.other.page_hits[-1].received < run.shop.page_hits[-1].received
+    # The operator's longer delay is never undercut. Jitter varies it by up to a half; of that, what
+    # lengthens it is kept.
+    found = gaps(runs["download delay"].result().shop)
+    assert len(found) == 9
+    assert min(found) >= 0.2
+    assert max(found) > 0.205
+
+
+@timed
+def test_the_gap_is_not_much_longer_than_asked_for(site: Site) -> None:
+    """Jitter is Scrapy's, for the operator's delay: what a robots.txt asks for is kept as it is."""
+    run = measure(site, "plain", "asyncio")
+    assert sorted(gaps(run.shop))[2] < 0.4

@@ -220,14 +220,6 @@ async def test_a_request_may_name_another_crawler(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_a_user_agent_names_the_crawler_here_too(site: Site) -> None:
-    """Its product token, as for robots.txt."""
-    shop = site.authority(RULES, VILLAGE)
-    settings = obey(REP_PAGE_DIRECTIVES="obey", USER_AGENT="MyBot/1.0 (+https://example.org)")
-    assert paths(shop, (await visit(shop, settings)).forbidden) == CLOSED
-
-
-@ensureDeferred
 async def test_a_profile_counts_for_pages(site: Site) -> None:
     """In the text of 1996-98, NOINDEX alone closes the links."""
     shop = site.authority(Reply(404), {"/": links("/a", head=meta("noindex"))})

@@ -21,9 +21,8 @@ from scrapy_rep import (
     usage_preferences,
 )
 from scrapy_rep.preferences.statement import CATEGORIES
-from tests.crawl.builtins import BUILT_IN
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
-from tests.crawl.plugin import by_hand, obey
+from tests.crawl.plugin import BUILT_IN, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_flights import OneByOneSpider

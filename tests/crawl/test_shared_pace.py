@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import redis
 
-from tests.crawl.pace import slowness
-from tests.crawl.pacing import gaps, taken
+from tests.crawl.pacing import gaps, slowness, taken
 from tests.crawl.test_workers import Workers
 from tests.crawl.worker import fill
 from tests.replies import Reply
@@ -63,7 +62,7 @@ def used(shop: Authority, interval: float) -> float:
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("store", [pytest.param("SQLite", marks=pytest.mark.slow), "Redis"])
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
 def test_three_workers_keep_one_pace_together(
     site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""A crawl stopped at any point while requests wait: over at once, nothing left, nothing lost."""
+"""A crawl that is stopped while requests wait: soon over, nothing left behind, nothing lost."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
+from scrapy import Request
 
 from tests.crawl.closing import ClosingSpider, Remains
-from tests.crawl.harness import MODES, crawl, crawl_in_child
-from tests.crawl.pace import slowness
+from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_under
+from tests.crawl.leftovers import turn
+from tests.crawl.pacing import slowness
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
-from tests.replies import Hang, Reply, Trickle
-from tests.site import Authority, Site
+from tests.crawl.spiders import RequestsSpider
+from tests.replies import Endless, Hang, Reply, Stall, Trickle, redirect
+from tests.site import Authority, Script, Site
 from tests.timed import waits
 
 AT_ONCE = 2.0
@@ -199,3 +202,177 @@ async def test_the_spider_is_not_called_idle_while_requests_wait(site: Site) -> 
     result = (await crawl(ClosingSpider, busy(), plans=urls)).check()
     assert len(result.downloaded) == 50
     assert (result.stats["idle/all"], result.stats.get("idle/waiting", 0)) == (1, 0)
+
+
+# --- while robots.txt files are awaited
+
+
+SILENT: list[Script] = [Hang(), Stall(200, RULES), Trickle(200, RULES, interval=0.5)]
+
+
+async def hung_up(*authorities: Authority) -> None:
+    """Returns once all connections have ended; one that trickles learns of it at an octet."""
+    for _ in range(1_000):
+        open_ones = [h for a in authorities for h in a.hits if h.finished is None]
+        if not open_ones:
+            return
+        await turn(0.05)
+    raise AssertionError(f"still open: {open_ones}")
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+@ensureDeferred
+async def test_a_stop_does_not_wait_for_robots_txt(site: Site, mode: str) -> None:
+    """All that waits stays with the scheduler."""
+    silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()], Reply(503)]]
+    good = site.authority(RULES)
+    waiting = [authority.url(f"/{number}") for authority in silent for number in range(20)]
+    settings = obey(REP_TIMEOUT=60, REP_RETRY_DELAYS=[0.1, 60])
+    plans, how = [good.url("/"), *waiting], {"parked": len(waiting), "close_after": 1}
+    spider = "tests.crawl.closing.ClosingSpider"
+    result = await crawl_under(mode, spider, settings, plans=plans, **how)
+    result.check_log()
+    assert [ending.url for ending in result.endings] == result.downloaded == [good.url("/")]
+    assert result.stats["robotstxt/waiting/max"] > 50
+    assert result.stats["finish_reason"] == "stopped"
+    assert result.stats["closing/seconds"] < 60  # else it waited for the silent ones
+    assert all(authority.page_hits == [] for authority in silent)
+
+
+@pytest.mark.parametrize("mode", EACH_MODE)
+@ensureDeferred
+async def test_a_resumed_crawl_makes_what_a_stop_left(
+    site: Site, tmp_path: Path, mode: str
+) -> None:
+    """With JOBDIR, what waited goes back to the scheduler: made later, once, with its rules."""
+    silent = [site.authority(robots) for robots in SILENT]
+    good = site.authority(RULES)
+    urls = [a.url(path) for a in [good, *silent] for path in ("/1", "/2", "/private")]
+    settings = obey(REP_TIMEOUT=60, JOBDIR=str(tmp_path))
+    spider, how = "tests.crawl.closing.ClosingSpider", {"parked": 9, "close_after": 1}
+    first = (await crawl_under(mode, spider, settings, plans=urls, **how)).check_log()
+    assert {ending.url for ending in first.endings} == set(urls[:3])
+    for authority in silent:
+        authority.robots = RULES
+    second = (await crawl_under(mode, settings=settings, plans=urls)).check_log()
+    ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
+    kinds = {url: "forbidden" if url.endswith("/private") else "downloaded" for url in urls}
+    assert ends == Counter(kinds.items())
+    pages = Counter(hit.path for authority in [good, *silent] for hit in authority.page_hits)
+    assert pages == {"/1": 4, "/2": 4}
+
+
+@waits
+@pytest.mark.parametrize("mode", EACH_MODE)
+@ensureDeferred
+async def test_a_page_in_progress_is_finished(site: Site, mode: str) -> None:
+    """A stop waits, as ever, for the page that is on its way."""
+    slow = site.authority(RULES, Reply(200, "slow", delay=1.5))
+    settings = obey(CLOSESPIDER_TIMEOUT=0.75)
+    plans = [slow.url("/a"), slow.url("/private")]
+    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
+    assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
+
+
+@ensureDeferred
+async def test_nothing_is_left_of_the_fetches_that_a_stop_ended(site: Site) -> None:
+    """In a process that lives on: no task, no delayed call, and every connection is hung up."""
+    silent = [site.authority(robots) for robots in [*SILENT, [Reply(503), Hang()]]]
+    urls = [authority.url("/a") for authority in silent]
+    settings = obey(REP_TIMEOUT=60, REP_RETRY_DELAYS=[0.1, 60])
+    how = {"parked": len(urls), "close_after": 1}
+    result = (await crawl(ClosingSpider, settings, plans=urls, **how)).check_log()
+    assert result.endings == []
+    await hung_up(*silent)
+    assert [len(authority.hits) for authority in silent] == [1, 1, 1, 2]
+
+
+@ensureDeferred
+async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
+    """What is cut at the limit is hung up on, so that no connection outlives the crawl."""
+    endless = site.authority(Endless(200, RULES))
+    result = (await crawl(settings=obey(), plans=[endless.url("/a")])).check()
+    assert result.downloaded == [endless.url("/a")]
+    await hung_up(endless)
+
+
+@ensureDeferred
+async def test_the_downloader_is_left_as_it_was(site: Site) -> None:
+    """However many waited, CONCURRENT_REQUESTS is in force again, and nothing waits any more."""
+    shops = site.authorities(5, [Reply(200, RULES, delay=0.2)])
+    urls = [shop.url(f"/{number}") for shop in shops for number in range(20)]
+    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=7), plans=urls)).check()
+    downloader = result.crawler.engine.downloader
+    assert downloader.total_concurrency == 7
+    assert not downloader.active
+    assert len(result.downloaded) == 100
+
+
+# --- what goes back to the scheduler
+
+
+class GivenBackSpider(RequestsSpider):
+    """Its callback has no name, so that no disk queue can keep the request."""
+
+    name = "nameless"
+
+    def request(self, url: str, **fields: Any) -> Request:
+        """The same with a lambda."""
+        request = super().request(url, **fields)
+        return request.replace(callback=lambda response: None)
+
+
+@ensureDeferred
+async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path: Path) -> None:
+    """JOBDIR, a request that cannot be written, a stop: it ends with the queue, as in Scrapy."""
+    shop = site.authority(Hang())
+    settings = obey(JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=1)
+    result = await crawl(GivenBackSpider, settings=settings, plans=[shop.url("/a")])
+    assert result.check_log().endings == []
+    assert result.stats["scheduler/enqueued/memory"] == 2
+
+
+@ensureDeferred
+async def test_what_was_given_back_is_what_it_was(site: Site, tmp_path: Path) -> None:
+    """After a stop and a resumption, the redirect of a page off the site is still stopped."""
+    far = site.authority(RULES, host="127.9.9.9")
+    shop = site.authority(Hang(), pages={"/a": redirect(far.url("/b"))})
+    spider = type("Near", (RequestsSpider,), {"allowed_domains": [shop.host]})
+    settings = obey(JOBDIR=str(tmp_path), REP_STORE="memory:")
+    plans = [shop.url("/a")]
+    stop = {**settings, "CLOSESPIDER_TIMEOUT": 1}
+    first = await crawl(spider, settings=stop, plans=plans)
+    assert first.endings == []
+    shop.robots = RULES
+    await crawl(spider, settings=settings, plans=plans)
+    assert [hit.path for hit in shop.page_hits] == ["/a"]
+    assert far.page_hits == []
+
+
+# --- while requests wait for their turn
+
+
+LATE = Reply(200, RULES, delay=0.2)
+
+
+@ensureDeferred
+async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
+    """CLOSESPIDER_PAGECOUNT counts: a few pages more, not all that had waited."""
+    shop = site.authority(LATE, Reply(200, "page", delay=0.03))
+    plans = [shop.url(f"/{n}") for n in range(100)]
+    settings = obey(CLOSESPIDER_PAGECOUNT=6, CONCURRENT_REQUESTS_PER_DOMAIN=2)
+    result = await crawl(settings=settings, plans=plans)
+    assert len(result.downloaded) < 40
+    assert {p.type for _, p in result.errors} <= {"IgnoreRequest"}
+
+
+@pytest.mark.slow
+@ensureDeferred
+async def test_a_stop_long_after_the_rules_came_is_quick(site: Site) -> None:
+    """All fetches are over, 30 requests wait for their slot: as many as the downloader has go."""
+    shop = site.authority(LATE)
+    plans = [shop.url(f"/{n}") for n in range(30)]
+    settings = obey(CLOSESPIDER_TIMEOUT=1, DOWNLOAD_DELAY=0.8, CONCURRENT_REQUESTS=2)
+    result = (await crawl(settings=settings, plans=plans)).check_log()
+    assert result.stats["elapsed_time_seconds"] < 6
+    assert len(result.endings) == len(result.downloaded) < 10

@@ -11,8 +11,7 @@ from pytest_twisted import ensureDeferred
 
 from tests.crawl.closing import ClosingSpider, FetchingSpider, ItemSpider
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_under
-from tests.crawl.pace import slowness
-from tests.crawl.pacing import gaps
+from tests.crawl.pacing import gaps, slowness
 from tests.crawl.plugin import RULES
 from tests.crawl.test_stops import AT_ONCE, busy, stopped_well
 from tests.replies import Hang, Reply

@@ -231,9 +231,7 @@ class StepsSpider(RequestsSpider):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "outage", [pytest.param("is gone", marks=pytest.mark.slow), "is back soon"]
-)
+@pytest.mark.parametrize("outage", ["is gone", "is back soon"])
 @ensureDeferred
 async def test_a_store_that_fails_leaves_each_worker_to_its_own_pace(
     site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch, outage: str

@@ -14,9 +14,8 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware, RepRobotParser
-from tests.crawl.builtins import BUILT_IN, OWN, OwnRobotsTxtMiddleware
 from tests.crawl.harness import crawl
-from tests.crawl.plugin import NOTHING, RULES, obey
+from tests.crawl.plugin import BUILT_IN, NOTHING, OWN, RULES, OwnRobotsTxtMiddleware, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
 from tests.site import Authority, Site
@@ -186,19 +185,3 @@ async def test_listeners_get_a_parser_of_each_robots_txt(site: Site) -> None:
     plans = [shop.url("/open"), shop.url("/private"), none.url("/")]
     (await crawl(settings=obey(), prepare=prepare, plans=plans)).check()
     assert heard == [(RepRobotParser, shop.url("/open"), 0.01, ["http://a.example/map.xml"], 0)]
-
-
-@pytest.mark.parametrize(
-    ("setting", "value"),
-    [("REP_MAX_SIZE", 1000), ("REP_TIMEOUT", "soon"), ("REP_PROFILE", "none")],
-)
-@ensureDeferred
-async def test_a_bad_setting_stops_the_crawl_at_its_start(
-    site: Site, setting: str, value: Any
-) -> None:
-    """One clear line names the setting and its value; nothing is requested."""
-    shop = site.authority()
-    with pytest.raises(ValueError, match=f"{setting} = {value!r}") as caught:
-        await crawl(settings=obey(**{setting: value}), plans=[shop.url("/")])
-    assert "\n" not in str(caught.value)
-    assert shop.hits == []

@@ -206,9 +206,7 @@ def test_a_killed_worker_loses_what_it_held_and_nothing_else(
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(
-    ("count", "pause"), [(30, 1.0), pytest.param(500, 5.0, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("count", "pause"), [(30, 1.0), (500, 5.0)])
 def test_a_redis_server_that_stands_still_stops_no_crawl(
     site: Site, server: RedisServer, tmp_path: Path, count: int, pause: float
 ) -> None:
@@ -233,10 +231,10 @@ def test_a_redis_server_that_stands_still_stops_no_crawl(
 @pytest.mark.parametrize(
     ("store", "robots"),
     [
-        pytest.param("SQLite", Reply(503), id="SQLite-503", marks=pytest.mark.slow),
+        pytest.param("SQLite", Reply(503), id="SQLite-503"),
         pytest.param("Redis", Hang(), id="Redis-hangs"),
-        pytest.param("SQLite", Hang(), id="SQLite-hangs", marks=pytest.mark.slow),
-        pytest.param("Redis", Reply(503), id="Redis-503", marks=pytest.mark.slow),
+        pytest.param("SQLite", Hang(), id="SQLite-hangs"),
+        pytest.param("Redis", Reply(503), id="Redis-503"),
     ],
 )
 def test_eight_workers_make_one_round_of_attempts(
@@ -258,7 +256,7 @@ def test_eight_workers_make_one_round_of_attempts(
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("store", [pytest.param("SQLite", marks=pytest.mark.slow), "Redis"])
+@pytest.mark.parametrize("store", ["SQLite", "Redis"])
 def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
     site: Site, server: RedisServer, tmp_path: Path, store: str
 ) -> None:
