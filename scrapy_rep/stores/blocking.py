@@ -15,8 +15,7 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.base import Change, Store, merging
 from scrapy_rep.stores.codec import decode_stored, encode_stored
-from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.stored import StoredEntry
+from scrapy_rep.stores.stored import StoredEntry, StoreError
 
 T = TypeVar("T")
 

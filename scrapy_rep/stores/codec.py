@@ -28,9 +28,8 @@ from struct import error as struct_error
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
-from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.json_form import part_of, plain_part, plain_parts, stored_of
-from scrapy_rep.stores.stored import StoredEntry
+from scrapy_rep.stores.stored import StoredEntry, StoreError
 
 MAGIC = b"REP\x01"
 """The first octets of each entry; the last of them is the version."""

@@ -11,13 +11,11 @@ trips, and more under contention. In a cluster each of these scripts touches one
 authority stands in braces. So its entry and its lease are on one node, where other workers see what
 was put before they see the lease end.
 
-No look-up takes longer than :data:`PATIENCE`, whatever the server or the name service does
-(:mod:`scrapy_rep.stores.redis_pool`). No message holds a credential.
+No message holds a credential.
 """
 
 from __future__ import annotations
 
-import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -32,7 +30,6 @@ import redis
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry
 from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,
@@ -41,26 +38,15 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     refusal_of,
 )
-from scrapy_rep.stores.error import ALONE, StoreError
 from scrapy_rep.stores.redis_client import Client, Command, open_client
-from scrapy_rep.stores.redis_pool import RedisPool
+from scrapy_rep.stores.redis_lanes import Lanes
 from scrapy_rep.stores.redis_scan import RedisScan
 from scrapy_rep.stores.redis_turns import RedisTurns
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
-from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, useful_until
-
-PATIENCE = 1.0
-"""Seconds within which a look-up is answered or has failed.
-
-This is enough for a server 200 ms away: to connect, to check a password, to select a database and
-to answer take one round trip each.
-"""
+from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError, useful_until
 
 STEP_PATIENCE = 2.0
 """Seconds for each step of a connection: to connect, to send, to receive."""
-
-PUT_PATIENCE = 5.0
-"""Seconds within which a put, a renewal or a release is done or has failed, queueing included."""
 
 LIST_PATIENCE = 10.0
 """Seconds for each step of a scan, and for a flush."""
@@ -68,16 +54,12 @@ LIST_PATIENCE = 10.0
 CLOSE_PATIENCE = 1.0
 """Seconds for which ``close`` waits for the server, and again for its threads."""
 
-FIRST_PAUSE = 1.0
-"""Seconds without commands after a server fails for the first time (the circuit breaker)."""
-
 MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
 """Seconds for which any entry is kept at least and at most."""
 
 _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
 
 _ClusterError = redis.exceptions.RedisClusterException
-_log = logging.getLogger(__name__)
 
 # Merges parts into the fields of one hash. The arguments: the latest date that is believed, the
 # first octets of a part, the expiry in milliseconds, and the parts: an answer, a failure, the name
@@ -142,6 +124,10 @@ class RedisStore(RedisTurns, Store):
     ``ValueError`` if the URI is not one.
     """
 
+    patience = 1.0
+    """Enough for a server 200 ms away: to connect, to check a password, to select a database and to
+    answer take one round trip each."""
+
     def __init__(
         self,
         uri: str,
@@ -149,7 +135,6 @@ class RedisStore(RedisTurns, Store):
         keep: float = MONTH,
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
-        breaker: CircuitBreaker | None = None,
     ) -> None:
         self._uri = RedisUri(uri)
         self._keep = keep
@@ -159,9 +144,7 @@ class RedisStore(RedisTurns, Store):
         self._fault: StoreError | None = None
         self._lock = Lock()
         connect = partial(open_client, self._uri.parts, STEP_PATIENCE)
-        self._pool = RedisPool(
-            connect, self._uri.describe, breaker or CircuitBreaker(first=FIRST_PAUSE), self._say
-        )
+        self._lanes = Lanes(connect, self._uri.describe)
 
     def __repr__(self) -> str:
         return f"RedisStore({str(self._uri)!a})"
@@ -170,13 +153,8 @@ class RedisStore(RedisTurns, Store):
         """Return a Future of the entry of ``authority``. Raises ``StoreError``."""
         fields = [ANSWER, FAILURE, *([refusal_of(crawler)] if crawler else [])]
         command: Command = ("HMGET", self._key(authority), *fields)
-        return self._pool.ask(
-            str(authority),
-            command,
-            patience=PATIENCE,
-            convert=partial(self._entry, authority, crawler, fields),
-            lookup=True,
-        )
+        convert = partial(self._entry, authority, crawler, fields)
+        return self._lanes.ask(str(authority), command, convert)
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if it cannot, or if an earlier put failed."""
@@ -206,14 +184,9 @@ class RedisStore(RedisTurns, Store):
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another worker holds the lease."""
         token = secrets.token_hex(8)
-        arguments = (self._lease_key(authority), token, _milliseconds(seconds))
-        return self._pool.ask(
-            str(authority),
-            ("EVAL", _LEASE, 1, *arguments),
-            patience=PATIENCE,
-            convert=partial(_granted, token),
-            too_late=partial(self._give_back, authority),
-        )
+        command = ("EVAL", _LEASE, 1, self._lease_key(authority), token, _milliseconds(seconds))
+        give_back = partial(self._give_back, authority)
+        return self._lanes.ask(str(authority), command, partial(_granted, token), give_back)
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
         """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
@@ -251,13 +224,13 @@ class RedisStore(RedisTurns, Store):
 
     def flush(self) -> None:
         """Return once the server has all that was put. Raises ``StoreError`` if it has not."""
-        if not self._pool.idle(LIST_PATIENCE):
+        if not self._lanes.idle(LIST_PATIENCE):
             raise StoreError("the Redis server does not take what was put")
         self._raise_fault()
 
     def close(self) -> None:
         """Send what is queued and close all connections, within about two seconds, and quietly."""
-        self._pool.close(CLOSE_PATIENCE)
+        self._lanes.close(CLOSE_PATIENCE)
 
     def _key(self, authority: Authority) -> str:
         return f"{self._prefix}:entry:{self._tag(authority)}"
@@ -271,8 +244,7 @@ class RedisStore(RedisTurns, Store):
     def _run(self, script: str, authority: Authority, key: str, *arguments: Any) -> None:
         """Queue a script. The next put or flush raises its failure."""
         command = ("EVAL", script, 1, key, *arguments)
-        future = self._pool.ask(str(authority), command, patience=PUT_PATIENCE, convert=_number)
-        future.add_done_callback(self._note)
+        self._lanes.ask(str(authority), command, _number).add_done_callback(self._note)
 
     def _entry(
         self, authority: Authority, crawler: str, fields: list[str], reply: Any
@@ -281,7 +253,7 @@ class RedisStore(RedisTurns, Store):
         return None if stored is None else stored.seen_by(crawler)
 
     def _give_back(self, authority: Authority, token: str | None) -> None:
-        """End a lease that was granted after its deadline, when the caller had given up."""
+        """End a lease that was granted when nothing waited for it any more."""
         if token is not None:
             with self._noting():  # if it fails, the lease expires
                 self.release(authority, token)
@@ -304,12 +276,6 @@ class RedisStore(RedisTurns, Store):
             fault, self._fault = self._fault, None
         if fault is not None:
             raise fault
-
-    def _say(self, down: bool, text: str) -> None:
-        if down:
-            _log.warning("%r is given up for now: %s (%s)", self, ALONE, text)
-        else:
-            _log.warning("%r is back: %s", self, text)
 
 
 def _milliseconds(seconds: float) -> int:

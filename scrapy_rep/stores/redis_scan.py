@@ -14,9 +14,8 @@ from typing import Any
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.stores.codec import decode_parts
-from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.redis_client import Client
-from scrapy_rep.stores.stored import StoredEntry, authority_in_key, beginnings
+from scrapy_rep.stores.stored import StoredEntry, StoreError, authority_in_key, beginnings
 
 logger = logging.getLogger(__name__)
 

@@ -68,6 +68,6 @@ def test_a_crawl_never_prints_the_password_of_its_store(
     )
     said = done.stdout + done.stderr
     assert ("a page came" in said) is starts
-    assert ("is given up for now" in said) is starts
+    assert ("The robots.txt store fails" in said) is starts
     assert ("REP_STORE" in said) is not starts
     assert WORD not in said

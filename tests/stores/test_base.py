@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_rep.access.policy import Policy, State
 from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.stored import StoreError
 from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import NOW, authority, entry, gone
 
