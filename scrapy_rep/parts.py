@@ -24,9 +24,8 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.settings import RepSettings, unknown_settings, without_effect
 from scrapy_rep.sites.cache import RobotsCache
-from scrapy_rep.sites.context import AccessContext, RulesReader
 from scrapy_rep.sites.fetcher import RobotsFetcher
-from scrapy_rep.sites.refresh import Attempts, Refresher
+from scrapy_rep.sites.refresh import AccessContext, Attempts, Refresher
 from scrapy_rep.sites.store_adapter import open_store_adapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
@@ -143,8 +142,9 @@ class Parts:
         return RobotsCache(
             context,
             Refresher(context, self._fetcher.fetch, attempts),
-            RulesReader(parse, self.paces.read),
             RobotsParsed(crawler, self.stats, settings.timeout),
+            parse=parse,
+            read_pace=self.paces.read,
             started=self.stop.watch,
             landed=lambda authority: self.gate.landed(authority),
             withheld=self.withheld.waiting_for,

@@ -238,11 +238,11 @@ class RepSettings:
     user_agent: tuple[str, ...] | None = _setting(product_tokens, None)
     profile: str = _setting(_one_of(*PROFILES), RFC9309.name)
     store: str | None = _setting(_text, None, repr=False)  # it may hold a password
-    store_limit: int = _setting(_whole(1_048_576, "octets"), 1024 * 1024 * 1024)
+    store_limit: int = _setting(_whole(1_048_576, "bytes"), 1024 * 1024 * 1024)
     store_prefix: str = _setting(_key_prefix, "scrapy_rep")
-    memory_limit: int = _setting(_whole(1_048_576, "octets"), 64 * 1024 * 1024)
+    memory_limit: int = _setting(_whole(1_048_576, "bytes"), 64 * 1024 * 1024)
     max_size: int = _setting(
-        _whole(LEAST_MAX_SIZE, "octets", " (500 KiB, RFC 9309 section 2.5)"), LEAST_MAX_SIZE
+        _whole(LEAST_MAX_SIZE, "bytes", " (500 KiB, RFC 9309 section 2.5)"), LEAST_MAX_SIZE
     )
     timeout: float = _setting(_number(0.1), 15.0)
     retry_delays: tuple[float, ...] = _setting(_several(_number(0)), (1.0, 5.0))

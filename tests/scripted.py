@@ -18,8 +18,7 @@ from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.cached_rules import CachedRules
-from scrapy_rep.sites.context import AccessContext, RulesReader
-from scrapy_rep.sites.refresh import Attempts, Refresher
+from scrapy_rep.sites.refresh import AccessContext, Attempts, Refresher
 from scrapy_rep.sites.store_adapter import StoreAdapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
@@ -140,8 +139,9 @@ class Bench:
         self.cache = RobotsCache(
             context,
             Refresher(context, fetch or self.script, Attempts(15.0, retry_delays)),
-            RulesReader(self._counted, _asked_for),
             Announced(announce, heard),
+            parse=self._counted,
+            read_pace=_asked_for,
             memory_limit=memory_limit,
         )
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Answer, Entry, merge
@@ -34,11 +34,13 @@ from scrapy_rep.access.policy import (
     retry_at,
 )
 from scrapy_rep.awaiting import repeated, sleep
-from scrapy_rep.sites.context import NOT_SHARED, Miss
+from scrapy_rep.stores.base import NOT_SHARED
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.sites.context import AccessContext
+    from scrapy_rep.access.policy import Policy
+    from scrapy_rep.sites.store_adapter import StoreAdapter
+    from scrapy_rep.stats import RepStats
 
 LEASE_TERM = 10.0
 """Seconds after which a lease that is not renewed ends; it is renewed every third of that."""
@@ -58,6 +60,28 @@ _WORTH_RETRYING = frozenset(
         Cause.ERROR,
     }
 )
+
+
+@dataclass(frozen=True)
+class AccessContext:
+    """The store, the policy, the stats, and a clock in seconds since the epoch."""
+
+    store: StoreAdapter
+    policy: Policy
+    stats: RepStats
+    clock: Callable[[], float]
+
+
+class Miss(NamedTuple):
+    """What a look-up found of an authority that may not be used as it is.
+
+    ``is_resident`` says that memory holds it, so that it is fetched anew even if the store has it;
+    ``is_complete`` that there is nothing more in the store.
+    """
+
+    entry: Entry | None = None
+    is_resident: bool = False
+    is_complete: bool = False
 
 
 @dataclass(frozen=True)

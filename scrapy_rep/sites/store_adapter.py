@@ -23,6 +23,7 @@ from scrapy_rep.access.entry import Entry
 from scrapy_rep.sites.evicted import Evicted
 from scrapy_rep.sites.outage import GET, LEASE, PUT, TURN, Outage
 from scrapy_rep.stores import Store, StoreError, Turn, open_store
+from scrapy_rep.stores.base import NOT_SHARED
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.stats import RepStats
-
-NOT_SHARED = ""
-"""Returned by a store that is not shared: the caller may always fetch."""
 
 _KEPT_COMPRESSED = 4
 """One part in this many of ``REP_MEMORY_LIMIT`` is for evicted entries, compressed."""

@@ -52,6 +52,10 @@ that is longer. Meanwhile a worker whose request is under way takes its turn aga
 """
 
 
+NOT_SHARED = ""
+"""The lease of a store that is not shared: the caller may always fetch."""
+
+
 class Turn(NamedTuple):
     """The right to make one request to a host: a token, or ``None`` and the seconds to wait.
 
@@ -120,7 +124,7 @@ class Store(ABC):
         there or the lease is free. The Future is cancelled if nothing waits for it any more; the
         store then releases a lease that it grants. Raises :class:`StoreError`, or the Future does.
         """
-        return ""
+        return NOT_SHARED
 
     def renew(  # noqa: B027 (a default)
         self, authority: Authority, token: str, seconds: float

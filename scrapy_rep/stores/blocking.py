@@ -1,4 +1,4 @@
-"""The base of a custom store: octets by key, read and written by calls that may block."""
+"""The base of a custom store: bytes by key, read and written by calls that may block."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class BlockingStore(Store):
 
     @abstractmethod
     def read(self, key: str) -> bytes | None:
-        """Return the octets that were written under ``key``, ``None`` if there are none."""
+        """Return the bytes that were written under ``key``, ``None`` if there are none."""
 
     @abstractmethod
-    def write(self, key: str, octets: bytes) -> None:
-        """Keep the octets under ``key``, in the place of what was kept there.
+    def write(self, key: str, data: bytes) -> None:
+        """Keep ``data`` under ``key``, in the place of what was kept there.
 
-        They are empty if nothing is to be kept.
+        It is empty if nothing is to be kept.
         """
 
     def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
@@ -109,7 +109,7 @@ class BlockingStore(Store):
     def _read(self, authority: Authority) -> StoredEntry | None:
         octets = self.read(str(authority))
         if octets is not None and not isinstance(octets, bytes):
-            raise StoreError(f"read returned {type(octets).__name__} where octets were expected")
+            raise StoreError(f"read returned {type(octets).__name__} where bytes were expected")
         return decode_stored(authority, octets) if octets else None
 
     def _change(self, authority: Authority, change: Change) -> None:

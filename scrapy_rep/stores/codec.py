@@ -149,7 +149,7 @@ def _encode(key: str, date: float, plain: object) -> bytes:
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         octets = text.encode("utf-8", "surrogatepass")
         if len(octets) > MAX_INFLATED:
-            raise StoreError(f"an entry of {len(octets)} octets is larger than {MAX_INFLATED}")
+            raise StoreError(f"an entry of {len(octets)} bytes is larger than {MAX_INFLATED}")
         deflate = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=_WORDS)
         packed = deflate.compress(octets) + deflate.flush()
         digest = _digest(key, date, len(octets), packed)

@@ -16,12 +16,15 @@ No message holds a credential.
 
 from __future__ import annotations
 
+import logging
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -40,16 +43,26 @@ from scrapy_rep.stores.codec import (
 )
 from scrapy_rep.stores.redis_client import Client, Command, open_client
 from scrapy_rep.stores.redis_lanes import Lanes
-from scrapy_rep.stores.redis_scan import RedisScan
 from scrapy_rep.stores.redis_turns import RedisTurns
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
-from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError, useful_until
+from scrapy_rep.stores.stored import (
+    MONTH,
+    PREFIX,
+    StoredEntry,
+    StoreError,
+    authority_in_key,
+    beginnings,
+    useful_until,
+)
 
 STEP_PATIENCE = 2.0
 """Seconds for each step of a connection: to connect, to send, to receive."""
 
 LIST_PATIENCE = 10.0
 """Seconds for each step of a scan, and for a flush."""
+
+LISTED_TOGETHER = 500
+"""Keys that a scan reads in one round trip."""
 
 CLOSE_PATIENCE = 1.0
 """Seconds for which ``close`` waits for the server, and again for its threads."""
@@ -58,6 +71,8 @@ MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
 """Seconds for which any entry is kept at least and at most."""
 
 _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
+
+logger = logging.getLogger(__name__)
 
 _ClusterError = redis.exceptions.RedisClusterException
 
@@ -198,23 +213,40 @@ class RedisStore(RedisTurns, Store):
         self._run(_RELEASE, authority, self._lease_key(authority), token)
 
     def scan(self, start: str = "") -> Iterator[StoredEntry]:
-        """Flush, and yield what is on the servers. Raises ``StoreError``."""
-        with self._scanning() as scan:
-            yield from scan.entries(start)
+        """Flush, and yield what is on the servers. Raises ``StoreError``.
+
+        ``SCAN`` goes through all keys of a server, or of every master of a cluster, and may return
+        a key twice. So the sites seen are remembered, which takes about 100 bytes for each.
+        """
+        names, beginning = beginnings(start), f"{self._prefix}:entry:"
+        pattern = f"{_escaped(beginning)}*{_escaped(start.lower())}*"
+        seen = set[Authority]()
+        with self._listing() as client:
+            keys = client.keys(pattern)
+            while batch := list(islice(keys, LISTED_TOGETHER)):
+                wanted = {}
+                for key in batch:
+                    authority = _authority(key[len(beginning.encode()) :])
+                    if authority is None or authority in seen:
+                        continue
+                    if str(authority).startswith(names):
+                        seen.add(authority)
+                        wanted[key] = authority
+                yield from _listed(client, wanted)
 
     def find(self, authority: Authority) -> StoredEntry | None:
         """Flush, and return all that the server holds of ``authority``. Raises ``StoreError``."""
-        with self._scanning() as scan:
-            return scan.find(self._key(authority), authority)
+        with self._listing() as client:
+            return next(_listed(client, {self._key(authority).encode(): authority}), None)
 
     @contextmanager
-    def _scanning(self) -> Iterator[RedisScan]:
+    def _listing(self) -> Iterator[Client]:
         """Open separate connections, so that a long scan does not delay look-ups."""
         self.flush()
         client: Client | None = None
         try:
             client = open_client(self._uri.parts, LIST_PATIENCE)
-            yield RedisScan(client, f"{self._prefix}:entry:")
+            yield client
         # The last two: redis-py checks the options of TLS only when it connects.
         except (redis.RedisError, _ClusterError, OSError, TypeError, ValueError) as error:
             raise StoreError(self._uri.describe(error)) from None
@@ -298,3 +330,39 @@ def _number(reply: Any) -> int:
     if not isinstance(reply, int):
         raise StoreError(_WRONG_TYPE)
     return reply
+
+
+def _listed(client: Client, keys: dict[bytes, Authority]) -> Iterator[StoredEntry]:
+    """Read keys, each of which is that of an authority."""
+    replies = client.run([("HGETALL", key) for key in keys])
+    for (key, authority), reply in zip(keys.items(), replies, strict=True):
+        stored = decode_parts(authority, _fields(key, reply))
+        if stored is not None:
+            yield stored
+
+
+def _fields(key: bytes, reply: Any) -> dict[str, bytes]:
+    """Return the fields of a hash: redis-py makes a list, or a dictionary of them.
+
+    There are none if the key is not a hash: another program has written it, and the others count.
+    """
+    if isinstance(reply, Exception):
+        if not str(reply).startswith("WRONGTYPE"):
+            raise reply
+        logger.warning("the key %a is not a hash, and is passed over", key)
+        return {}
+    if isinstance(reply, list):
+        reply = dict(zip(reply[::2], reply[1::2], strict=False))
+    if not isinstance(reply, dict):
+        raise StoreError(_WRONG_TYPE)
+    return {field.decode("utf-8", "replace"): octets for field, octets in reply.items()}
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*?\[\]^\\])", r"\\\1", text)
+
+
+def _authority(name: bytes) -> Authority | None:
+    """Return the authority of a key, which has braces in a cluster; None for foreign keys."""
+    text = name.decode("utf-8", "replace")
+    return authority_in_key(text[1:-1] if text.startswith("{") else text)

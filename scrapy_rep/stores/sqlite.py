@@ -243,7 +243,7 @@ class SqliteStore(Store):
         if done[0] and not self._is_full:
             self._is_full = True
             path, limit = str(self._file.path), self._limit
-            logger.warning("%a is at its limit of %d octets: entries are dropped", path, limit)
+            logger.warning("%a is at its limit of %d bytes: entries are dropped", path, limit)
         return done
 
     def _tell(self, run: Run, *, hurry: bool = False) -> None:

@@ -37,8 +37,8 @@ def test_a_custom_store_finds_expires_and_imports() -> None:
     assert kept is not None
     assert kept.state(NOW, POLICY) is State.RULES_EXPIRED
     exported = [
-        {"authority": str(authority()), "answer": {"status": 404, "fetched_at": NOW - 50}},
-        {"authority": str(authority(1)), "answer": {"status": 404, "fetched_at": NOW - 50}},
+        {"site": str(authority()), "answer": {"status": 404, "fetched_at": NOW - 50}},
+        {"site": str(authority(1)), "answer": {"status": 404, "fetched_at": NOW - 50}},
     ]
     assert store.import_(exported) == 2
     assert store.find(authority()) == kept
