@@ -57,9 +57,7 @@ class Parts:
             self.stats.without_effect(name, why)
         scrapy = self.scrapy = ScrapyNames(crawler, self.stats.switched_off)
         self.identity = identity = Identity(crawler, settings, self.stats)
-        self.store = open_store_adapter(
-            crawler, settings, self.stats, time.time, lambda: identity.of_fetches
-        )
+        self.store = open_store_adapter(crawler, settings, self.stats, lambda: identity.of_fetches)
         hosts = Hosts(settings.max_crawl_delay, time.time, self._shared_pace(settings))
         self.places = Places(scrapy, self.stats)
         self.withheld = Withheld(crawler, scrapy, self.stats)

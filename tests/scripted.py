@@ -131,7 +131,6 @@ class Bench:
             crawler=lambda: "0123456789abcdef",
             memory_limit=evicted_limits[0],
             disk_limit=evicted_limits[1],
-            clock=self.clock,
         )
         # A test need not close its cache: that is what Python 3.13 would warn of, in a later test.
         weakref.finalize(self, store_adapter._evicted.close)

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
@@ -33,39 +33,16 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.access.authority import Authority
+    from scrapy_rep.settings import RepSettings
     from scrapy_rep.stats import RepStats
 
 _KEPT_COMPRESSED = 4
 """One part in this many of ``REP_MEMORY_LIMIT`` is for evicted entries, compressed."""
 
 
-class StoreSettings(Protocol):
-    """The settings that say which store a crawl uses, and how large it may grow, in octets."""
-
-    @property
-    def store(self) -> str | None:
-        """The URI, ``None`` for the job directory or memory."""
-
-    @property
-    def store_limit(self) -> int:
-        """For a store on disk, and for evicted entries on disk."""
-
-    @property
-    def store_prefix(self) -> str:
-        """What all keys begin with."""
-
-    @property
-    def stale_if_unreachable(self) -> float:
-        """Seconds for which a good copy is of use."""
-
-    @property
-    def memory_limit(self) -> int:
-        """For all that is in memory."""
-
-
 def open_configured(
     project: BaseSettings,
-    settings: StoreSettings,
+    settings: RepSettings,
     build: Callable[[type[Any]], Any],
     *,
     create: bool = True,
@@ -110,9 +87,8 @@ def _data_folder() -> str:
 
 def open_store_adapter(
     crawler: Crawler,
-    settings: StoreSettings,
+    settings: RepSettings,
     stats: RepStats,
-    clock: Callable[[], float],
     user_agent: Callable[[], bytes],
 ) -> StoreAdapter:
     """Return the store of a crawl, whose robots.txt requests carry ``user_agent()``.
@@ -125,7 +101,6 @@ def open_store_adapter(
         crawler=cache(lambda: crawler_digest(user_agent())),
         memory_limit=settings.memory_limit // _KEPT_COMPRESSED,
         disk_limit=settings.store_limit,
-        clock=clock,
     )
 
 
@@ -149,7 +124,6 @@ class StoreAdapter:
         crawler: Callable[[], str],
         memory_limit: int,
         disk_limit: int,
-        clock: Callable[[], float],
     ):
         self._store = store
         self._stats = stats

@@ -257,6 +257,19 @@ class Store(ABC):
             raise ValueError(f"entry {number}: {error}") from None
         return number
 
+    _fault: StoreError | None = None
+
+    def _note(self, written: Future[Any]) -> None:
+        """Have the next put or flush raise why what was put could not be written."""
+        error = None if written.cancelled() else written.exception()
+        if isinstance(error, StoreError):
+            self._fault = error
+
+    def _raise_fault(self) -> None:
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
+
     def _put_all(self, stored: StoredEntry) -> None:
         authority, entry = stored.authority, stored.entry
         if entry != Entry():

@@ -45,7 +45,6 @@ class BlockingStore(Store):
         self._waiting = 0
         self._lock = Lock()
         self._closed = False
-        self._fault: StoreError | None = None
         # A daemon, so that a call that hangs does not keep the process from ending.
         self._thread = Thread(target=self._run, name="robots.txt store", daemon=True)
         self._is_begun = False
@@ -91,9 +90,7 @@ class BlockingStore(Store):
             self._call(lambda: None).result(FLUSH_PATIENCE)
         except FutureTimeoutError:
             raise StoreError(f"write did not end within {FLUSH_PATIENCE:g} s") from None
-        fault = self._take_fault()
-        if fault is not None:
-            raise fault
+        self._raise_fault()
 
     def close(self) -> None:
         """Write what is queued, if that ends soon. A subclass that overrides this calls it first.
@@ -121,7 +118,7 @@ class BlockingStore(Store):
             elif after != before:
                 self.write(str(authority), encode_stored(after))
 
-        fault = self._take_fault()
+        fault, self._fault = self._fault, None  # before this write can fail
         self._call(write).add_done_callback(self._note)
         if fault is not None:
             raise fault
@@ -156,12 +153,3 @@ class BlockingStore(Store):
             call()
             with self._lock:
                 self._waiting -= 1
-
-    def _note(self, written: Future[None]) -> None:
-        error = None if written.cancelled() else written.exception()
-        if isinstance(error, StoreError):
-            self._fault = error
-
-    def _take_fault(self) -> StoreError | None:
-        fault, self._fault = self._fault, None
-        return fault

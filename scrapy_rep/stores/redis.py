@@ -22,10 +22,9 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
-from threading import Lock
 from typing import Any
 
 import redis
@@ -156,8 +155,6 @@ class RedisStore(RedisTurns, Store):
         self._prefix = prefix
         self._in_cluster = self._uri.parts.kind == CLUSTER
         self._clock = clock
-        self._fault: StoreError | None = None
-        self._lock = Lock()
         connect = partial(open_client, self._uri.parts, STEP_PATIENCE)
         self._lanes = Lanes(connect, self._uri.describe)
 
@@ -287,27 +284,8 @@ class RedisStore(RedisTurns, Store):
     def _give_back(self, authority: Authority, token: str | None) -> None:
         """End a lease that was granted when nothing waited for it any more."""
         if token is not None:
-            with self._noting():  # if it fails, the lease expires
+            with suppress(StoreError):  # if it fails, the lease expires
                 self.release(authority, token)
-
-    def _note(self, future: Future[Any]) -> None:
-        with self._noting():
-            future.result()
-
-    @contextmanager
-    def _noting(self) -> Iterator[None]:
-        """Have the next put or flush raise a ``StoreError`` of this block."""
-        try:
-            yield
-        except StoreError as error:
-            with self._lock:
-                self._fault = error
-
-    def _raise_fault(self) -> None:
-        with self._lock:
-            fault, self._fault = self._fault, None
-        if fault is not None:
-            raise fault
 
 
 def _milliseconds(seconds: float) -> int:

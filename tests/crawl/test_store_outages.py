@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import random
+import secrets
+import signal
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from random import uniform
 from typing import Any
 
 import pytest
@@ -25,12 +28,13 @@ from tests.crawl.harness import crawl
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
+from tests.crawl.test_shared_pace import Estate, at_work
 from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Hit, Site
 from tests.stores.samples import make_file
-from tests.stores.servers import DistantServer, RedisServer
+from tests.stores.servers import DistantServer, RedisServer, running_server
 from tests.stores.turn_contract import taken
 from tests.timed import timed
 
@@ -282,7 +286,7 @@ async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: R
                 while not token:
                     turn = taken(store, 10.0, interval, shop.host)
                     token = turn.token or ""
-                    time.sleep(0.0 if token else turn.wait + uniform(0.0, SPREAD * interval))
+                    time.sleep(0.0 if token else turn.wait + random.uniform(0.0, SPREAD * interval))
                 store.end_turn(shop.host, token, interval)
                 time.sleep(interval)
         pages.append(len(shop.page_hits))
@@ -295,6 +299,79 @@ async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: R
     near.join()
     assert len(result.downloaded) == 20
     assert pages[0] >= 3
+
+
+def down(server: RedisServer, seconds: float) -> None:
+    """It is gone, and what it held with it."""
+    server.stop()
+    time.sleep(seconds)
+    server.start()
+
+
+def frozen(server: RedisServer, seconds: float) -> None:
+    """It accepts connections, and answers nothing."""
+    server.signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    server.signal(signal.SIGCONT)
+
+
+def full(server: RedisServer, seconds: float) -> None:
+    """It refuses to write."""
+    with redis.Redis(port=server.port) as client:
+        client.config_set("maxmemory", "1")
+        time.sleep(seconds)
+        client.config_set("maxmemory", "0")
+
+
+def cut(server: RedisServer, seconds: float) -> None:
+    """All connections break, a few times."""
+    with redis.Redis(port=server.port) as client:
+        for _ in range(3):
+            client.execute_command("CLIENT", "KILL", "TYPE", "normal")
+            time.sleep(seconds / 3)
+
+
+def emptied(server: RedisServer, seconds: float) -> None:
+    """It loses its memory, and goes on."""
+    with redis.Redis(port=server.port) as client:
+        client.flushall()
+    time.sleep(seconds)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seconds", [60.0, 300.0])
+def test_a_cluster_outlives_whatever_its_server_does(
+    site: Site, server: RedisServer, tmp_path: Path, seconds: float
+) -> None:
+    """Three workers whose clocks are weeks wrong, and a server with one fault after another.
+
+    Each fault is shorter than a lease. No page comes too early, none is lost, none is forbidden.
+    """
+    estate = Estate(site, 2.0)
+    urls = estate.urls(int(seconds / 3.5), 6)
+    private = [shop.url("/private/x") for shop in estate.others]
+    seed = secrets.randbits(32)
+    print(f"seed {seed}")  # noqa: T201
+    rng = random.Random(seed)
+    with running_server() as queue:
+        own = {"REP_STORE": server.uri, "CLOCK": 40.0, "REP_MEMORY_LIMIT": 1 << 20}
+        workers = at_work(queue, tmp_path, 3, [*urls, *private], **own)
+        end, faults = time.monotonic() + 2 * seconds, Counter[str]()
+        while len(workers.all_ends()) < len(urls) + len(private) and time.monotonic() < end:
+            fault = rng.choice((down, frozen, full, cut, emptied))
+            faults[fault.__name__] += 1
+            fault(server, rng.uniform(0.1, 8.0))
+            time.sleep(rng.uniform(0.5, 10.0))
+        workers.finish()
+    print(faults, [workers.stats(number) for number in range(3)])  # noqa: T201
+    assert estate.early() == []
+    ends = Counter(workers.all_ends())
+    assert ends == {**dict.fromkeys(((url, "downloaded") for url in urls), 1)} | dict.fromkeys(
+        ((url, "forbidden") for url in private), 1
+    )
+    asked = {hit.target for shop in estate.others for hit in shop.page_hits}
+    assert not any(target.startswith("/private") for target in asked)
 
 
 class PartlyDeadStore(CustomStore):
