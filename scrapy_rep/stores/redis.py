@@ -153,9 +153,9 @@ class RedisStore(RedisTurns, Store):
         self._uri = RedisUri(uri)
         self._keep = keep
         self._prefix = prefix
-        self._in_cluster = self._uri.parts.kind == CLUSTER
+        self._in_cluster = self._uri.kind == CLUSTER
         self._clock = clock
-        connect = partial(open_client, self._uri.parts, STEP_PATIENCE)
+        connect = partial(open_client, self._uri, STEP_PATIENCE)
         self._lanes = Lanes(connect, self._uri.describe)
 
     def __repr__(self) -> str:
@@ -242,7 +242,7 @@ class RedisStore(RedisTurns, Store):
         self.flush()
         client: Client | None = None
         try:
-            client = open_client(self._uri.parts, LIST_PATIENCE)
+            client = open_client(self._uri, LIST_PATIENCE)
             yield client
         # The last two: redis-py checks the options of TLS only when it connects.
         except (redis.RedisError, _ClusterError, OSError, TypeError, ValueError) as error:

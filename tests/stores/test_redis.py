@@ -51,7 +51,7 @@ Clock = Callable[[], float]
 
 def flush(uri: str) -> None:
     """All keys are gone, on all servers that are meant."""
-    client = open_client(RedisUri(uri).parts, 10.0)
+    client = open_client(RedisUri(uri), 10.0)
     try:
         if isinstance(client, ClusterClient):
             client._client.flushall(target_nodes="primaries")
@@ -398,7 +398,6 @@ def test_no_part_of_a_store_shows_its_password() -> None:
     for part in (
         store,
         RedisUri(uri),
-        RedisUri(uri).parts,
         vars(store),
         vars(vars(store)["_lanes"]),
     ):
@@ -483,14 +482,14 @@ def test_a_uri_is_told_by_scheme_hosts_ports_and_path(
     """RFC 3986 section 3.2.1: neither the user's name nor the query is shown."""
     address = RedisUri(uri)
     assert str(address) == text
-    assert list(address.parts.addresses) == places
+    assert list(address.addresses) == places
     if "s3cret" in uri:
         assert address.describe(OSError("AUTH s3cret")) == f"Redis at {text}: OSError: AUTH ***"
 
 
 def test_a_sentinel_uri_names_service_and_database() -> None:
     """The Sentinels have credentials of their own, or none."""
-    parts = RedisUri("redis+sentinel://u:p@a/n%20m/3?sentinel_password=q").parts
+    parts = RedisUri("redis+sentinel://u:p@a/n%20m/3?sentinel_password=q")
     assert parts.service == "n m"
     assert parts.options == {"username": "u", "password": "p", "db": 3}
     assert parts.sentinel_options == {"password": "q"}
