@@ -25,7 +25,7 @@ from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.settings import RepSettings, unknown_settings, without_effect
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.fetcher import RobotsFetcher
-from scrapy_rep.sites.refresh import AccessContext, Attempts, Refresher
+from scrapy_rep.sites.refresh import AccessContext, Refresher
 from scrapy_rep.sites.store_adapter import open_store_adapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
@@ -134,12 +134,11 @@ class Parts:
 
     def _make_cache(self, crawler: Crawler, settings: RepSettings) -> RobotsCache:
         context = AccessContext(self.store, settings.policy, self.stats, time.time)
-        attempts = Attempts(settings.timeout, settings.retry_delays)
         profile = named(settings.profile)
         parse = partial(RobotsTxt.parse, profile=profile, max_size=settings.max_size)
         return RobotsCache(
             context,
-            Refresher(context, self._fetcher.fetch, attempts),
+            Refresher(context, self._fetcher.fetch, settings.timeout, settings.retry_delays),
             RobotsParsed(crawler, self.stats, settings.timeout),
             parse=parse,
             read_pace=self.paces.read,

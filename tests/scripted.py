@@ -18,7 +18,7 @@ from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.cached_rules import CachedRules
-from scrapy_rep.sites.refresh import AccessContext, Attempts, Refresher
+from scrapy_rep.sites.refresh import AccessContext, Refresher
 from scrapy_rep.sites.store_adapter import StoreAdapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
@@ -137,7 +137,7 @@ class Bench:
         context = AccessContext(store_adapter, policy, stats, self.clock)
         self.cache = RobotsCache(
             context,
-            Refresher(context, fetch or self.script, Attempts(15.0, retry_delays)),
+            Refresher(context, fetch or self.script, 15.0, retry_delays),
             Announced(announce, heard),
             parse=self._counted,
             read_pace=_asked_for,

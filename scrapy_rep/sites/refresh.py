@@ -84,43 +84,30 @@ class Miss(NamedTuple):
     is_complete: bool = False
 
 
-@dataclass(frozen=True)
-class Attempts:
-    """How often an authority is asked, in seconds.
-
-    ``timeout`` is for one fetch, ``delays`` are the pauses before further ones. A pause that is
-    shorter than the ``Retry-After`` of the server is passed over.
-    """
-
-    timeout: float = 15.0
-    delays: tuple[float, ...] = ()
-
-    @property
-    def longest(self) -> float:
-        """The seconds that all of them may take."""
-        return (1 + len(self.delays)) * self.timeout + sum(self.delays)
-
-
 class Refresher:
     """Finds out what is to be known of an authority from now on.
 
-    ``fetch(authority, page, copy)`` returns an outcome.
+    ``fetch(authority, page, copy)`` returns an outcome within ``timeout`` seconds. ``delays`` are
+    the seconds before further attempts while an authority is unreachable. A delay that is shorter
+    than the ``Retry-After`` of the server is passed over.
     """
 
     def __init__(
         self,
         context: AccessContext,
         fetch: Callable[[Authority, Any, Answer | None], Awaitable[Outcome]],
-        attempts: Attempts,
+        timeout: float,
+        delays: tuple[float, ...],
     ):
         self._store = context.store
         self._policy = context.policy
         self._stats = context.stats
         self._clock = context.clock
         self._fetch = fetch
-        self._attempts = attempts
+        self._delays = delays
+        self._longest_round = (1 + len(delays)) * timeout + sum(delays)
         term = LEASE_TERM if self._store.has_store else 0.0
-        self.longest = 2.0 * self._attempts.longest + term + 1.0
+        self.longest = 2.0 * self._longest_round + term + 1.0
         """The seconds after which a refresh must be over, with some to spare.
 
         With a store, another worker may be killed in its round, and a second one may make a whole
@@ -160,7 +147,7 @@ class Refresher:
         waiting: Callable[[], Sequence[Any]],
     ) -> Entry:
         """Fetch, again after each delay while that may help, and store what was learnt."""
-        delays = iter(self._attempts.delays)
+        delays = iter(self._delays)
         attempt = 0
         while True:
             outcome = await self._fetch(authority, page, confirmable(entry, self._policy))
@@ -197,7 +184,7 @@ class Refresher:
             if lease is None:
                 if self._decision(entry) is not Decision.WAIT:
                     return entry, None  # another worker refreshes what may still be used
-                if waited > LEASE_TERM + self._attempts.longest:
+                if waited > LEASE_TERM + self._longest_round:
                     return entry, NOT_SHARED
                 await sleep(wait)
                 waited += wait

@@ -94,10 +94,6 @@ class Client:
         replies: list[Any] = pipeline.execute(raise_on_error=False)
         return replies
 
-    def ping(self) -> None:
-        """Connect, unless that is done."""
-        self._client.ping()
-
     def keys(self, pattern: str) -> Iterator[bytes]:
         """Yield the keys that match. A key may come twice."""
         return iter(self._client.scan_iter(match=pattern, count=_SCAN_COUNT))
@@ -152,10 +148,6 @@ class ClusterClient(Client):
                 **common,
             )
         )
-
-    def ping(self) -> None:
-        """Connect to all masters."""
-        self._client.ping(target_nodes=RedisCluster.PRIMARIES)
 
     def cut(self) -> None:
         """Break all connections, also those in use."""
