@@ -1,4 +1,4 @@
-"""Two lanes to a Redis server: threads that may wait for it, so that a crawl need not.
+"""Two lanes to a Redis server: threads that wait for it, so that a crawl does not.
 
 - Each lane is a thread with its own client, and with it its own connection. All commands for one
   key go by one lane, so that they are done in the order in which they came.
@@ -7,8 +7,8 @@
   asks a Sentinel or a cluster which server is in charge. How long a crawl waits for an answer is
   not decided here (:mod:`scrapy_rep.sites.outage`). So a distant server, whose connection takes
   four round trips, is reached even if nothing waits for that any more.
-- The timeout of a socket does not help against a server that sends a byte now and then. So
-  whoever asks cuts the connection of a lane that has been busy for :data:`CUT_AFTER`.
+- The timeout of a socket does not help against a server that sends a byte now and then. So the
+  connection of a lane that has been busy for :data:`CUT_AFTER` is cut when the next command comes.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class _Lane:
         self.busy_since: float | None = None
 
     def cut(self) -> None:
-        """Break the connection; whoever reads from it gets an error."""
-        # The thread may be reading: what redis-py raises then does not matter.
+        """Break the connection: a thread that reads from it gets an error."""
+        # What redis-py raises here meanwhile does not matter.
         with suppress(Exception):
             if self.client is not None:
                 self.client.cut()
