@@ -191,10 +191,10 @@ class RepDownloaderMiddleware:
         )
 
     def cache_info(self) -> dict[str, int]:
-        """Return how many authorities, octets, fetches and waiting requests there are now."""
+        """Return how many sites, bytes, fetches and waiting requests there are now."""
         return {
-            "authorities": len(self._parts.cache),
-            "octets": self._parts.cache.octets,
+            "sites": len(self._parts.cache),
+            "bytes": self._parts.cache.octets,
             "fetches": self._parts.cache.flights,
             "waiting": self.withheld.count + self._parts.places.waiting,
         }

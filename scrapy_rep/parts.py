@@ -23,9 +23,8 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.scrapy_names import ScrapyNames
 from scrapy_rep.settings import RepSettings, unknown_settings, without_effect
 from scrapy_rep.sites.cache import RobotsCache
-from scrapy_rep.sites.context import AccessContext, RulesReader
 from scrapy_rep.sites.fetcher import RobotsFetcher
-from scrapy_rep.sites.refresh import Attempts, Refresher
+from scrapy_rep.sites.refresh import AccessContext, Refresher
 from scrapy_rep.sites.store_adapter import open_store_adapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores.uri import shown
@@ -52,9 +51,7 @@ class Parts:
         stats = self.stats = self._make_stats()
         scrapy = self.scrapy = ScrapyNames(crawler, stats.switched_off)
         identity = self.identity = Identity(crawler, settings, stats)
-        self.store = open_store_adapter(
-            crawler, settings, stats, time.time, lambda: identity.of_fetches
-        )
+        self.store = open_store_adapter(crawler, settings, stats, lambda: identity.of_fetches)
         self.places = Places(scrapy, stats)
         self.withheld = Withheld(crawler, scrapy, stats)
         shared = self._shared_pace()
@@ -143,14 +140,14 @@ class Parts:
             self.archive,
         )
         context = AccessContext(self.store, settings.policy, self.stats, time.time)
-        attempts = Attempts(settings.timeout, settings.retry_delays)
         profile = named(settings.profile)
         parse = partial(RobotsTxt.parse, profile=profile, max_size=settings.max_size)
         return RobotsCache(
             context,
-            Refresher(context, fetcher.fetch, attempts),
-            RulesReader(parse, settings.pace_policy.read),
+            Refresher(context, fetcher.fetch, settings.timeout, settings.retry_delays),
             RobotsParsed(self._crawler, self.stats, settings.timeout),
+            parse=parse,
+            read_pace=settings.pace_policy.read,
             started=self.stop.watch,
             landed=self.withheld.landed,
             withheld=self.withheld.waiting_for,

@@ -189,18 +189,25 @@ class RepStats:
             printable(str(error)),
         )
 
-    def store_failed(self, why: str) -> bool:
-        """Count a failure of the store; log the first one of each kind. Return True if logged."""
-        self.inc(STORE_ERROR)
-        if why in self._said or len(self._said) >= _MOST_SAID:
-            return False
-        self._said.add(why)
-        logger.warning("The robots.txt store: %s; the crawl goes on without it", printable(why))
-        return True
+    def store_failed(self, why: str) -> None:
+        """Log that the store fails, and what follows."""
+        logger.warning(
+            "The robots.txt store fails (%s): each worker fetches for itself and, if this lasts, "
+            "keeps the pace of a site by itself",
+            printable(why),
+        )
 
-    def store_answers(self) -> None:
-        """Log that a failure that :meth:`store_failed` has logged is over."""
-        logger.warning("The robots.txt store answers again")
+    def store_answers(self, seconds: float) -> None:
+        """Log that the store answers again, after that time."""
+        logger.warning("The robots.txt store answers again after %.0f s", seconds)
+
+    def evicted_lost(self, error: Exception) -> None:
+        """Count that rules evicted from memory could not be kept; log the first one of a kind."""
+        self.inc(STORE_ERROR)
+        why = str(error)
+        if why not in self._said and len(self._said) < _MOST_SAID:
+            self._said.add(why)
+            logger.warning("%s; they are fetched again", printable(why))
 
     def paced(self, authority: Authority, seconds: float) -> None:
         """Count and log a pace that is kept from now on."""
@@ -242,20 +249,6 @@ class RepStats:
         if whole:
             self._waited -= whole
             self.inc(CRAWL_DELAY_WAITED, whole)
-
-    def paces_alone(self, why: str) -> None:
-        """Log that the store fails, so that no pace is shared."""
-        logger.warning(
-            "The robots.txt store grants no turns (%s): for now each worker keeps the pace of a "
-            "site by itself",
-            printable(why),
-        )
-
-    def paces_together(self) -> None:
-        """Log that the store grants turns again."""
-        logger.warning(
-            "The robots.txt store grants turns again: the pace of a site is shared again"
-        )
 
     def unknown_setting(self, name: str, nearest: str | None) -> None:
         """Warn that a setting does not exist, and name the most similar one."""

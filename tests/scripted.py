@@ -18,8 +18,7 @@ from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.sites.cache import RobotsCache
 from scrapy_rep.sites.cached_rules import CachedRules
-from scrapy_rep.sites.context import AccessContext, RulesReader
-from scrapy_rep.sites.refresh import Attempts, Refresher
+from scrapy_rep.sites.refresh import AccessContext, Refresher
 from scrapy_rep.sites.store_adapter import StoreAdapter
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store
@@ -132,16 +131,16 @@ class Bench:
             crawler=lambda: "0123456789abcdef",
             memory_limit=evicted_limits[0],
             disk_limit=evicted_limits[1],
-            clock=self.clock,
         )
         # A test need not close its cache: that is what Python 3.13 would warn of, in a later test.
         weakref.finalize(self, store_adapter._evicted.close)
         context = AccessContext(store_adapter, policy, stats, self.clock)
         self.cache = RobotsCache(
             context,
-            Refresher(context, fetch or self.script, Attempts(15.0, retry_delays)),
-            RulesReader(self._counted, _asked_for),
+            Refresher(context, fetch or self.script, 15.0, retry_delays),
             Announced(announce, heard),
+            parse=self._counted,
+            read_pace=_asked_for,
             memory_limit=memory_limit,
         )
 

@@ -21,7 +21,7 @@ from scrapy_rep.exceptions import BY_PAGE_DIRECTIVE, RobotsForbidden
 from scrapy_rep.gate.nofollow import NOFOLLOW_KEY, is_marked, reason_of
 from scrapy_rep.gate.page_url import PAGE, Asked, leads_elsewhere, page_of
 from scrapy_rep.robotstxt.verdict import Verdict
-from scrapy_rep.sites.context import Miss
+from scrapy_rep.sites.refresh import Miss
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import CancelledError
@@ -27,7 +27,7 @@ from scrapy_rep.access.outcome import Cause, Unreachable
 from scrapy_rep.access.policy import Decision, Fetch, Standing, learn, retry_at, standing
 from scrapy_rep.awaiting import DeadlineError
 from scrapy_rep.sites.cached_rules import CachedRules
-from scrapy_rep.sites.context import Miss
+from scrapy_rep.sites.refresh import Miss
 from scrapy_rep.sites.single_flight import SingleFlight
 
 if TYPE_CHECKING:
@@ -35,26 +35,38 @@ if TYPE_CHECKING:
     from scrapy_rep.access.entry import Entry
     from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-    from scrapy_rep.sites.context import AccessContext, RulesReader, RulesSignal
-    from scrapy_rep.sites.refresh import Refresher
+    from scrapy_rep.sites.refresh import AccessContext, Refresher
+
+
+class RulesSignal(Protocol):
+    """Sent whenever rules come into force, before any request is judged by them."""
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anything listened when it was last sent, or it was not sent yet."""
+
+    async def send(self, robots: RobotsTxt, page: Any) -> None:
+        """Return when the listeners are done, or too slow. ``page`` is the request that asked."""
 
 
 class RobotsCache:
     """Rules by authority, in ``memory_limit`` octets; the least recently used ones are evicted.
 
-    ``refresher`` finds out what is known of an authority, ``reader`` reads it, and ``signal`` is
-    sent whenever rules come into force. ``started()`` is called when a refresh begins, and
-    ``landed(authority)`` when it has ended. ``withheld(authority)`` are the requests that wait for
-    it in the scheduler.
+    ``refresher`` finds out what is known of an authority, ``parse`` makes rules of its bytes, and
+    ``signal`` is sent whenever rules come into force. ``read_pace`` returns the pace that rules ask
+    of an agent, ``None`` if there is none to keep. ``started()`` is called when a refresh begins,
+    and ``landed(authority)`` when it has ended. ``withheld(authority)`` are the requests that wait
+    for it in the scheduler.
     """
 
     def __init__(
         self,
         context: AccessContext,
         refresher: Refresher,
-        reader: RulesReader,
         signal: RulesSignal,
         *,
+        parse: Callable[[bytes], RobotsTxt],
+        read_pace: Callable[[RobotsTxt, tuple[str, ...]], RequestedPace | None],
         started: Callable[[], None] = lambda: None,
         landed: Callable[[Authority], None] = lambda authority: None,
         withheld: Callable[[Authority], list[Any]] = lambda authority: [],
@@ -65,7 +77,8 @@ class RobotsCache:
         self._stats = context.stats
         self._clock = context.clock
         self._refresher = refresher
-        self._reader = reader
+        self._parse = parse
+        self._read_pace = read_pace
         self._signal = signal
         self._started = started
         self._landed = landed
@@ -145,7 +158,7 @@ class RobotsCache:
             return None
         if cached.pace is not None and cached.pace.agent == agent:
             return cached.pace
-        pace = None if cached.robots is None else self._reader.pace(cached.robots, agent)
+        pace = None if cached.robots is None else self._read_pace(cached.robots, agent)
         if pace is None:
             cached.unpaced_agent = agent
         else:
@@ -276,7 +289,7 @@ class RobotsCache:
     def _parsed(self, authority: Authority, body: bytes) -> RobotsTxt:
         old = self._resident.get(authority)
         if old is None or old.robots is None or old.answer is None or old.answer.body != body:
-            return self._reader.parse(body)
+            return self._parse(body)
         return old.robots
 
     def _failure(self, authority: Authority, cause: Cause) -> CachedRules:

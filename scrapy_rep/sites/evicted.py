@@ -20,8 +20,7 @@ from dataclasses import replace
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.codec import decode_stored, encode_stored
-from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.stored import StoredEntry
+from scrapy_rep.stores.stored import StoredEntry, StoreError
 
 _CRAWLER = "own"
 """The name under which the refusals to this crawl are kept. No other crawl reads them."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.entry import Answer, Entry, merge
@@ -34,11 +34,13 @@ from scrapy_rep.access.policy import (
     retry_at,
 )
 from scrapy_rep.awaiting import repeated, sleep
-from scrapy_rep.sites.context import NOT_SHARED, Miss
+from scrapy_rep.stores.base import NOT_SHARED
 
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
-    from scrapy_rep.sites.context import AccessContext
+    from scrapy_rep.access.policy import Policy
+    from scrapy_rep.sites.store_adapter import StoreAdapter
+    from scrapy_rep.stats import RepStats
 
 LEASE_TERM = 10.0
 """Seconds after which a lease that is not renewed ends; it is renewed every third of that."""
@@ -61,42 +63,51 @@ _WORTH_RETRYING = frozenset(
 
 
 @dataclass(frozen=True)
-class Attempts:
-    """How often an authority is asked, in seconds.
+class AccessContext:
+    """The store, the policy, the stats, and a clock in seconds since the epoch."""
 
-    ``timeout`` is for one fetch, ``delays`` are the pauses before further ones. A pause that is
-    shorter than the ``Retry-After`` of the server is passed over.
+    store: StoreAdapter
+    policy: Policy
+    stats: RepStats
+    clock: Callable[[], float]
+
+
+class Miss(NamedTuple):
+    """What a look-up found of an authority that may not be used as it is.
+
+    ``is_resident`` says that memory holds it, so that it is fetched anew even if the store has it;
+    ``is_complete`` that there is nothing more in the store.
     """
 
-    timeout: float = 15.0
-    delays: tuple[float, ...] = ()
-
-    @property
-    def longest(self) -> float:
-        """The seconds that all of them may take."""
-        return (1 + len(self.delays)) * self.timeout + sum(self.delays)
+    entry: Entry | None = None
+    is_resident: bool = False
+    is_complete: bool = False
 
 
 class Refresher:
     """Finds out what is to be known of an authority from now on.
 
-    ``fetch(authority, page, copy)`` returns an outcome.
+    ``fetch(authority, page, copy)`` returns an outcome within ``timeout`` seconds. ``delays`` are
+    the seconds before further attempts while an authority is unreachable. A delay that is shorter
+    than the ``Retry-After`` of the server is passed over.
     """
 
     def __init__(
         self,
         context: AccessContext,
         fetch: Callable[[Authority, Any, Answer | None], Awaitable[Outcome]],
-        attempts: Attempts,
+        timeout: float,
+        delays: tuple[float, ...],
     ):
         self._store = context.store
         self._policy = context.policy
         self._stats = context.stats
         self._clock = context.clock
         self._fetch = fetch
-        self._attempts = attempts
+        self._delays = delays
+        self._longest_round = (1 + len(delays)) * timeout + sum(delays)
         term = LEASE_TERM if self._store.has_store else 0.0
-        self.longest = 2.0 * self._attempts.longest + term + 1.0
+        self.longest = 2.0 * self._longest_round + term + 1.0
         """The seconds after which a refresh must be over, with some to spare.
 
         With a store, another worker may be killed in its round, and a second one may make a whole
@@ -136,7 +147,7 @@ class Refresher:
         waiting: Callable[[], Sequence[Any]],
     ) -> Entry:
         """Fetch, again after each delay while that may help, and store what was learnt."""
-        delays = iter(self._attempts.delays)
+        delays = iter(self._delays)
         attempt = 0
         while True:
             outcome = await self._fetch(authority, page, confirmable(entry, self._policy))
@@ -173,7 +184,7 @@ class Refresher:
             if lease is None:
                 if self._decision(entry) is not Decision.WAIT:
                     return entry, None  # another worker refreshes what may still be used
-                if waited > LEASE_TERM + self._attempts.longest:
+                if waited > LEASE_TERM + self._longest_round:
                     return entry, NOT_SHARED
                 await sleep(wait)
                 waited += wait

@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.base import Store, Turn
 from scrapy_rep.stores.blocking import BlockingStore
-from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import ForeignError, check_file
-from scrapy_rep.stores.stored import MONTH, PREFIX
-from scrapy_rep.stores.turn import Turn
+from scrapy_rep.stores.stored import MONTH, PREFIX, StoreError
 from scrapy_rep.stores.uri import REDIS_SCHEMES, SCHEMES, is_ambiguous, shown
 
 __all__ = ["BlockingStore", "Store", "StoreError", "Turn", "check_store", "open_store"]

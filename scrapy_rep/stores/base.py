@@ -4,11 +4,12 @@ A custom store is best made from :class:`scrapy_rep.stores.BlockingStore`, which
 that may block. A :class:`Store` needs :meth:`Store.get` and :meth:`Store.put` and nothing else;
 whatever it leaves out has a default here. A crawl calls both from its event loop, so neither may
 block for long: a ``get`` that would have to wait returns a :class:`concurrent.futures.Future`,
-which must be completed within three seconds; a ``put`` queues.
+which must be completed within :attr:`Store.patience`; a ``put`` queues.
 
 A store raises :class:`StoreError` and nothing else. A crawl catches it from each call and from the
-Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty. What it puts
-after that never costs what was kept, because the store merges it.
+Future of ``get``, ``lease`` or ``take_turn``, and treats a store that fails as empty
+(:mod:`scrapy_rep.sites.outage`). What it puts after that never costs what was kept, because the
+store merges it.
 
 The methods from :meth:`Store.scan` on are for the operator of a store. They may block, and most of
 them are made of ``scan``, ``forget``, ``get`` and ``put``.
@@ -23,14 +24,12 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry, merge
-from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.json_form import from_plain, to_plain
-from scrapy_rep.stores.stored import StoredEntry
-from scrapy_rep.stores.turn import Turn
+from scrapy_rep.stores.stored import StoredEntry, StoreError
 
 GET_PATIENCE = 10.0
 """Seconds for which the methods of an operator wait for a ``get``."""
@@ -38,6 +37,33 @@ GET_PATIENCE = 10.0
 FLUSH_AFTER = 500
 """Entries that are changed before an operator's method waits until they are written: fewer than any
 store queues."""
+
+LONGEST_TURN = 60.0
+"""Seconds for which a turn may be taken or renewed; one that claims to last longer is void."""
+
+LONGEST_INTERVAL = 86_400.0
+"""Seconds between two requests to a host that a store is believed: more was not written by us."""
+
+RENEWED = 2.0
+"""Seconds within which a worker renews a turn that is in use, again and again.
+
+A store that has lost its memory waits for as long before it grants a turn, and for an interval if
+that is longer. Meanwhile a worker whose request is under way takes its turn again.
+"""
+
+
+NOT_SHARED = ""
+"""The lease of a store that is not shared: the caller may always fetch."""
+
+
+class Turn(NamedTuple):
+    """The right to make one request to a host: a token, or ``None`` and the seconds to wait.
+
+    Before ``wait`` seconds are over no turn is granted; after them one may be.
+    """
+
+    token: str | None
+    wait: float = 0.0
 
 
 Change = Callable[[StoredEntry | None], StoredEntry | None]
@@ -52,6 +78,9 @@ class Store(ABC):
     ``crawler`` is a short digest of the User-Agent that was sent, empty if refusals are neither
     read nor written.
     """
+
+    patience: ClassVar[float] = 3.0
+    """Seconds within which the Future of ``get``, ``lease`` or ``take_turn`` must be completed."""
 
     _clock: Callable[[], float] = time.time
 
@@ -95,7 +124,7 @@ class Store(ABC):
         there or the lease is free. The Future is cancelled if nothing waits for it any more; the
         store then releases a lease that it grants. Raises :class:`StoreError`, or the Future does.
         """
-        return ""
+        return NOT_SHARED
 
     def renew(  # noqa: B027 (a default)
         self, authority: Authority, token: str, seconds: float
@@ -227,6 +256,19 @@ class Store(ABC):
             self.flush()
             raise ValueError(f"entry {number}: {error}") from None
         return number
+
+    _fault: StoreError | None = None
+
+    def _note(self, written: Future[Any]) -> None:
+        """Have the next put or flush raise why what was put could not be written."""
+        error = None if written.cancelled() else written.exception()
+        if isinstance(error, StoreError):
+            self._fault = error
+
+    def _raise_fault(self) -> None:
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
 
     def _put_all(self, stored: StoredEntry) -> None:
         authority, entry = stored.authority, stored.entry

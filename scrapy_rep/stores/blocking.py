@@ -1,4 +1,4 @@
-"""The base of a custom store: octets by key, read and written by calls that may block."""
+"""The base of a custom store: bytes by key, read and written by calls that may block."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.base import Change, Store, merging
 from scrapy_rep.stores.codec import decode_stored, encode_stored
-from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.stored import StoredEntry
+from scrapy_rep.stores.stored import StoredEntry, StoreError
 
 T = TypeVar("T")
 
@@ -46,20 +45,19 @@ class BlockingStore(Store):
         self._waiting = 0
         self._lock = Lock()
         self._closed = False
-        self._fault: StoreError | None = None
         # A daemon, so that a call that hangs does not keep the process from ending.
         self._thread = Thread(target=self._run, name="robots.txt store", daemon=True)
         self._is_begun = False
 
     @abstractmethod
     def read(self, key: str) -> bytes | None:
-        """Return the octets that were written under ``key``, ``None`` if there are none."""
+        """Return the bytes that were written under ``key``, ``None`` if there are none."""
 
     @abstractmethod
-    def write(self, key: str, octets: bytes) -> None:
-        """Keep the octets under ``key``, in the place of what was kept there.
+    def write(self, key: str, data: bytes) -> None:
+        """Keep ``data`` under ``key``, in the place of what was kept there.
 
-        They are empty if nothing is to be kept.
+        It is empty if nothing is to be kept.
         """
 
     def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
@@ -92,9 +90,7 @@ class BlockingStore(Store):
             self._call(lambda: None).result(FLUSH_PATIENCE)
         except FutureTimeoutError:
             raise StoreError(f"write did not end within {FLUSH_PATIENCE:g} s") from None
-        fault = self._take_fault()
-        if fault is not None:
-            raise fault
+        self._raise_fault()
 
     def close(self) -> None:
         """Write what is queued, if that ends soon. A subclass that overrides this calls it first.
@@ -110,7 +106,7 @@ class BlockingStore(Store):
     def _read(self, authority: Authority) -> StoredEntry | None:
         octets = self.read(str(authority))
         if octets is not None and not isinstance(octets, bytes):
-            raise StoreError(f"read returned {type(octets).__name__} where octets were expected")
+            raise StoreError(f"read returned {type(octets).__name__} where bytes were expected")
         return decode_stored(authority, octets) if octets else None
 
     def _change(self, authority: Authority, change: Change) -> None:
@@ -122,7 +118,7 @@ class BlockingStore(Store):
             elif after != before:
                 self.write(str(authority), encode_stored(after))
 
-        fault = self._take_fault()
+        fault, self._fault = self._fault, None  # before this write can fail
         self._call(write).add_done_callback(self._note)
         if fault is not None:
             raise fault
@@ -157,12 +153,3 @@ class BlockingStore(Store):
             call()
             with self._lock:
                 self._waiting -= 1
-
-    def _note(self, written: Future[None]) -> None:
-        error = None if written.cancelled() else written.exception()
-        if isinstance(error, StoreError):
-            self._fault = error
-
-    def _take_fault(self) -> StoreError | None:
-        fault, self._fault = self._fault, None
-        return fault

@@ -28,9 +28,8 @@ from struct import error as struct_error
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
-from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.json_form import part_of, plain_part, plain_parts, stored_of
-from scrapy_rep.stores.stored import StoredEntry
+from scrapy_rep.stores.stored import StoredEntry, StoreError
 
 MAGIC = b"REP\x01"
 """The first octets of each entry; the last of them is the version."""
@@ -150,7 +149,7 @@ def _encode(key: str, date: float, plain: object) -> bytes:
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         octets = text.encode("utf-8", "surrogatepass")
         if len(octets) > MAX_INFLATED:
-            raise StoreError(f"an entry of {len(octets)} octets is larger than {MAX_INFLATED}")
+            raise StoreError(f"an entry of {len(octets)} bytes is larger than {MAX_INFLATED}")
         deflate = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=_WORDS)
         packed = deflate.compress(octets) + deflate.flush()
         digest = _digest(key, date, len(octets), packed)

@@ -22,7 +22,7 @@ Part = TypeVar("Part", Answer, Failure)
 Check = Callable[[object, str], Any]
 
 _PARTS = {"answer", "refusals", "failure"}
-_ENTRY = {"authority", *_PARTS}
+_ENTRY = {"site", *_PARTS}
 _LARGEST = 2**31 - 1
 
 LONGEST_VALIDATOR = 1024
@@ -105,7 +105,7 @@ _KNOWN = {
 
 def to_plain(stored: StoredEntry) -> dict[str, Any]:
     """Return texts, numbers, lists and dictionaries that :func:`from_plain` reads."""
-    return {"authority": str(stored.authority), **plain_parts(stored)}
+    return {"site": str(stored.authority), **plain_parts(stored)}
 
 
 def plain_parts(stored: StoredEntry) -> dict[str, Any]:
@@ -125,10 +125,10 @@ def plain_parts(stored: StoredEntry) -> dict[str, Any]:
 def from_plain(plain: object) -> StoredEntry:
     """Return what :func:`to_plain` wrote. Raises ``ValueError``, one line, on anything else."""
     found = dict(_mapping(plain, "an entry", _ENTRY))
-    name = _text(found.pop("authority", None), "authority")
+    name = _text(found.pop("site", None), "site")
     authority = authority_in_key(name)
     if authority is None:
-        raise ValueError(f"authority: {name!a} is not like https://example.org")
+        raise ValueError(f"site: {name!a} is not like https://example.org")
     return stored_of(authority, found)
 
 
@@ -210,5 +210,5 @@ def _octets(found: Mapping[str, Any], name: str) -> bytes | None:
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     if name != "body" and octets is not None and len(octets) > LONGEST_VALIDATOR:
-        raise ValueError(f"{name} is longer than {LONGEST_VALIDATOR} octets")
+        raise ValueError(f"{name} is longer than {LONGEST_VALIDATOR} bytes")
     return octets

@@ -11,20 +11,20 @@ trips, and more under contention. In a cluster each of these scripts touches one
 authority stands in braces. So its entry and its lease are on one node, where other workers see what
 was put before they see the lease end.
 
-No look-up takes longer than :data:`PATIENCE`, whatever the server or the name service does
-(:mod:`scrapy_rep.stores.redis_pool`). No message holds a credential.
+No message holds a credential.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
-from threading import Lock
+from itertools import islice
 from typing import Any
 
 import redis
@@ -32,7 +32,6 @@ import redis
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry
 from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,
@@ -41,43 +40,40 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     refusal_of,
 )
-from scrapy_rep.stores.error import ALONE, StoreError
 from scrapy_rep.stores.redis_client import Client, Command, open_client
-from scrapy_rep.stores.redis_pool import RedisPool
-from scrapy_rep.stores.redis_scan import RedisScan
+from scrapy_rep.stores.redis_lanes import Lanes
 from scrapy_rep.stores.redis_turns import RedisTurns
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
-from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, useful_until
-
-PATIENCE = 1.0
-"""Seconds within which a look-up is answered or has failed.
-
-This is enough for a server 200 ms away: to connect, to check a password, to select a database and
-to answer take one round trip each.
-"""
+from scrapy_rep.stores.stored import (
+    MONTH,
+    PREFIX,
+    StoredEntry,
+    StoreError,
+    authority_in_key,
+    beginnings,
+    useful_until,
+)
 
 STEP_PATIENCE = 2.0
 """Seconds for each step of a connection: to connect, to send, to receive."""
 
-PUT_PATIENCE = 5.0
-"""Seconds within which a put, a renewal or a release is done or has failed, queueing included."""
-
 LIST_PATIENCE = 10.0
 """Seconds for each step of a scan, and for a flush."""
 
+LISTED_TOGETHER = 500
+"""Keys that a scan reads in one round trip."""
+
 CLOSE_PATIENCE = 1.0
 """Seconds for which ``close`` waits for the server, and again for its threads."""
-
-FIRST_PAUSE = 1.0
-"""Seconds without commands after a server fails for the first time (the circuit breaker)."""
 
 MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
 """Seconds for which any entry is kept at least and at most."""
 
 _WRONG_TYPE = "the Redis server answered with a value of a wrong type"
 
+logger = logging.getLogger(__name__)
+
 _ClusterError = redis.exceptions.RedisClusterException
-_log = logging.getLogger(__name__)
 
 # Merges parts into the fields of one hash. The arguments: the latest date that is believed, the
 # first octets of a part, the expiry in milliseconds, and the parts: an answer, a failure, the name
@@ -142,6 +138,10 @@ class RedisStore(RedisTurns, Store):
     ``ValueError`` if the URI is not one.
     """
 
+    patience = 1.0
+    """Enough for a server 200 ms away: to connect, to check a password, to select a database and to
+    answer take one round trip each."""
+
     def __init__(
         self,
         uri: str,
@@ -149,19 +149,14 @@ class RedisStore(RedisTurns, Store):
         keep: float = MONTH,
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
-        breaker: CircuitBreaker | None = None,
     ) -> None:
         self._uri = RedisUri(uri)
         self._keep = keep
         self._prefix = prefix
-        self._in_cluster = self._uri.parts.kind == CLUSTER
+        self._in_cluster = self._uri.kind == CLUSTER
         self._clock = clock
-        self._fault: StoreError | None = None
-        self._lock = Lock()
-        connect = partial(open_client, self._uri.parts, STEP_PATIENCE)
-        self._pool = RedisPool(
-            connect, self._uri.describe, breaker or CircuitBreaker(first=FIRST_PAUSE), self._say
-        )
+        connect = partial(open_client, self._uri, STEP_PATIENCE)
+        self._lanes = Lanes(connect, self._uri.describe)
 
     def __repr__(self) -> str:
         return f"RedisStore({str(self._uri)!a})"
@@ -170,13 +165,8 @@ class RedisStore(RedisTurns, Store):
         """Return a Future of the entry of ``authority``. Raises ``StoreError``."""
         fields = [ANSWER, FAILURE, *([refusal_of(crawler)] if crawler else [])]
         command: Command = ("HMGET", self._key(authority), *fields)
-        return self._pool.ask(
-            str(authority),
-            command,
-            patience=PATIENCE,
-            convert=partial(self._entry, authority, crawler, fields),
-            lookup=True,
-        )
+        convert = partial(self._entry, authority, crawler, fields)
+        return self._lanes.ask(str(authority), command, convert)
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if it cannot, or if an earlier put failed."""
@@ -206,14 +196,9 @@ class RedisStore(RedisTurns, Store):
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another worker holds the lease."""
         token = secrets.token_hex(8)
-        arguments = (self._lease_key(authority), token, _milliseconds(seconds))
-        return self._pool.ask(
-            str(authority),
-            ("EVAL", _LEASE, 1, *arguments),
-            patience=PATIENCE,
-            convert=partial(_granted, token),
-            too_late=partial(self._give_back, authority),
-        )
+        command = ("EVAL", _LEASE, 1, self._lease_key(authority), token, _milliseconds(seconds))
+        give_back = partial(self._give_back, authority)
+        return self._lanes.ask(str(authority), command, partial(_granted, token), give_back)
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
         """Extend a lease to ``seconds`` from now, if ``token`` still holds it."""
@@ -225,23 +210,40 @@ class RedisStore(RedisTurns, Store):
         self._run(_RELEASE, authority, self._lease_key(authority), token)
 
     def scan(self, start: str = "") -> Iterator[StoredEntry]:
-        """Flush, and yield what is on the servers. Raises ``StoreError``."""
-        with self._scanning() as scan:
-            yield from scan.entries(start)
+        """Flush, and yield what is on the servers. Raises ``StoreError``.
+
+        ``SCAN`` goes through all keys of a server, or of every master of a cluster, and may return
+        a key twice. So the sites seen are remembered, which takes about 100 bytes for each.
+        """
+        names, beginning = beginnings(start), f"{self._prefix}:entry:"
+        pattern = f"{_escaped(beginning)}*{_escaped(start.lower())}*"
+        seen = set[Authority]()
+        with self._listing() as client:
+            keys = client.keys(pattern)
+            while batch := list(islice(keys, LISTED_TOGETHER)):
+                wanted = {}
+                for key in batch:
+                    authority = _authority(key[len(beginning.encode()) :])
+                    if authority is None or authority in seen:
+                        continue
+                    if str(authority).startswith(names):
+                        seen.add(authority)
+                        wanted[key] = authority
+                yield from _listed(client, wanted)
 
     def find(self, authority: Authority) -> StoredEntry | None:
         """Flush, and return all that the server holds of ``authority``. Raises ``StoreError``."""
-        with self._scanning() as scan:
-            return scan.find(self._key(authority), authority)
+        with self._listing() as client:
+            return next(_listed(client, {self._key(authority).encode(): authority}), None)
 
     @contextmanager
-    def _scanning(self) -> Iterator[RedisScan]:
+    def _listing(self) -> Iterator[Client]:
         """Open separate connections, so that a long scan does not delay look-ups."""
         self.flush()
         client: Client | None = None
         try:
-            client = open_client(self._uri.parts, LIST_PATIENCE)
-            yield RedisScan(client, f"{self._prefix}:entry:")
+            client = open_client(self._uri, LIST_PATIENCE)
+            yield client
         # The last two: redis-py checks the options of TLS only when it connects.
         except (redis.RedisError, _ClusterError, OSError, TypeError, ValueError) as error:
             raise StoreError(self._uri.describe(error)) from None
@@ -251,13 +253,13 @@ class RedisStore(RedisTurns, Store):
 
     def flush(self) -> None:
         """Return once the server has all that was put. Raises ``StoreError`` if it has not."""
-        if not self._pool.idle(LIST_PATIENCE):
+        if not self._lanes.idle(LIST_PATIENCE):
             raise StoreError("the Redis server does not take what was put")
         self._raise_fault()
 
     def close(self) -> None:
         """Send what is queued and close all connections, within about two seconds, and quietly."""
-        self._pool.close(CLOSE_PATIENCE)
+        self._lanes.close(CLOSE_PATIENCE)
 
     def _key(self, authority: Authority) -> str:
         return f"{self._prefix}:entry:{self._tag(authority)}"
@@ -271,8 +273,7 @@ class RedisStore(RedisTurns, Store):
     def _run(self, script: str, authority: Authority, key: str, *arguments: Any) -> None:
         """Queue a script. The next put or flush raises its failure."""
         command = ("EVAL", script, 1, key, *arguments)
-        future = self._pool.ask(str(authority), command, patience=PUT_PATIENCE, convert=_number)
-        future.add_done_callback(self._note)
+        self._lanes.ask(str(authority), command, _number).add_done_callback(self._note)
 
     def _entry(
         self, authority: Authority, crawler: str, fields: list[str], reply: Any
@@ -281,35 +282,10 @@ class RedisStore(RedisTurns, Store):
         return None if stored is None else stored.seen_by(crawler)
 
     def _give_back(self, authority: Authority, token: str | None) -> None:
-        """End a lease that was granted after its deadline, when the caller had given up."""
+        """End a lease that was granted when nothing waited for it any more."""
         if token is not None:
-            with self._noting():  # if it fails, the lease expires
+            with suppress(StoreError):  # if it fails, the lease expires
                 self.release(authority, token)
-
-    def _note(self, future: Future[Any]) -> None:
-        with self._noting():
-            future.result()
-
-    @contextmanager
-    def _noting(self) -> Iterator[None]:
-        """Have the next put or flush raise a ``StoreError`` of this block."""
-        try:
-            yield
-        except StoreError as error:
-            with self._lock:
-                self._fault = error
-
-    def _raise_fault(self) -> None:
-        with self._lock:
-            fault, self._fault = self._fault, None
-        if fault is not None:
-            raise fault
-
-    def _say(self, down: bool, text: str) -> None:
-        if down:
-            _log.warning("%r is given up for now: %s (%s)", self, ALONE, text)
-        else:
-            _log.warning("%r is back: %s", self, text)
 
 
 def _milliseconds(seconds: float) -> int:
@@ -332,3 +308,39 @@ def _number(reply: Any) -> int:
     if not isinstance(reply, int):
         raise StoreError(_WRONG_TYPE)
     return reply
+
+
+def _listed(client: Client, keys: dict[bytes, Authority]) -> Iterator[StoredEntry]:
+    """Read keys, each of which is that of an authority."""
+    replies = client.run([("HGETALL", key) for key in keys])
+    for (key, authority), reply in zip(keys.items(), replies, strict=True):
+        stored = decode_parts(authority, _fields(key, reply))
+        if stored is not None:
+            yield stored
+
+
+def _fields(key: bytes, reply: Any) -> dict[str, bytes]:
+    """Return the fields of a hash: redis-py makes a list, or a dictionary of them.
+
+    There are none if the key is not a hash: another program has written it, and the others count.
+    """
+    if isinstance(reply, Exception):
+        if not str(reply).startswith("WRONGTYPE"):
+            raise reply
+        logger.warning("the key %a is not a hash, and is passed over", key)
+        return {}
+    if isinstance(reply, list):
+        reply = dict(zip(reply[::2], reply[1::2], strict=False))
+    if not isinstance(reply, dict):
+        raise StoreError(_WRONG_TYPE)
+    return {field.decode("utf-8", "replace"): octets for field, octets in reply.items()}
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*?\[\]^\\])", r"\\\1", text)
+
+
+def _authority(name: bytes) -> Authority | None:
+    """Return the authority of a key, which has braces in a cluster; None for foreign keys."""
+    text = name.decode("utf-8", "replace")
+    return authority_in_key(text[1:-1] if text.startswith("{") else text)

@@ -22,7 +22,7 @@ from redis.cluster import ClusterNode, RedisCluster
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from scrapy_rep.stores.redis_uri import CLUSTER, SENTINEL, Parts
+from scrapy_rep.stores.redis_uri import CLUSTER, SENTINEL, RedisUri
 
 Command = tuple[Any, ...]
 
@@ -42,7 +42,7 @@ def _nameless() -> dict[str, None]:
     )
 
 
-def open_client(parts: Parts, timeout: float) -> Client:
+def open_client(uri: RedisUri, timeout: float) -> Client:
     """Return a client that waits ``timeout`` seconds for each step.
 
     A cluster is connected to at once, which blocks, and raises what redis-py raises.
@@ -53,19 +53,19 @@ def open_client(parts: Parts, timeout: float) -> Client:
         "protocol": 2,
         **_nameless(),
     }
-    if parts.kind == CLUSTER:
-        return ClusterClient(parts, common)
+    if uri.kind == CLUSTER:
+        return ClusterClient(uri, common)
     common["retry"] = Retry(NoBackoff(), 0)
-    if parts.kind == SENTINEL:
-        return SentinelClient(parts, common)
-    return Client(_single(parts, common))
+    if uri.kind == SENTINEL:
+        return SentinelClient(uri, common)
+    return Client(_single(uri, common))
 
 
-def _single(parts: Parts, common: dict[str, Any]) -> Any:
-    options = parts.options | common
+def _single(uri: RedisUri, common: dict[str, Any]) -> Any:
+    options = uri.options | common
     if "path" in options:
         return redis.Redis(unix_socket_path=options.pop("path"), **options)
-    ((host, port),) = parts.addresses
+    ((host, port),) = uri.addresses
     return redis.Redis(host, port, **options)
 
 
@@ -94,10 +94,6 @@ class Client:
         replies: list[Any] = pipeline.execute(raise_on_error=False)
         return replies
 
-    def ping(self) -> None:
-        """Connect, unless that is done."""
-        self._client.ping()
-
     def keys(self, pattern: str) -> Iterator[bytes]:
         """Yield the keys that match. A key may come twice."""
         return iter(self._client.scan_iter(match=pattern, count=_SCAN_COUNT))
@@ -121,14 +117,14 @@ class Client:
 class SentinelClient(Client):
     """A client of the current master, which the Sentinels name."""
 
-    def __init__(self, parts: Parts, common: dict[str, Any]) -> None:
-        tls = {name: value for name, value in parts.options.items() if name.startswith("ssl")}
+    def __init__(self, uri: RedisUri, common: dict[str, Any]) -> None:
+        tls = {name: value for name, value in uri.options.items() if name.startswith("ssl")}
         self._sentinel = _Sentinel(
-            parts.addresses,
-            sentinel_kwargs=common | tls | parts.sentinel_options,
-            **(parts.options | common),
+            uri.addresses,
+            sentinel_kwargs=common | tls | uri.sentinel_options,
+            **(uri.options | common),
         )
-        super().__init__(self._sentinel.master_for(parts.service))
+        super().__init__(self._sentinel.master_for(uri.service))
 
     def close(self) -> None:
         """Close the connections to the Sentinels, too."""
@@ -141,21 +137,17 @@ class SentinelClient(Client):
 class ClusterClient(Client):
     """A client of all nodes of a cluster."""
 
-    def __init__(self, parts: Parts, common: dict[str, Any]) -> None:
+    def __init__(self, uri: RedisUri, common: dict[str, Any]) -> None:
         super().__init__(
             RedisCluster(
-                startup_nodes=[_ClusterNode(*address) for address in parts.addresses],
+                startup_nodes=[_ClusterNode(*address) for address in uri.addresses],
                 retry=Retry(NoBackoff(), 1),
                 # The nodes that are up are asked even if another one is down.
                 require_full_coverage=False,
-                **parts.options,
+                **uri.options,
                 **common,
             )
         )
-
-    def ping(self) -> None:
-        """Connect to all masters."""
-        self._client.ping(target_nodes=RedisCluster.PRIMARIES)
 
     def cut(self) -> None:
         """Break all connections, also those in use."""

@@ -41,18 +41,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from scrapy_rep.stores.error import StoreError
-from scrapy_rep.stores.stored import MONTH
-from scrapy_rep.stores.turn import LONGEST_INTERVAL, LONGEST_TURN, RENEWED, Turn
+from scrapy_rep.stores.base import LONGEST_INTERVAL, LONGEST_TURN, RENEWED, Turn
+from scrapy_rep.stores.stored import MONTH, StoreError
 
 if TYPE_CHECKING:
-    from scrapy_rep.stores.redis_pool import RedisPool
-
-TURN_PATIENCE = 1.0
-"""Seconds within which a turn is granted or refused, or the server has failed."""
-
-TELL_PATIENCE = 5.0
-"""Seconds within which a turn is renewed or ended; later it has lapsed, or soon will."""
+    from scrapy_rep.stores.redis_lanes import Lanes
 
 KEPT = 60.0
 """Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
@@ -158,7 +151,7 @@ class RedisTurns:
     keeps_pace = True
 
     _in_cluster: bool
-    _pool: RedisPool
+    _lanes: Lanes
     _prefix: str
 
     def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
@@ -168,20 +161,12 @@ class RedisTurns:
         arguments = (token, _micro(KEPT), lease, pause, *memory)
 
         def give_back(turn: Turn) -> None:
-            # After a deadline, the worker asks again with the same token.
-            if answer.cancelled() and turn.token is not None:
+            if turn.token is not None:
                 with suppress(StoreError):  # if it fails, the turn lapses
                     self.cancel_turn(host, turn.token)
 
-        answer = self._pool.ask(
-            host,
-            ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments),
-            patience=TURN_PATIENCE,
-            convert=partial(_turn, token),
-            too_late=give_back,
-            insist=True,
-        )
-        return answer
+        command = ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments)
+        return self._lanes.ask(host, command, partial(_turn, token), give_back)
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
         """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
@@ -201,7 +186,7 @@ class RedisTurns:
         A server that is back hears of the turns that are in use before it grants others.
         """
         command = ("EVAL", script, 1, self._turn_keys(host)[0], *arguments)
-        self._pool.ask(host, command, patience=TELL_PATIENCE, convert=lambda _: None, insist=True)
+        self._lanes.ask(host, command, lambda _: None)
 
     def _turn_keys(self, host: str) -> tuple[str, str]:
         if not self._in_cluster:

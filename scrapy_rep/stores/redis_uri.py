@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -27,21 +26,6 @@ _QUOTED = ", with args beginning with"
 _OF_A_CLUSTER = (redis.exceptions.MovedError, redis.exceptions.ClusterCrossSlotError)
 
 
-@dataclass(frozen=True)
-class Parts:
-    """The parts of a URI: the kind of server, its addresses, and the arguments for redis-py.
-
-    ``kind`` is ``SENTINEL``, ``CLUSTER``, or empty for a single server.
-    """
-
-    kind: str
-    addresses: tuple[tuple[str, int], ...]
-    service: str
-    options: dict[str, Any] = field(repr=False)
-    sentinel_options: dict[str, Any] = field(repr=False)
-    secrets: frozenset[str] = field(repr=False)
-
-
 class RedisUri:
     """The address of a Redis server. Raises ``ValueError`` if ``uri`` is not one.
 
@@ -53,16 +37,18 @@ class RedisUri:
     The query may hold ``db``, ``username`` and ``password``, over TLS redis-py's ``ssl_`` options,
     and ``sentinel_username`` and ``sentinel_password`` where the Sentinels have different
     credentials.
+
+    ``kind`` is :data:`SENTINEL`, :data:`CLUSTER`, or empty for a single server. ``addresses`` are
+    pairs of host and port, ``service`` is the name of a Sentinel's service, and ``options`` and
+    ``sentinel_options`` are arguments for redis-py.
     """
 
     def __init__(self, uri: str) -> None:
-        try:
-            self.parts = _parse(uri)
-        except ValueError as error:
-            raise ValueError(f"{shown(uri)!r} is not the URI of a Redis server: {error}") from None
         self._text = shown(uri)
-        # The longest first, because one secret may contain another.
-        self._secrets = sorted(self.parts.secrets, key=len, reverse=True)
+        try:
+            self._parse(uri)
+        except ValueError as error:
+            raise ValueError(f"{self._text!r} is not the URI of a Redis server: {error}") from None
 
     def __str__(self) -> str:
         return self._text
@@ -81,48 +67,45 @@ class RedisUri:
         hint = " (this is a node of a cluster: use redis+cluster://)" if alone else ""
         return f"Redis at {self}: {type(error).__name__}: {text}{hint}"
 
-
-def _parse(uri: str) -> Parts:
-    """Return the parts of ``uri``. Raises ``ValueError`` with a text that quotes none of it."""
-    try:
-        split = urlsplit(uri)
-        query = dict(
-            parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query))
-        )
-    except ValueError:
-        raise ValueError(_MALFORMED) from None
-    base, _, kind = split.scheme.partition("+")
-    tls = base == "rediss"
-    _check_options(set(query), kind, tls)
-    if "#" in uri or (base == "unix" and not split.path.strip("/")):
-        raise ValueError(_MALFORMED)
-    user, at, written = split.netloc.rpartition("@")
-    service, path = _service(split.path, kind) if base != "unix" else ("", split.path)
-    addresses = _addresses(written, kind) if base != "unix" or written else ()
-    if len(addresses) > 1 and not kind:
-        raise ValueError("it names several hosts, but neither Sentinels nor a cluster")
-    if base == "unix" and addresses:
-        raise ValueError("a socket is on this machine: unix:///PATH")
-    kept = "&".join(pair for pair in split.query.split("&") if not pair.startswith("sentinel_"))
-    options = _options(f"{base}://{user}{at}{written.split(',')[0]}{path}?{kept}")
-    if kind == CLUSTER and options.pop("db", 0) != 0:
-        raise ValueError("a cluster has no databases but the first one")
-    secrets = {split.username, split.password, options.get("username"), options.get("password")}
-    # redis-py quotes the values of options, and the names that it does not know.
-    secrets |= {value for name, value in query.items() if name != "db"}
-    secrets |= set(query) - _PLAIN_OPTIONS
-    return Parts(
-        kind=kind,
-        addresses=addresses,
-        service=service,
-        options=options | ({"ssl": True} if tls else {}),
-        sentinel_options={
+    def _parse(self, uri: str) -> None:
+        """Read ``uri``. Raises ``ValueError`` with a text that quotes none of it."""
+        try:
+            split = urlsplit(uri)
+            query = dict(
+                parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query))
+            )
+        except ValueError:
+            raise ValueError(_MALFORMED) from None
+        base, _, kind = split.scheme.partition("+")
+        tls = base == "rediss"
+        _check_options(set(query), kind, tls)
+        if "#" in uri or (base == "unix" and not split.path.strip("/")):
+            raise ValueError(_MALFORMED)
+        user, at, written = split.netloc.rpartition("@")
+        service, path = _service(split.path, kind) if base != "unix" else ("", split.path)
+        addresses = _addresses(written, kind) if base != "unix" or written else ()
+        if len(addresses) > 1 and not kind:
+            raise ValueError("it names several hosts, but neither Sentinels nor a cluster")
+        if base == "unix" and addresses:
+            raise ValueError("a socket is on this machine: unix:///PATH")
+        kept = "&".join(pair for pair in split.query.split("&") if not pair.startswith("sentinel_"))
+        options = _options(f"{base}://{user}{at}{written.split(',')[0]}{path}?{kept}")
+        if kind == CLUSTER and options.pop("db", 0) != 0:
+            raise ValueError("a cluster has no databases but the first one")
+        secrets = {split.username, split.password, options.get("username"), options.get("password")}
+        # redis-py quotes the values of options, and the names that it does not know.
+        secrets |= {value for name, value in query.items() if name != "db"}
+        secrets |= set(query) - _PLAIN_OPTIONS
+        self.kind, self.addresses, self.service = kind, addresses, service
+        self.options = options | ({"ssl": True} if tls else {})
+        self.sentinel_options = {
             name.removeprefix("sentinel_"): value
             for name, value in query.items()
             if name in _SENTINEL_OPTIONS
-        },
-        secrets=frozenset(form for text in secrets if text for form in (text, unquote(text))),
-    )
+        }
+        forms = {form for text in secrets if text for form in (text, unquote(text))}
+        # The longest first, because one secret may contain another.
+        self._secrets = sorted(forms, key=len, reverse=True)
 
 
 def _check_options(names: set[str], kind: str, tls: bool) -> None:

@@ -27,8 +27,7 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import sqlite_rows as rows
 from scrapy_rep.stores import sqlite_turns as turns
-from scrapy_rep.stores.base import Change, Store, merging
-from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.base import Change, Store, Turn, merging
 from scrapy_rep.stores.sqlite_file import (
     READ_PATIENCE,
     START_PATIENCE,
@@ -39,8 +38,14 @@ from scrapy_rep.stores.sqlite_file import (
     check_file,
 )
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
-from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, MONTH, PREFIX, StoredEntry, beginnings
-from scrapy_rep.stores.turn import Turn
+from scrapy_rep.stores.stored import (
+    KEEP_CONCLUSIONS,
+    MONTH,
+    PREFIX,
+    StoredEntry,
+    StoreError,
+    beginnings,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -155,10 +160,7 @@ class SqliteStore(Store):
         self._writer.change(key, change, run, octets)
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
-        """Return a Future of a token, or of ``None`` while another process holds the lease.
-
-        Raises ``StoreError`` at once while nothing can be written.
-        """
+        """Return a Future of a token, or of ``None`` while another process holds the lease."""
         self._check()
         key = self._key(authority)
         return self._writer.ask(
@@ -186,7 +188,6 @@ class SqliteStore(Store):
             lambda turn: (
                 turn.token and (lambda db: turns.cancel(db, key, turn.token, self._turn_clock()))
             ),
-            insist=True,
         )
 
     def renew_turn(self, host: str, token: str, seconds: float) -> None:
@@ -242,7 +243,7 @@ class SqliteStore(Store):
         if done[0] and not self._is_full:
             self._is_full = True
             path, limit = str(self._file.path), self._limit
-            logger.warning("%a is at its limit of %d octets: entries are dropped", path, limit)
+            logger.warning("%a is at its limit of %d bytes: entries are dropped", path, limit)
         return done
 
     def _tell(self, run: Run, *, hurry: bool = False) -> None:

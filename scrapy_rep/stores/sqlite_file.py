@@ -31,7 +31,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, TypeVar
 
-from scrapy_rep.stores.error import LoggedError, StoreError
+from scrapy_rep.stores.stored import StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -67,18 +67,6 @@ class DamagedError(Exception):
     def __init__(self, text: str, found: tuple[int, int] | None) -> None:
         super().__init__(text)
         self.found = found
-
-
-def trouble_of(error: Exception, found: tuple[int, int] | None = None) -> Exception:
-    """Return ``DamagedError`` for an error of sqlite3, ``StoreError`` if the file is not to blame.
-
-    The sqlite3 module raises ``DatabaseError`` itself, not a subclass, for a malformed file. A
-    name that is missing was damaged in the schema.
-    """
-    is_damage = type(error) in (sqlite3.DatabaseError, sqlite3.IntegrityError, UnicodeDecodeError)
-    if is_damage or str(error).startswith(("no such ", "malformed ")):
-        return DamagedError(str(error), found)
-    return StoreError(f"SQLite: {error}")
 
 
 def check_file(path: Path) -> None:
@@ -135,7 +123,7 @@ class File:
                 return self._connect(patience)
             except (*TROUBLES, OSError, StoreError) as error:  # noqa: PERF203
                 is_ours = isinstance(error, TROUBLES)
-                trouble = trouble_of(error, self._identity) if is_ours else error
+                trouble = self._trouble(error) if is_ours else error
                 self.close()
                 if attempt < 3 and isinstance(trouble, DamagedError):
                     self._set_aside(trouble)
@@ -197,7 +185,7 @@ class File:
                 raise self._shut()
             return query(self._reader)
         except TROUBLES as error:
-            raise trouble_of(error, self._identity) from None
+            raise self._trouble(error) from None
         finally:
             self._reading.release()
 
@@ -207,7 +195,7 @@ class File:
         try:
             yield from connection.execute(statement, values)
         except TROUBLES as error:
-            raise StoreError(f"SQLite: {error}") from None
+            raise StoreError(f"{str(self.path)!a}: {error}") from None
         finally:
             connection.close()
 
@@ -232,7 +220,7 @@ class File:
             yield writer
             writer.execute("COMMIT")
         except TROUBLES as error:
-            raise trouble_of(error, self._identity) from None
+            raise self._trouble(error) from None
         finally:
             if writer.in_transaction:
                 with suppress(sqlite3.Error):
@@ -282,8 +270,19 @@ class File:
         aside = f"{self.path.name}.corrupt"
         logger.warning("%a is damaged (%s): set aside as %a", str(self.path), damage, aside)
 
+    def _trouble(self, error: Exception) -> Exception:
+        """Return ``DamagedError`` for an error of sqlite3, else ``StoreError``.
+
+        The sqlite3 module raises ``DatabaseError`` itself, not a subclass, for a malformed file. A
+        name that is missing was damaged in the schema.
+        """
+        kinds = (sqlite3.DatabaseError, sqlite3.IntegrityError, UnicodeDecodeError)
+        if type(error) in kinds or str(error).startswith(("no such ", "malformed ")):
+            return DamagedError(str(error), self._identity)
+        return StoreError(f"{str(self.path)!a}: {error}")
+
     def _shut(self) -> StoreError:
-        return LoggedError(f"{str(self.path)!a} is not open: {self._obstacle}")  # by the writer
+        return StoreError(f"{str(self.path)!a} is not open: {self._obstacle}")
 
 
 def _make(directory: Path) -> None:

@@ -8,8 +8,8 @@ has its key and the change, so that a look-up sees what is still queued.
 
 If another process holds the write lock, or the disk is full, callers do not wait. Operations that
 are only to be written stay in memory, up to :data:`QUEUE_LIMIT` of them or :data:`QUEUE_OCTETS`.
-Those that something waits for, a lease or a turn, fail at once. The writer tries again every
-:data:`RETRY_DELAY` seconds. The log says when that begins and when it ends.
+Those that something waits for, a lease or a turn, fail with that attempt. The writer tries again
+every :data:`RETRY_DELAY` seconds, and when something asks.
 
 Between batches the writer has the file tidied.
 """
@@ -29,8 +29,8 @@ from itertools import islice
 from typing import Any
 
 from scrapy_rep.stores.base import Change
-from scrapy_rep.stores.error import ALONE, LoggedError, StoreError
 from scrapy_rep.stores.sqlite_file import DamagedError, File
+from scrapy_rep.stores.stored import StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ QUEUE_LIMIT = 10_000
 QUEUE_OCTETS = 64 * 1024 * 1024
 """Octets of rules that may wait to be written."""
 
-FAILURES, RETRY_DELAY = 2, 1.0
-"""Failed attempts in a row that the log tells of, and seconds between two of them."""
+RETRY_DELAY = 1.0
+"""Seconds between two attempts to write."""
 
 TIDY_INTERVAL, TIDY_PAUSE = 60.0, 0.02
 """Seconds between two searches for rows that are of no more use, and between two of their steps."""
@@ -94,13 +94,10 @@ class Writer:
         self._octets = self._added = 0
         self._hurry = self._closed = False
         self._failures = 0
-        self._has_written = False
         self._retry_at = 0.0
         self._damage: DamagedError | None = None
         self._fault: StoreError | None = None  # why an entry was lost; the next put raises it
         self._trouble: StoreError | None = None  # what kept the last batch from being written
-        self._given_up_at: float | None = None
-        self._dropped = 0
         self._tidy_at = 0.0
         self.evicted = 0
         self._wake = threading.Condition()
@@ -124,10 +121,8 @@ class Writer:
         """
         with self._wake:
             if len(self._queue) >= QUEUE_LIMIT or self._octets >= QUEUE_OCTETS:
-                self._dropped += 1
                 why = f": {self._trouble}" if self._trouble else ""
-                text = f"too many entries wait to be written{why}"
-                raise StoreError(text) if self._given_up_at is None else LoggedError(text)
+                raise StoreError(f"too many entries wait to be written{why}")
             self._add(Operation(run, key=key, change=change, octets=octets))
             self._changes.setdefault(key, deque()).append(change)
             self._octets += octets
@@ -137,21 +132,13 @@ class Writer:
         """Queue what nothing waits for. With ``hurry``, raises ``StoreError`` in an outage."""
         with self._wake:
             if hurry and self._trouble is not None:
-                raise LoggedError(str(self._trouble))
+                raise StoreError(str(self._trouble))
             self._add(Operation(run), hurry=hurry)
 
-    def ask(
-        self, run: Run, undo: Callable[[Any], Run | None], *, insist: bool = False
-    ) -> Future[Any]:
-        """Return a Future of what ``run`` returns. Raises ``StoreError``, or the Future does.
-
-        It is raised at once in an outage, unless the caller does ``insist``.
-        """
+    def ask(self, run: Run, undo: Callable[[Any], Run | None]) -> Future[Any]:
+        """Return a Future of what ``run`` returns; it raises ``StoreError``."""
         with self._wake:
-            if self._trouble is not None:
-                if not insist:
-                    raise LoggedError(str(self._trouble))
-                self._retry_at = 0.0
+            self._retry_at = 0.0
             future: Future[Any] = Future()
             self._add(Operation(run, future, undo), hurry=True)
             return future
@@ -282,41 +269,19 @@ class Writer:
         self._tidy_at = time.monotonic() + pause
 
     def _settle(self, batch: list[Operation], results: list[Any], error: StoreError | None) -> None:
-        """Hand out the results, or keep what could not be written; log when that changes."""
+        """Hand out the results, or keep what could not be written."""
         if error is None:
             for operation, result in zip(batch, results, strict=True):
                 self._queue.popleft()
                 self._forget(operation)
                 self._answer(operation, result)
-            self._has_written = True
-            self._failures, self._trouble, self._retry_at = 0, None, 0.0
-            self._say_written()
+            self._trouble, self._retry_at = None, 0.0
             return
         self._trouble = error
         self._failures += 1
-        self._fail_asked(LoggedError(str(error)), len(batch))
+        self._fail_asked(error, len(batch))
         is_asked = any(operation.future is not None for operation in self._queue)
         self._retry_at = 0.0 if is_asked else time.monotonic() + RETRY_DELAY
-        if self._given_up_at is None and (self._failures >= FAILURES or not self._has_written):
-            self._given_up_at = time.monotonic()
-            path = str(self._file.path)
-            logger.warning(
-                "%a is not written for now: up to %d entries wait in memory; %s (%s)",
-                path,
-                QUEUE_LIMIT,
-                ALONE,
-                error,
-            )
-
-    def _say_written(self) -> None:
-        if self._given_up_at is not None:
-            logger.warning(
-                "%a is written again after %.0f s; %d entries were dropped meanwhile",
-                str(self._file.path),
-                time.monotonic() - self._given_up_at,
-                self._dropped,
-            )
-            self._given_up_at, self._dropped = None, 0
 
     def _forget(self, operation: Operation) -> None:
         """Note that an operation no longer waits."""

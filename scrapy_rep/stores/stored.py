@@ -27,6 +27,13 @@ KEEP_FAILURES = 86_400.0
 """Seconds after its last attempt for which the failure streak of an authority is kept."""
 
 
+class StoreError(Exception):
+    """A store could not do what it was asked to; the crawl goes on as if it were empty.
+
+    The text is one line of printable ASCII without credentials.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class StoredEntry:
     """All that a store holds of one authority.

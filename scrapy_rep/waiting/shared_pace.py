@@ -24,9 +24,9 @@ when the wait is over, and not a round trip later.
 may have been granted. When the store begins to fail, other workers may hold turns. After a lease
 those have lapsed, and each worker goes on by itself, at its own pace, but for every request it asks
 first: an outage is over when it is over. When the store answers again, it does
-not know which requests were made meanwhile, so each host is left alone for an interval. The log
-says both, unless the store itself does. Of a store that is spread over several servers, such as a
-Redis Cluster, only a part may fail: then the same is done for each host that is kept there.
+not know which requests were made meanwhile, so each host is left alone for an interval. Of a store
+that is spread over several servers, such as a Redis Cluster, only a part may fail: then the same is
+done for each host that is kept there.
 
 **A stopped process.** A turn that was granted while the process stood still may have lapsed. It is
 given back unless there is half of it left. A request that was let go just before the process was
@@ -82,10 +82,7 @@ SPREAD, MOST_SPREAD = 0.02, 0.1
 
 
 class SharedTurns(Protocol):
-    """The turns of a store. Each method but ``is_logged`` may raise."""
-
-    def is_logged(self, error: Exception) -> bool:
-        """Return whether the store itself logs when such failures begin and end."""
+    """The turns of a store. Each method may raise. Failures of ``take`` are counted and logged."""
 
     async def take(
         self, host: str, seconds: float, interval: float, token: str
@@ -125,7 +122,7 @@ class SharedPace:
         self._unanswered: dict[str, str] = {}
         """The tokens, by host, of questions whose answers were lost."""
         self._failing_since: float | None = None
-        self._is_alone = self._says_alone = False
+        self._is_alone = False
         self._back_at = float("-inf")
         self._beat: CallLaterResult | None = None
         self._closed = False
@@ -199,9 +196,9 @@ class SharedPace:
             granted, wait = await self._turns.take(host.name, LEASE, host.interval, token)
         except CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001  # a custom store may raise anything
+        except Exception:  # noqa: BLE001  # a custom store may raise anything
             self._unanswered[host.name] = token
-            self._failed(host, error)
+            self._failed(host)
         else:
             self._answered(_Held(host, granted or "", asked), wait)
         finally:
@@ -216,9 +213,6 @@ class SharedPace:
         if self._is_alone:
             self._is_alone = False
             self._back_at = now
-        if is_back and self._says_alone:
-            self._says_alone = False
-            self._stats.paces_together()
         self._failing_since = host.failing_since = None
         known_at = (now if is_back else self._back_at) + host.interval
         if not turn.token:
@@ -252,10 +246,9 @@ class SharedPace:
         spread = min(SPREAD * known, MOST_SPREAD)
         host.not_before = until + uniform(0.0, spread)  # noqa: S311 (no secret)
 
-    def _failed(self, host: PacedHost, error: Exception) -> None:
+    def _failed(self, host: PacedHost) -> None:
         """Wait while others may still hold turns; after that go on without the store."""
         now = monotonic()
-        self._stats.inc(names.STORE_ERROR)
         if self._failing_since is None:
             self._failing_since = now
         if host.failing_since is None:
@@ -265,9 +258,6 @@ class SharedPace:
         elif not _is_lease_ago(host.failing_since, now):
             host.not_before = now + RETRY
             return
-        if not self._says_alone and not self._turns.is_logged(error):
-            self._says_alone = True
-            self._stats.paces_alone(str(error))
         # It may hold a turn that lapses now, and that must not be taken for a new one later.
         self._unanswered.pop(host.name, None)
         self._stats.inc(names.CRAWL_DELAY_ALONE)

@@ -112,7 +112,7 @@ async def ours(count: int) -> None:
         info, grown = gate.cache_info(), resident() - before
         most = max(most, grown)
         seen = min(first + count // 10, count)
-        row(seen, info["authorities"], mib(info["octets"]), mib(grown), f"{grown / BOUND:.2f}")
+        row(seen, info["sites"], mib(info["bytes"]), mib(grown), f"{grown / BOUND:.2f}")
     ask_that(world.fetches == ends.total() == count, f"{world.fetches} fetches, {ends}")
     ask_that(ends["allowed"] > 0 and ends["forbidden"] > 0, f"no rules were read: {ends}")
     ask_that(most > 0, "the process did not grow")

@@ -10,7 +10,7 @@ from tests.commands.guide import commands, files
 from tests.commands.running import robots
 
 STORED = {
-    "authority": "https://example.org",
+    "site": "https://example.org",
     "answer": {
         "status": 200,
         "uri": "https://example.org/robots.txt",

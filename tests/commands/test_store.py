@@ -146,7 +146,7 @@ def test_import_makes_the_store(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "robots.db").exists()
 
 
-@pytest.mark.parametrize("given", first(2, ["{}", "nonsense", "[1]", '{"authority": "x"}', "\0"]))
+@pytest.mark.parametrize("given", first(2, ["{}", "nonsense", "[1]", '{"site": "x"}', "\0"]))
 def test_bad_import_is_status_2(tmp_path: Path, given: str) -> None:
     """And the number of the entry is said."""
     store = ("-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")

@@ -51,9 +51,9 @@ class OctetsStore(BlockingStore):
         """What there is."""
         return self.entries.get(key)
 
-    def write(self, key: str, octets: bytes) -> None:
+    def write(self, key: str, data: bytes) -> None:
         """Here it is."""
-        self.entries[key] = octets
+        self.entries[key] = data
 
 
 class SharedStore:

@@ -190,13 +190,13 @@ async def test_what_explain_learnt_serves_the_crawl(site: Site) -> None:
 
 @ensureDeferred
 async def test_cache_info_counts_what_is_known(site: Site) -> None:
-    """Authorities, octets, fetches and waiting requests."""
+    """Sites, bytes, fetches and waiting requests."""
     shops = site.authorities(3, RULES)
     result = await ask([(shop.url("/a"), None) for shop in shops])
     before, after = result.crawler.spider.infos
-    assert before == {"authorities": 0, "octets": 0, "fetches": 0, "waiting": 0}
-    assert (after["authorities"], after["fetches"], after["waiting"]) == (3, 0, 0)
-    assert after["octets"] > 3 * len(RULES)
+    assert before == {"sites": 0, "bytes": 0, "fetches": 0, "waiting": 0}
+    assert (after["sites"], after["fetches"], after["waiting"]) == (3, 0, 0)
+    assert after["bytes"] > 3 * len(RULES)
 
 
 @ensureDeferred

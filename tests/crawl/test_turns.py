@@ -31,8 +31,8 @@ from tests.stores.servers import RedisServer
 from tests.stores.turn_contract import granted, used_store
 from tests.stores.turn_contract import taken as turn_of
 
-ALONE = "grants no turns .*: for now each worker keeps the pace of a site by itself"
-TOGETHER = "grants turns again"
+ALONE = "The robots.txt store fails .* keeps the pace of a site by itself"
+TOGETHER = "The robots.txt store answers again"
 
 
 @pytest.fixture
@@ -257,8 +257,8 @@ async def test_a_store_that_fails_leaves_each_worker_to_its_own_pace(
     else:
         assert gaps(shop)[2] >= 3.0
         assert 5 <= alone < 17
-        assert len(result.lines("keeps the pace of a site by itself", "WARNING")) == 1
-        assert len(result.lines("is back: ", "WARNING")) == 1
+        assert len(result.lines(ALONE, "WARNING")) == 1
+        assert len(result.lines(TOGETHER, "WARNING")) == 1
         assert result.stats["robotstxt/store/error"] > 0
 
 
@@ -374,7 +374,7 @@ async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
 ) -> None:
     """An exception at each place where something is called or awaited, an eighth at a time."""
     restless(monkeypatch)
-    names = modules("scrapy_rep.waiting.shared_pace", "scrapy_rep.sites.shared_turns")
+    names = modules("scrapy_rep.waiting.shared_pace", "scrapy_rep.sites.outage")
     with Faults(*names).installed() as faults:
         shop = paced(site, 0.1, Reply(200, delay=0.3))
         (await crawl(settings=sharing(tmp_path), plans=urls(shop, 3))).check()

@@ -1,6 +1,7 @@
 """`python -m tests.crawl.worker REDIS LOG SETTINGS`: one of several workers on a shared queue.
 
-SETTINGS are those of its own, as JSON; `LEASE_TERM` among them is the constant of that name. Each
+SETTINGS are those of its own, as JSON; `LEASE_TERM` among them is the constant of that name, and
+`CLOCK` the days by which the clock of the machine is at most wrong, now this way and now that. Each
 line of the log is a request that was taken from the queue, or how one ended; it is written at
 once, so that it survives a SIGKILL.
 """
@@ -8,6 +9,7 @@ once, so that it survives a SIGKILL.
 from __future__ import annotations
 
 import json
+import random
 import sys
 import time
 import warnings
@@ -23,7 +25,9 @@ from scrapy.exceptions import DontCloseSpider, ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy_redis.queue import PriorityQueue
 
+from scrapy_rep import parts
 from scrapy_rep.sites import refresh as inquiry
+from scrapy_rep.stores.redis import RedisStore
 from tests.crawl.harness import MODES, settings_of
 from tests.crawl.plugin import obey
 from tests.crawl.result import Problem
@@ -109,9 +113,28 @@ def fill(server: Any, urls: Iterable[str]) -> None:
     spider.file.close()
 
 
+class WrongClock:
+    """A clock that is set anew every few seconds."""
+
+    def __init__(self, days: float) -> None:
+        self._seconds = days * 86_400.0
+        self._off = self._until = 0.0
+
+    def time(self) -> float:
+        """Seconds since the epoch, as far as it knows."""
+        if time.monotonic() > self._until:
+            self._until = time.monotonic() + random.uniform(1.0, 20.0)
+            self._off = random.uniform(-self._seconds, self._seconds)
+        return time.time() + self._off
+
+
 def main(uri: str, log: str, own: str) -> None:
     """One worker crawls until there is nothing left to do."""
     chosen = json.loads(own)
+    if days := chosen.pop("CLOCK", 0.0):
+        clock = WrongClock(days)
+        parts.time = clock  # type: ignore[assignment]
+        (RedisStore.__init__.__kwdefaults__ or {})["clock"] = clock.time
     inquiry.LEASE_TERM = chosen.pop("LEASE_TERM", inquiry.LEASE_TERM)
     # scrapy-redis passes stats the spider, which Scrapy asks no more.
     warnings.filterwarnings("ignore", category=ScrapyDeprecationWarning, module="scrapy_redis")

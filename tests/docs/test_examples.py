@@ -165,7 +165,7 @@ async def test_explain_example_works(site: Site) -> None:
     info = ast.literal_eval(said[1])
     shown = (DOCS / "guides/failures.rst").read_text("utf-8")
     assert all(f"``{key}``" in shown for key in info)
-    assert info["authorities"] == 1
+    assert info["sites"] == 1
 
 
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy has the signal since 2.15")

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from scrapy_rep.sites.addresses import is_global, is_local_host, literal_address
+from scrapy_rep.sites.redirects import is_global, is_local_host, literal_address
 from tests.rows import rows
 from tests.spellings import ADDRESSES, ADDRESSES_6, local_hosts, of_four
 

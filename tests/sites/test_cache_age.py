@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.access.outcome import Cause, NotModified, Success, Unreachable
 from scrapy_rep.access.policy import Decision, Policy
-from scrapy_rep.sites.context import Miss
+from scrapy_rep.sites.refresh import Miss
 from tests.crawl.leftovers import turn
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
 

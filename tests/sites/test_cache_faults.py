@@ -13,7 +13,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from scrapy_rep.access.outcome import Success
 from scrapy_rep.access.policy import Decision, Policy
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from scrapy_rep.sites.context import Miss
+from scrapy_rep.sites.refresh import Miss
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
 
 DAY = 86_400.0

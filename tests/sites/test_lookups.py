@@ -16,7 +16,7 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.access.outcome import Success
 from scrapy_rep.sites.cached_rules import CachedRules
-from scrapy_rep.sites.context import Miss
+from scrapy_rep.sites.refresh import Miss
 from tests.scripted import RULES, Bench, ask, authority
 from tests.stores.dictionary import DictionaryStore
 

@@ -12,8 +12,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep.access.authority import authority_of
-from scrapy_rep.sites.addresses import is_local_host
-from scrapy_rep.sites.redirects import RefusedError, answered_by_public, target_of
+from scrapy_rep.sites.redirects import RefusedError, answered_by_public, is_local_host, target_of
 
 HERE = "http://shop.example/robots.txt"
 

@@ -16,7 +16,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.access.outcome import Outcome
-from scrapy_rep.sites.refresh import LEASE_TERM, Attempts
+from scrapy_rep.sites.refresh import LEASE_TERM
 from scrapy_rep.stores import Store
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.leftovers import turn
@@ -72,10 +72,12 @@ async def test_a_round_holds_a_lease_that_ends_with_it(workers: list[SqliteStore
     bench.store.close()
 
 
-def test_a_round_takes_as_long_as_its_attempts_and_the_pauses_between_them() -> None:
+@pytest.mark.parametrize(("delays", "seconds"), [((), 15.0), ((1.0, 4.0), 3 * 15.0 + 5.0)])
+def test_a_refresh_may_take_two_rounds_of_all_attempts_and_the_pauses_between_them(
+    delays: tuple[float, ...], seconds: float
+) -> None:
     """Each attempt has the whole timeout."""
-    assert Attempts(15.0).longest == 15.0
-    assert Attempts(15.0, (1.0, 4.0)).longest == 3 * 15.0 + 5.0
+    assert Bench(RULES, retry_delays=delays).cache._refresher.longest == 2 * seconds + 1.0
 
 
 class SlowToLease(Store):

@@ -16,7 +16,7 @@ import pytest
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.codec import MAX_INFLATED
-from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.stored import StoreError
 from tests.stores.operators import OperatorsContract
 from tests.stores.samples import (
     NOW,

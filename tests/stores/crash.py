@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.stored import StoreError
 from tests.stores.contract import now
 from tests.stores.samples import NOW, authority, entry
 

@@ -47,9 +47,9 @@ class BlockingDictionary(BlockingStore):
         """What there is."""
         return self.kept.get(key)
 
-    def write(self, key: str, octets: bytes) -> None:
+    def write(self, key: str, data: bytes) -> None:
         """Here it is."""
-        self.kept[key] = octets
+        self.kept[key] = data
 
     def scan(self, start: str = "") -> Iterator[StoredEntry]:
         """All that begins so."""

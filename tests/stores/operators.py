@@ -152,8 +152,8 @@ class OperatorsContract:
         self.fill(store)
         before = {stored.authority: stored for stored in store.scan()}
         lines = [json.dumps(plain) for plain in store.export()]
-        assert [json.loads(line)["authority"] for line in lines] == [str(name) for name in before]
-        assert [plain["authority"] for plain in store.export("host-2")] == [str(authority(2))]
+        assert [json.loads(line)["site"] for line in lines] == [str(name) for name in before]
+        assert [plain["site"] for plain in store.export("host-2")] == [str(authority(2))]
         for number in range(5):
             store.forget(authority(number))
         store.flush()
@@ -181,7 +181,7 @@ class OperatorsContract:
     def test_an_import_tells_which_entry_is_malformed(self, store: Store) -> None:
         """Those before it are kept; the error is one line with its number."""
         good = [
-            {"authority": str(authority(n)), "answer": {"status": 404, "fetched_at": NOW}}
+            {"site": str(authority(n)), "answer": {"status": 404, "fetched_at": NOW}}
             for n in range(3)
         ]
         with pytest.raises(ValueError, match=r"^entry 3: an entry is not an object$"):

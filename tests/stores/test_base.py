@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_rep.access.policy import Policy, State
 from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.error import StoreError
+from scrapy_rep.stores.stored import StoreError
 from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import NOW, authority, entry, gone
 
@@ -37,8 +37,8 @@ def test_a_custom_store_finds_expires_and_imports() -> None:
     assert kept is not None
     assert kept.state(NOW, POLICY) is State.RULES_EXPIRED
     exported = [
-        {"authority": str(authority()), "answer": {"status": 404, "fetched_at": NOW - 50}},
-        {"authority": str(authority(1)), "answer": {"status": 404, "fetched_at": NOW - 50}},
+        {"site": str(authority()), "answer": {"status": 404, "fetched_at": NOW - 50}},
+        {"site": str(authority(1)), "answer": {"status": 404, "fetched_at": NOW - 50}},
     ]
     assert store.import_(exported) == 2
     assert store.find(authority()) == kept

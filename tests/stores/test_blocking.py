@@ -94,11 +94,11 @@ class Broken(BlockingDictionary):
             raise ZeroDivisionError("read")
         return super().read(key)
 
-    def write(self, key: str, octets: bytes) -> None:
+    def write(self, key: str, data: bytes) -> None:
         """Kept, if it can."""
         if not self.writes:
             raise ZeroDivisionError("write")
-        super().write(key, octets)
+        super().write(key, data)
 
 
 def test_what_cannot_be_read_is_not_overwritten() -> None:

@@ -25,8 +25,8 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     encode_stored,
 )
-from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.json_form import LONGEST_VALIDATOR
+from scrapy_rep.stores.stored import StoreError
 from tests.stores.samples import authority, entry, full_entry, gone, refused
 
 KEY = f"{authority()} {ANSWER}"

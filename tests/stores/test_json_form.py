@@ -14,7 +14,7 @@ from tests.rows import rows
 from tests.stores.samples import NOW, authority, entry, full_entry, refused
 
 FULL = StoredEntry(authority(1), full_entry(1), {"0a": full_entry(2).answer or Answer()})
-MINIMAL = {"authority": "https://host-0.example", "answer": {"status": 404, "fetched_at": NOW}}
+MINIMAL = {"site": "https://host-0.example", "answer": {"status": 404, "fetched_at": NOW}}
 
 
 def through_json(stored: StoredEntry) -> StoredEntry:
@@ -70,13 +70,13 @@ def _with(part: str, **fields: Any) -> dict[str, Any]:
     [
         (None, "an entry is not an object"),
         ([], "an entry is not an object"),
-        ({}, "authority is not a text"),
-        ({"authority": "https://a.example"}, "neither an answer"),
-        ({**MINIMAL, "authority": "https://A.example"}, "authority: 'https://A.example' is not"),
-        ({**MINIMAL, "authority": "ftp://a.example"}, "authority: 'ftp://a.example' is not"),
-        ({**MINIMAL, "authority": "https://a.example/x"}, "is not like"),
-        ({**MINIMAL, "authority": "https://\ud800"}, "is not like https://example.org"),
-        ({**MINIMAL, "authority": "https://"}, "is not like https://example.org"),
+        ({}, "site is not a text"),
+        ({"site": "https://a.example"}, "neither an answer"),
+        ({**MINIMAL, "site": "https://A.example"}, "site: 'https://A.example' is not"),
+        ({**MINIMAL, "site": "ftp://a.example"}, "site: 'ftp://a.example' is not"),
+        ({**MINIMAL, "site": "https://a.example/x"}, "is not like"),
+        ({**MINIMAL, "site": "https://\ud800"}, "is not like https://example.org"),
+        ({**MINIMAL, "site": "https://"}, "is not like https://example.org"),
         ({**MINIMAL, "expires": 1}, "an entry has no field 'expires'"),
         ({**MINIMAL, "answer": 5}, "answer is not an object"),
         ({**MINIMAL, "refusals": []}, "refusals is not an object"),

@@ -5,27 +5,25 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from pytest_twisted import ensureDeferred
 
-from scrapy_rep.access.entry import Entry
-from scrapy_rep.stores.circuit_breaker import CircuitBreaker
-from scrapy_rep.stores.error import LoggedError, StoreError
-from scrapy_rep.stores.redis import PATIENCE, STEP_PATIENCE, RedisStore
-from scrapy_rep.stores.redis_pool import THREADS
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.stored import StoreError
+from tests.stores.asking import Asker, nap
 from tests.stores.contract import now
 from tests.stores.faults import FAULTS, faulty, saying, silent, stored, wait
 from tests.stores.lateness import Lateness
-from tests.stores.samples import authority, entry, listed, told
+from tests.stores.samples import authority, entry, listed
 from tests.stores.servers import DistantServer, RedisServer, ScriptedServer, commands, free_port
 from tests.timed import waits
 
 pytestmark = waits
 
-LONGEST = PATIENCE + 0.05
+LONGEST = RedisStore.patience + 0.05
 """Seconds that a look-up may take, whatever the server does."""
 
 
@@ -36,36 +34,17 @@ def late() -> Iterator[Lateness]:
         yield late
 
 
-def begin(store: RedisStore) -> Future[Entry | None]:
-    """A look-up, a refused one being a Future, too."""
-    try:
-        return store.get(authority())
-    except StoreError as error:
-        refused: Future[Entry | None] = Future()
-        refused.set_exception(error)
-        return refused
-
-
-def found(answer: Future[Entry | None]) -> Entry | None:
-    """What a look-up brought: a failed one is a miss, and says why in one line."""
-    error = answer.exception(10)
-    assert error is None or (isinstance(error, StoreError) and str(error).isprintable())
-    return None if error else answer.result()
-
-
-def ask(store: RedisStore) -> tuple[Entry | None, float]:
-    """One look-up, and the seconds it took."""
-    start = time.monotonic()
-    return found(begin(store)), time.monotonic() - start
-
-
 @pytest.mark.parametrize("fault", FAULTS)
-def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str, late: Lateness) -> None:
+@ensureDeferred
+async def test_fifty_lookups_of_a_faulty_server_are_right_and_short(
+    fault: str, late: Lateness
+) -> None:
     """One after another: each is right or a miss, each is short, and three at most are slow."""
     with faulty(fault) as uri:
         store = RedisStore(uri, clock=now)
+        crawl = Asker(store)
         start = time.monotonic()
-        answers = [ask(store) for _ in range(50)]
+        answers = [await crawl.get() for _ in range(50)]
         took = time.monotonic() - start
         closing = time.monotonic()
         store.close()
@@ -79,80 +58,49 @@ def test_fifty_lookups_of_a_faulty_server_are_right_and_short(fault: str, late: 
 
 
 @pytest.mark.parametrize("fault", ["refuse", "hang", "half a line", "LOADING", "idle close"])
-def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -> None:
+@ensureDeferred
+async def test_fifty_lookups_at_once_are_short_too(fault: str, late: Lateness) -> None:
     """Asked all at once, each of them has ended in time; puts in between do no harm."""
-    with faulty(fault) as uri:
-        store = RedisStore(uri, clock=now)
+    with faulty(fault) as uri, closing(RedisStore(uri, clock=now)) as store:
+        crawl = Asker(store)
         start = time.monotonic()
         answers = []
         for _ in range(50):
             with suppress(StoreError):
                 store.put(authority(1), entry(1))
-            answers.append(begin(store))
-        assert {found(answer) for answer in answers} <= {None, entry()}
+            answers.append(crawl.get())
+        assert {(await answer)[0] for answer in answers} <= {None, entry()}
         assert time.monotonic() - start <= LONGEST + late.slack
-        store.close()
 
 
 @pytest.mark.parametrize("fault", ["refuse", "hang", "5 s slow"])
-def test_a_lease_of_a_faulty_server_is_a_store_error(fault: str, late: Lateness) -> None:
+@ensureDeferred
+async def test_a_lease_of_a_faulty_server_is_no_lease(fault: str, late: Lateness) -> None:
     """Whoever asks for a lease knows in time that it has to do without."""
-    with faulty(fault) as uri:
-        store = RedisStore(uri, clock=now)
-        start = time.monotonic()
-        with pytest.raises(StoreError):
-            told(store.lease(authority(), 15.0))
-        assert time.monotonic() - start <= LONGEST + late.slack
-        store.close()
+    with faulty(fault) as uri, closing(RedisStore(uri, clock=now)) as store:
+        token, seconds = await Asker(store).lease()
+        assert token is None
+        assert seconds <= LONGEST + late.slack
 
 
-def test_a_server_that_hangs_is_blamed_whenever_it_is_asked(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """The first attempt ends while look-ups wait, and the next one has only begun when they fail.
-
-    The store says that it is given up, so that a crawl does not say so, too.
-    """
-    with ScriptedServer(wait) as server:
-        store = RedisStore(server.uri, clock=now)
-        time.sleep(STEP_PATIENCE - PATIENCE + 0.2)
-        errors = [begin(store).exception(10) for _ in range(3)]
-        store.close()
-    assert {type(error) for error in errors} == {LoggedError}
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 1
-    assert "did not answer in time" in said[0]
-
-
-def test_a_thread_that_is_asked_nothing_waits_for_nothing() -> None:
-    """Its first attempt has failed. A server that is there later is not blamed for that time."""
-    store = RedisStore(f"redis://127.0.0.1:{free_port()}/0")
-    workers = store._pool._workers
-    end = time.monotonic() + 10
-    while any(worker.busy_since is not None for worker in workers) and time.monotonic() < end:
-        time.sleep(0.01)
-    assert [worker.silent_since for worker in workers] == [None] * THREADS
-    store.close()
-
-
-def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
+@ensureDeferred
+async def test_a_server_that_hangs_is_left_alone_after_three_lookups() -> None:
     """Of 50 look-ups three wait; the others are refused at once, until the pause is over."""
-    moment = [0.0]
-    with ScriptedServer(saying(silent)) as server:
-        store = RedisStore(server.uri, breaker=CircuitBreaker(clock=lambda: moment[0]))
-        waits = [ask(store)[1] for _ in range(50)]
-        # One more where the machine, not the server, was late to begin with.
-        assert sum(wait > 0.5 for wait in waits) in (3, 4)
-        moment[0] += 30.0
-        assert [ask(store)[1] > 0.5 for _ in range(3)] == [True, False, False]
-        store.close()
+    ahead = [0.0]
+    with ScriptedServer(saying(silent)) as server, closing(RedisStore(server.uri)) as store:
+        crawl = Asker(store, lambda: time.monotonic() + ahead[0])
+        waits = [(await crawl.get())[1] for _ in range(50)]
+        assert sum(wait > 0.5 for wait in waits) == 3
+        ahead[0] += 30.0
+        assert [(await crawl.get())[1] > 0.5 for _ in range(3)] == [True, False, False]
 
 
-def test_a_server_that_mends_is_found_out_and_both_are_logged(
+@ensureDeferred
+async def test_a_server_that_mends_is_found_out_and_both_are_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """After a pause one look-up is let through; the log says how many failed, and no password."""
-    moment = [0.0]
+    """After a pause one look-up is let through; the log holds no password."""
+    ahead = [0.0]
     broken = [True]
 
     def handle(sock: socket.socket) -> None:
@@ -165,28 +113,28 @@ def test_a_server_that_mends_is_found_out_and_both_are_logged(
 
     with ScriptedServer(handle) as server:
         uri = server.uri.replace("//", "//us3r:s3cret@") + "?password=s3cret"
-        with caplog.at_level("INFO", "scrapy_rep"):
-            store = RedisStore(uri, breaker=CircuitBreaker(clock=lambda: moment[0]))
-            assert [ask(store)[0] for _ in range(5)] == [None] * 5
+        with caplog.at_level("INFO", "scrapy_rep"), closing(RedisStore(uri)) as store:
+            crawl = Asker(store, lambda: time.monotonic() + ahead[0])
+            for _ in range(5):
+                assert (await crawl.get())[0] is None
+                await nap(0.1)
             with suppress(StoreError):
                 store.put(authority(), entry())
             broken[0] = False
-            assert ask(store)[0] is None
+            assert (await crawl.get())[0] is None
             assert len(caplog.records) == 1
-            moment[0] += 30.0
-            assert [ask(store)[0] for _ in range(5)] == [entry()] * 5
-            store.close()
-    down, back = (record.getMessage() for record in caplog.records)
-    assert down.startswith(f"RedisStore('{server.uri}') is given up for now")
+            ahead[0] += 30.0
+            assert [(await crawl.get())[0] for _ in range(5)] == [entry()] * 5
+    down, back = caplog.messages
+    assert down.startswith(f"The robots.txt store fails (Redis at {server.uri}: ")
     assert "NOAUTH" in down or "AuthenticationError" in down
-    assert back == f"RedisStore('{server.uri}') is back: 6 look-ups failed meanwhile"
-    assert {record.levelname for record in caplog.records} == {"WARNING"}
-    assert {record.name for record in caplog.records} == {"scrapy_rep.stores.redis"}
+    assert back.startswith("The robots.txt store answers again after 3")
     assert not [text for text in (down, back) if "s3cret" in text or "us3r" in text]
 
 
 @pytest.mark.parametrize("seconds", [0.05, 0.2])
-def test_a_server_far_away_loses_no_lookup(tmp_path: Path, seconds: float) -> None:
+@ensureDeferred
+async def test_a_server_far_away_loses_no_lookup(tmp_path: Path, seconds: float) -> None:
     """Round trips of 50 to 200 ms: connected in time, with a password and a database, and again.
 
     All connections are cut twice, once while nothing is under way and once in the middle of it.
@@ -197,14 +145,15 @@ def test_a_server_far_away_loses_no_lookup(tmp_path: Path, seconds: float) -> No
             store = RedisStore(distant.uri.replace("//", "//:s3cret@")[:-1] + "2", clock=now)
             store.put(authority(), entry())
             store.flush()
-            assert [ask(store)[0] for _ in range(5)] == [entry()] * 5
-            assert ask(store)[1] < 2 * seconds
+            crawl = Asker(store)
+            assert [(await crawl.get())[0] for _ in range(5)] == [entry()] * 5
+            assert (await crawl.get())[1] < 2 * seconds
             before = distant.connections
             distant.cut()
-            assert [ask(store)[0] for _ in range(3)] == [entry()] * 3
+            assert [(await crawl.get())[0] for _ in range(3)] == [entry()] * 3
             for _ in range(2):  # fifty look-ups of all threads are under way at the second one
                 many = [store.get(authority(number)) for number in range(50)]
-                time.sleep(seconds / 2)
+                await nap(seconds / 2)
                 distant.cut()
                 assert [answer.exception(10) for answer in many] == [None] * 50
             assert before < distant.connections <= before + 20
@@ -213,7 +162,8 @@ def test_a_server_far_away_loses_no_lookup(tmp_path: Path, seconds: float) -> No
         server.stop()
 
 
-def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
+@ensureDeferred
+async def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
     """Look-ups fail while a connection takes longer than they may, and then no more."""
 
     def far(sock: socket.socket) -> None:
@@ -221,24 +171,24 @@ def test_a_reconnect_goes_on_when_nobody_waits_for_it() -> None:
 
         def answer(words: list[bytes]) -> bytes:
             if slow.pop() if slow else False:
-                time.sleep(1.8 * PATIENCE)
+                time.sleep(1.8 * RedisStore.patience)
             return stored(words)
 
         commands(sock, answer)
 
-    with ScriptedServer(far) as server:
-        store = RedisStore(server.uri, clock=now)
+    with ScriptedServer(far) as server, closing(RedisStore(server.uri, clock=now)) as store:
+        crawl = Asker(store)
         end = time.monotonic() + 5
-        while ask(store)[0] is None:
+        while (await crawl.get())[0] is None:
             assert time.monotonic() < end
-            time.sleep(0.05)
-        assert server.connections == THREADS
-        store.close()
+            await nap(0.05)
+        assert server.connections == 1
 
 
-def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+@ensureDeferred
+async def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """An octet now and then keeps each read from timing out: the whole exchange has an end."""
-    monkeypatch.setattr("scrapy_rep.stores.redis_pool.CUT_AFTER", 0.5)
+    monkeypatch.setattr("scrapy_rep.stores.redis_lanes.CUT_AFTER", 0.5)
     dribbling: list[socket.socket] = []
 
     def handle(sock: socket.socket) -> None:
@@ -256,16 +206,18 @@ def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch) -> N
     with ScriptedServer(handle) as server:
         store = RedisStore(server.uri, clock=now)
         start = time.monotonic()
-        while ask(store)[0] is None:
+        crawl = Asker(store)
+        while (await crawl.get())[0] is None:
             assert time.monotonic() < start + 10
-            time.sleep(0.05)
+            await nap(0.05)
         assert len(dribbling) == 2
         store.close()
 
 
 @pytest.mark.parametrize("kind", ["sentinel", "cluster"])
 @pytest.mark.parametrize("fault", ["refuse", "hang", "MOVED"])
-def test_lookups_by_faulty_sentinels_and_nodes_are_short_too(
+@ensureDeferred
+async def test_lookups_by_faulty_sentinels_and_nodes_are_short_too(
     kind: str, fault: str, late: Lateness
 ) -> None:
     """Who is in charge is found out in the threads; nobody waits for that, nor does a close."""
@@ -273,13 +225,14 @@ def test_lookups_by_faulty_sentinels_and_nodes_are_short_too(
         places = ",".join(uri.split("/")[2] for uri in (first, second))
         path = "/robots/0" if kind == "sentinel" else ""
         store = RedisStore(f"redis+{kind}://{places}{path}", clock=now)
-        answers = [ask(store) for _ in range(50)]
+        crawl = Asker(store)
+        answers = [await crawl.get() for _ in range(50)]
         start = time.monotonic()
         store.close()
         assert time.monotonic() - start < 2.5 + late.slack
         assert [brought for brought, _ in answers if brought] == []
         assert max(seconds for _, seconds in answers) <= LONGEST + late.slack
-        time.sleep(0.1)
+        await nap(0.1)
 
 
 def test_iteration_and_flush_of_a_dead_server_are_store_errors() -> None:
@@ -295,7 +248,7 @@ def test_iteration_and_flush_of_a_dead_server_are_store_errors() -> None:
 
 def test_a_queue_that_a_server_does_not_take_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """While the server hangs, commands wait up to a number, and further ones are refused."""
-    monkeypatch.setattr("scrapy_rep.stores.redis_pool.QUEUE_LIMIT", 5)
+    monkeypatch.setattr("scrapy_rep.stores.redis_lanes.QUEUE_LIMIT", 5)
     with ScriptedServer(wait) as server:
         store = RedisStore(server.uri, clock=now)
         with pytest.raises(StoreError, match="5 commands wait"):  # noqa: PT012 (which of them)
@@ -304,7 +257,8 @@ def test_a_queue_that_a_server_does_not_take_is_bounded(monkeypatch: pytest.Monk
         store.close()
 
 
-def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
+@ensureDeferred
+async def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
     monkeypatch: pytest.MonkeyPatch, late: Lateness
 ) -> None:
     """The server's name is looked up in the store's own thread, and a close does not wait."""
@@ -315,8 +269,9 @@ def test_a_name_that_cannot_be_resolved_for_long_holds_nobody_up(
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     store = RedisStore("redis://slow.example/0")
-    assert max(ask(store)[1] for _ in range(10)) <= LONGEST + late.slack
+    crawl = Asker(store)
+    assert max([(await crawl.get())[1] for _ in range(10)]) <= LONGEST + late.slack
     start = time.monotonic()
     store.close()
     assert time.monotonic() - start < 2.5 + late.slack
-    time.sleep(2)  # the threads end before the patch does
+    await nap(2)  # the threads end before the patch does

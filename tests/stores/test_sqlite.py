@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from scrapy_rep.access.entry import Entry
-from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SLOW_READS, SqliteStore
 from scrapy_rep.stores.sqlite_writer import QUEUE_LIMIT
+from scrapy_rep.stores.stored import StoreError
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.samples import NOW, authority, entry, failure, listed, refused, told
 from tests.stores.turn_contract import TurnContract

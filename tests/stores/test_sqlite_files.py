@@ -18,9 +18,9 @@ import pytest
 
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import open_store
-from scrapy_rep.stores.error import StoreError
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import APPLICATION, check_file
+from scrapy_rep.stores.stored import StoreError
 from tests.stores.contract import now
 from tests.stores.samples import (
     authority,

@@ -196,7 +196,7 @@ def test_at_its_limit_the_file_keeps_what_is_of_use_for_longest(
     assert kept == {authority(n) for n in range(3_000 - len(kept), 3_000)}
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert "robots.db' is at its limit of 200000 octets" in record.getMessage()
+    assert "robots.db' is at its limit of 200000 bytes" in record.getMessage()
 
 
 def test_the_limit_holds_while_much_is_put(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import redis
 from redis.crc import key_slot
 
 from scrapy_rep.stores import StoreError
+from scrapy_rep.stores.base import LONGEST_INTERVAL
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_turns import _TAKE, PARTS
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.turn import LONGEST_INTERVAL
 from tests.crawl.sharing import CustomStore
 from tests.rows import rows
 from tests.stores.samples import authority, told
@@ -311,8 +311,8 @@ def test_a_turn_that_is_granted_late_is_found_with_the_same_token(server: RedisS
             time.sleep(0.05)
 
 
-def test_turns_are_asked_for_past_the_breaker(tmp_path: Path) -> None:
-    """The requests that need them wait all the same; and an outage is over when it is over."""
+def test_a_server_that_is_back_is_asked_at_once(tmp_path: Path) -> None:
+    """However often it has failed: an outage is over when it is over."""
     server = RedisServer(tmp_path).start()
     with closing(RedisStore(server.uri)) as store:
         try:

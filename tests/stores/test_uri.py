@@ -166,5 +166,5 @@ def test_what_redis_py_says_of_an_option_is_not_shown(uri: str) -> None:
     address = None
     with pytest.raises(Exception) as caught:  # noqa: PT011, PT012 (whatever it is)
         address = RedisUri(uri)
-        open_client(address.parts, 1.0).ping()
+        open_client(address, 1.0).run([("PING",)])
     assert WORD not in (address.describe(caught.value) if address else str(caught.value))

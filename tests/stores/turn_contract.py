@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from scrapy_rep.stores import Store, Turn
+from scrapy_rep.stores.base import RENEWED
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.turn import RENEWED
 from tests.stores.samples import NOW, told
 
 HOST = "slow.example"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from time import monotonic
@@ -16,8 +16,8 @@ from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.requested_pace import RequestedPace
 from scrapy_rep.awaiting import sleep
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
-from scrapy_rep.sites.shared_turns import StoreTurns
-from scrapy_rep.sites.store_adapter import in_time
+from scrapy_rep.sites.outage import Outage
+from scrapy_rep.sites.store_adapter import StoreTurns
 from scrapy_rep.stats import RepStats
 from scrapy_rep.stores import Store, StoreError, Turn
 from scrapy_rep.stores.sqlite import SqliteStore
@@ -42,10 +42,11 @@ INTERVAL = 0.2
 class Worker:
     """A worker whose requests to one host need turns."""
 
-    def __init__(self, store: Store, in_time: Callable[[Any], Any] = in_time) -> None:
+    def __init__(self, store: Store, turns: type[StoreTurns] = StoreTurns) -> None:
         self.waiting = {NAME}
         self.faults: list[Exception] = []
-        self.pace = SharedPace(StoreTurns(store, in_time), RepStats(Counts()))
+        stats = RepStats(Counts())
+        self.pace = SharedPace(turns(store, Outage(store.patience, stats)), stats)
         self.pace.attach(lambda _: None, self.waiting.__contains__, self.faults.append)
         self.host = self.asking()
 
@@ -143,14 +144,18 @@ async def test_a_wait_is_counted_from_when_the_worker_asked(
 ) -> None:
     """The store is far away: counted from the answer, its question would always come too late."""
 
-    async def late(answer: Any) -> Any:
-        result = await in_time(answer)
-        await sleep(2 * INTERVAL)
-        return result
+    class Late(StoreTurns):
+        """Its answers take their time."""
+
+        async def take(self, *args: Any) -> Turn:
+            """A turn, late."""
+            turn = await super().take(*args)
+            await sleep(2 * INTERVAL)
+            return turn
 
     token = granted(other, 10.0, INTERVAL, NAME)
     with closing(SqliteStore(tmp_path / "robots.db")) as store:
-        worker = Worker(store, late)
+        worker = Worker(store, Late)
         assert not worker.host.has_room(monotonic())
         while worker.host.not_before < 0.0:
             await turn(0.01)

@@ -1,0 +1,173 @@
+"""What a crawl does while its store fails: one policy for every store.
+
+A store only keeps. How long the crawl waits for it, when it goes on without it, and what the log
+says of that, is decided here:
+
+- *A deadline.* A question that a store has not answered within its ``patience`` has failed. So a
+  store that hangs holds up no request for longer than that.
+- *A circuit breaker.* After :data:`FAILURES` failures in a row a question is not asked for a
+  while. After each pause one is asked. If that one fails as well, the next pause is twice as long.
+  So a restart or a failover costs a second, and a server that hangs for hours costs two slow
+  look-ups a minute. A turn is asked for all the same: the requests that need it have to wait, and
+  it is the last resort that each worker keeps a pace by itself.
+- *Two lines in the log*: when the store begins to fail, and when it answers again. Of a store that
+  has worked, a single failure is only counted.
+
+Questions are told apart, as a store may answer one of them and not another. A file that another
+process has locked can still be read; of a cluster, only the server that keeps the turns of one host
+may be down. The outage is over when one of the questions that failed is answered.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import stats as names
+from scrapy_rep.awaiting import DeadlineError, from_thread, with_timeout
+from scrapy_rep.stores import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_rep.stats import RepStats
+
+T = TypeVar("T")
+
+GET: Final = "get"
+LEASE: Final = "lease"
+PUT: Final = "put"
+TURN: Final = "turn"
+
+FAILURES = 3
+"""Failures in a row after which a question is not asked for a while."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Seconds for which it is not asked, at first and at most."""
+
+TOGETHER = 0.1
+"""Failures that follow each other within these seconds have one cause, and count as one."""
+
+
+@dataclass(slots=True)
+class _Failing:
+    """A question that failed and was not answered since."""
+
+    failures: int = 0
+    failed_at: float = float("-inf")
+    pause: float = field(default_factory=lambda: FIRST_PAUSE)
+    until: float = 0.0
+
+
+class Outage:
+    """Asks a store, within ``patience`` seconds, and tells ``stats`` how it fares.
+
+    ``clock`` is in seconds and never set back.
+    """
+
+    def __init__(
+        self, patience: float, stats: RepStats, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._patience = patience
+        self._stats = stats
+        self._clock = clock
+        self._failing: dict[tuple[str, str], _Failing] = {}
+        self._answered: set[str] = set()
+        self._since: float | None = None
+
+    def is_failing(self, question: str) -> bool:
+        """Return whether the last ``question`` was not answered."""
+        return (question, "") in self._failing
+
+    async def ask(
+        self,
+        question: str,
+        kinds: tuple[type[Any], ...],
+        ask: Callable[..., T | Future[T]],
+        *args: Any,
+        host: str = "",
+    ) -> T:
+        """Return the answer to ``ask(*args)``, which is of one of these ``kinds``.
+
+        ``host`` is the one whose turn is asked for. Raises :class:`StoreError` if the store fails,
+        or is left alone for a while. If nothing waits for the answer any more, its Future is
+        cancelled: the store gives back what it would grant. A turn that comes too late is kept,
+        because it is asked for again with the same token.
+        """
+        if question != TURN:
+            self._admit(question)
+        try:
+            answer = ask(*args)
+            found: T = (
+                await self._in_time(question, answer) if isinstance(answer, Future) else answer
+            )
+            if not isinstance(found, kinds):
+                raise StoreError(f"{question} returned {type(found).__name__}")
+        except CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a custom store may raise anything
+            raise self.failed(question, error, host) from None
+        self.answered(question, host)
+        return found
+
+    def answered(self, question: str, host: str = "") -> None:
+        """Note that the store has answered. That ends an outage in which this question failed."""
+        self._answered.add(question)
+        if question == PUT and self._since is not None:  # it is only queued, and may fail yet
+            return
+        if question == TURN:  # it is written, as a lease is
+            self._failing.pop((LEASE, ""), None)
+        if (question, host) in self._failing:
+            self._failing.clear()
+        if not self._failing and self._since is not None:
+            self._stats.store_answers(self._clock() - self._since)
+            self._since = None
+
+    def failed(self, question: str, error: Exception, host: str = "") -> StoreError:
+        """Count a failure and return it; log it if an outage begins.
+
+        One begins after a few failures in a row, or with the first failure of what has never worked
+        in this crawl: a short crawl may not ask again.
+        """
+        self._stats.inc(names.STORE_ERROR)
+        now = self._clock()
+        failing = self._failing.setdefault((question, host), _Failing())
+        if now >= failing.failed_at + TOGETHER:
+            failing.failures += 1
+        failing.failed_at = now
+        if failing.failures >= FAILURES:
+            failing.until = max(failing.until, now + failing.pause)
+        if not isinstance(error, StoreError):
+            error = StoreError(f"{type(error).__name__}: {error}")
+        has_begun = failing.failures >= FAILURES or question not in self._answered
+        if self._since is None and has_begun:
+            self._since = now
+            self._stats.store_failed(str(error))
+        return error
+
+    def _admit(self, question: str) -> None:
+        """Raise :class:`StoreError` if the store is to be left alone. After a pause, let one by."""
+        failing = self._failing.get((question, ""))
+        if failing is None or failing.failures < FAILURES:
+            return
+        now = self._clock()
+        if now < failing.until:
+            self._stats.inc(names.STORE_ERROR)
+            raise StoreError("the store is left alone for a while")
+        failing.pause = min(2 * failing.pause, LONGEST_PAUSE)
+        failing.until = now + failing.pause
+
+    async def _in_time(self, question: str, answer: Future[T]) -> T:
+        try:
+            return await with_timeout(self._patience, from_thread(answer))
+        except DeadlineError:
+            if question != TURN:
+                answer.cancel()
+            raise StoreError(f"it did not answer within {self._patience:g} s") from None
+        except BaseException:
+            answer.cancel()  # which changes nothing once there is an answer
+            raise
