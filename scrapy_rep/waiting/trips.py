@@ -39,8 +39,8 @@ class Trip:
     """The way of one request. The scheduler, the gate and the turns each note their part.
 
     ``number`` is its place in the order in which the base gave out requests. ``url`` and
-    ``authority`` are of the page that it is for, once somebody has looked; the authority is None if
-    no robots.txt governs the page.
+    ``authority`` are those of the page that it is for, as the gate has found them; the authority is
+    None if no robots.txt governs the page.
 
     ``is_handed_out``
         The scheduler has handed it out, and the gate has not seen it since.

@@ -242,7 +242,7 @@ class Turns:
         """Note that a request is about to be sent; return what it has to wait for first."""
         trip = self._trips.get(request)
         if trip is None:
-            return None  # the gate has not seen it: it is for a robots.txt
+            return None  # it is for a robots.txt, so the gate has not seen it
         host = self.hosts.get(trip.host)
         if host is None or not host.asks:
             trip.is_sent = True
@@ -421,7 +421,7 @@ class Turns:
                 else:
                     self._grant(host, request)
             except Exception as error:
-                turn.errback(error)  # it is not among those any more that wait
+                turn.errback(error)  # it has left the queue, so nothing else would
                 raise
             turn.callback(not is_returned)
         if host.arrived or (host.withheld and host.coming is None):

@@ -221,20 +221,17 @@ class Withheld:
 
     def enqueue(self, request: Request, enqueue: Callable[[Request], bool]) -> bool:
         """Withhold a request that the gate returned; hand any other one to the base."""
-        trip = self.trips.get(request)
-        if trip is not None and trip.is_returned:
-            trip.is_returned = False
-            if not self.is_open:  # the withholding was given up since
-                self._let_go.append(request)
-                return True
-            self._in_hand = request
-            try:
-                # What it lacked may be there already, so that it is asked about once more.
-                self._stats.inc(names.WAITING)
-                self._admit(self._item(request))
-            except Exception as error:  # noqa: BLE001
-                self._give_up(error)
-            self._in_hand = None
+        self._in_hand, has_come_back = request, False
+        try:
+            trip = self.trips.get(request)
+            if trip is not None and trip.is_returned:
+                trip.is_returned, has_come_back = False, True
+                self._take_back(request)
+        except Exception as error:  # noqa: BLE001
+            has_come_back = True
+            self._give_up(error)
+        self._in_hand = None
+        if has_come_back:
             return True
         is_kept = enqueue(request)
         if is_kept:
@@ -242,6 +239,14 @@ class Withheld:
             if self.count and (self._urgent is None or request.priority > self._urgent):
                 self._urgent = request.priority
         return is_kept
+
+    def _take_back(self, request: Request) -> None:
+        if not self.is_open:  # the withholding was given up since
+            self._let_go.append(request)
+            return
+        # What it lacked may be there already, so that it is asked about once more.
+        self._stats.inc(names.WAITING)
+        self._admit(self._item(request))
 
     def next(self, pop: Callable[[], Request | None]) -> Request | None:
         """Return the request that is handed out next; None if none is ready."""
