@@ -12,8 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from scrapy_rep.linting.lines import Line, RobotsFile
-from scrapy_rep.robotstxt import pace as robots_pace
+from scrapy_rep.linting.lines import PACES, RULES, GroupLines, RobotsFile, groups_of
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict
 
@@ -29,6 +28,7 @@ _KEPT: Final = "/?%:@!$&'()*+,;=[]~"
 """What stays as it is in a path of a witness; other octets are percent-encoded, as in a request."""
 
 Pace = dict[str, str]
+Groups = dict[str, list[GroupLines]]
 
 
 class Change(NamedTuple):
@@ -56,7 +56,6 @@ class _Reading(NamedTuple):
 
     robots: RobotsTxt
     agent: str
-    pace: Pace
     patterns: tuple[str, ...]
     numbers: Sequence[int] | None
     """The lines of the file that this was made of; None for the whole file."""
@@ -71,6 +70,17 @@ class _Reading(NamedTuple):
         line = self.numbers[found.line - 2]
         return replace(found, line=line, rule=replace(found.rule, line=line))
 
+    @property
+    def pace(self) -> Pace:
+        delay = self.robots.crawl_delay(self.agent)
+        rate = self.robots.request_rate(self.agent)
+        said = {} if delay is None else {"crawl delay": f"{delay:g} s"}
+        return (
+            said
+            if rate is None
+            else {**said, "request rate": f"{rate.requests}/{rate.seconds:g} s"}
+        )
+
 
 class _Version:
     """One of the two files. ``profile`` names the document by which it is read.
@@ -84,49 +94,53 @@ class _Version:
         self._profile = profile
         self._file = RobotsFile(body)
         self._whole = RobotsTxt.parse(body, profile=profile, max_size=len(body))
-        self.groups: dict[str, list[int]] = {}
-        for number, group in enumerate(self._file.groups):
-            for name in dict.fromkeys(filter(None, group.names)):
-                self.groups.setdefault(name, []).append(number)
+        self.groups = _by_name(self._file.groups)
+        self._paced = _by_name(groups_of(self._file.parsed, RULES | PACES))
+        """The same where a line about pace ends a list of names, as it does for the pace."""
 
     def key(self, agent: str) -> tuple[object, ...]:
         """Return what is the same for two crawlers to which the file says the same."""
         if self._profile != "rfc9309":
             return (agent,)
-        numbers = self.groups.get(agent, self.groups.get(_ALL, ()))
-        return agent in self.groups, self._whole.pace(agent), *numbers
+        return (
+            agent in self.groups,
+            tuple([group.agents[0] for group in self._of(agent, self.groups)]),
+            tuple([group.agents[0] for group in self._of(agent, self._paced)]),
+        )
+
+    @staticmethod
+    def _of(agent: str, groups: Groups) -> list[GroupLines]:
+        return groups.get(agent, groups.get(_ALL, []))
 
     def reading(self, agent: str) -> _Reading:
         """Return what the file says to a crawler."""
-        pace = _told_pace(self._whole.pace(agent))
         if self._profile != "rfc9309":
             named = [name for name in self.groups if name in (_ALL, agent) or name in agent]
-            numbers = sorted({number for name in named for number in self.groups[name]})
-            return _Reading(self._whole, agent, pace, self._patterns(numbers), None)
+            groups = [group for name in named for group in self.groups[name]]
+            return _Reading(self._whole, agent, _patterns(groups), None)
         name = agent if agent in self.groups else _ALL
-        numbers = self.groups.get(name, [])
-        members = [line for number in numbers for line in self._file.groups[number].members]
+        groups = self._of(agent, self.groups)
+        members = [line for group in groups for line in group.members if line.key not in PACES]
+        paced = self._of(agent, self._paced)
+        members += [line for group in paced for line in group.members if line.key in PACES]
         text = [f"User-agent: {name}", *(self._file.lines[line.number - 1] for line in members)]
         body = "\n".join(text).encode("latin-1") if members else b""
         robots = RobotsTxt.parse(body, profile=self._profile, max_size=len(body))
-        lines = [one.number for one in members]
-        return _Reading(robots, agent, pace, self._patterns(numbers), lines)
-
-    def _patterns(self, numbers: Iterable[int]) -> tuple[str, ...]:
-        return tuple(_told(line) for number in numbers for line in self._file.groups[number].rules)
+        return _Reading(robots, agent, _patterns(groups), [one.number for one in members])
 
 
-def _told_pace(pace: robots_pace.Pace) -> Pace:
-    said = {} if pace.crawl_delay is None else {"crawl delay": f"{pace.crawl_delay:g} s"}
-    rate = pace.request_rate
-    if rate is not None:
-        said["request rate"] = f"{rate.requests}/{rate.seconds:g} s"
-    return said
+def _by_name(groups: Iterable[GroupLines]) -> Groups:
+    """Return the groups that each name names."""
+    found: Groups = {}
+    for group in groups:
+        for name in dict.fromkeys(filter(None, group.names)):
+            found.setdefault(name, []).append(group)
+    return found
 
 
-def _told(line: Line) -> str:
-    """Return the kind and the path of a rule in one text."""
-    return f"{line.key} {line.value}"
+def _patterns(groups: Iterable[GroupLines]) -> tuple[str, ...]:
+    """Return the rules of groups, each as its kind and its path in one text."""
+    return tuple(f"{line.key} {line.value}" for group in groups for line in group.rules)
 
 
 def difference(

@@ -13,6 +13,7 @@ from typing import Final
 
 from scrapy_rep.linting.lines import (
     BLANK,
+    PACES,
     RULES,
     VISIT_TIME,
     Finding,
@@ -34,7 +35,7 @@ _MOST_PAIRS: Final = 90_000
 """Pairs of rules that are compared: as many as one group of 300 has."""
 _ORIGIN: Final = "https://robots.invalid"
 _REMOVE: Final = "remove the line"
-_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE, VISIT_TIME}
+_OF_A_GROUP: Final = RULES | PACES | {VISIT_TIME}
 
 
 def check_agents(file: RobotsFile) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ Text is ``str`` with one character for each octet (Latin-1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -72,6 +72,7 @@ VISIT_TIME: Final = "visit-time"
 """A key that a few crawlers read; this one reads past it."""
 
 RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
+PACES: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE})
 
 _KNOWN: Final = {
     **{name: key for key, names in syntax.SPELLINGS.items() for name in names},
@@ -118,7 +119,7 @@ class RobotsFile:
         text = text_of(truncate(body, DEFAULT_MAX_SIZE), RFC9309)
         self.lines = text.split("\n")[1:]
         self.parsed = [*_read(self.lines)]
-        self.groups = _groups(self.parsed)
+        self.groups = groups_of(self.parsed, RULES)
 
     def finding_at(
         self, code: str, line: Line, message: str, fix: str, octet: int | None = None, **more: str
@@ -155,8 +156,8 @@ def _start(text: str) -> int:
     return len(text) - len(text.lstrip(" \t")) + 1
 
 
-def _groups(read: list[Line]) -> list[GroupLines]:
-    """Return the groups, which last up to a user-agent line that comes after a rule."""
+def groups_of(read: list[Line], ends: Collection[str]) -> list[GroupLines]:
+    """Return the groups: each lasts up to a user-agent line after a line with one of some keys."""
     found: list[GroupLines] = []
     has_rule = True
     for line in read:
@@ -168,5 +169,5 @@ def _groups(read: list[Line]) -> list[GroupLines]:
             found[-1].names.extend(names_of(line.value, RFC9309))
         elif found and line.key != BLANK:
             found[-1].members.append(line)
-            has_rule = has_rule or line.key in RULES
+            has_rule = has_rule or line.key in ends
     return found

@@ -272,6 +272,7 @@ def test_a_rule_that_begins_or_ends_within_an_escape_has_two_known_limits(
         "/pri\tvate/x",
         "\\private",
         "/a\\..\\private",
+        "/priv\rate",
         "/priv\rate\\x?\\",
     ],
 )
