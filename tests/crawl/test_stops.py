@@ -19,7 +19,6 @@ from tests.crawl.leftovers import turn
 from tests.crawl.pacing import slowness
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.spiders import RequestsSpider
 from tests.replies import Endless, Hang, Reply, Stall, Trickle, redirect
 from tests.site import Authority, Script, Site
 from tests.timed import waits
@@ -311,7 +310,7 @@ async def test_the_downloader_is_left_as_it_was(site: Site) -> None:
 # --- what goes back to the scheduler
 
 
-class GivenBackSpider(RequestsSpider):
+class GivenBackSpider(ClosingSpider):
     """Its callback has no name, so that no disk queue can keep the request."""
 
     name = "nameless"
@@ -326,8 +325,9 @@ class GivenBackSpider(RequestsSpider):
 async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path: Path) -> None:
     """JOBDIR, a request that cannot be written, a stop: it ends with the queue, as in Scrapy."""
     shop = site.authority(Hang())
-    settings = obey(JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=1)
-    result = await crawl(GivenBackSpider, settings=settings, plans=[shop.url("/a")])
+    how = {"parked": 1, "close_after": 0.1}
+    settings = obey(JOBDIR=str(tmp_path))
+    result = await crawl(GivenBackSpider, settings, plans=[shop.url("/a")], **how)
     assert result.check_log().endings == []
     assert result.stats["scheduler/enqueued/memory"] == 2
 
@@ -337,11 +337,10 @@ async def test_what_was_given_back_is_what_it_was(site: Site, tmp_path: Path) ->
     """After a stop and a resumption, the redirect of a page off the site is still stopped."""
     far = site.authority(RULES, host="127.9.9.9")
     shop = site.authority(Hang(), pages={"/a": redirect(far.url("/b"))})
-    spider = type("Near", (RequestsSpider,), {"allowed_domains": [shop.host]})
+    spider = type("Near", (ClosingSpider,), {"allowed_domains": [shop.host]})
     settings = obey(JOBDIR=str(tmp_path), REP_STORE="memory:")
     plans = [shop.url("/a")]
-    stop = {**settings, "CLOSESPIDER_TIMEOUT": 1}
-    first = await crawl(spider, settings=stop, plans=plans)
+    first = await crawl(spider, settings, plans=plans, parked=1, close_after=0.1)
     assert first.endings == []
     shop.robots = RULES
     await crawl(spider, settings=settings, plans=plans)
