@@ -124,6 +124,10 @@ class Gate:
                     self._answered(authority)
         self._turns.look()
 
+    def is_under_way(self, request: Request) -> bool:
+        """Return whether a request has passed the last step, and its download has not ended."""
+        return self._turns.is_under_way(request)
+
     def offer(self, host: str) -> None:
         """Have the next request to a host go on if the one whose turn it was left it."""
         self._turns.offer(host)

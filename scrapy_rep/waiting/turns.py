@@ -72,6 +72,9 @@ class Waiters(Protocol):
     def give_back(self, request: Request) -> Request:
         """Return a request that comes again."""
 
+    def has_left(self) -> None:
+        """Note that a download has ended."""
+
 
 class Turns:
     """The turns of the hosts of one crawl. ``host_of(request)`` names the host of a request."""
@@ -267,6 +270,10 @@ class Turns:
 
     # --- turns begin and end
 
+    def is_under_way(self, request: Request) -> bool:
+        """Return whether a request is being sent, and its download has not ended."""
+        return request in self._under_way
+
     def _begin(self, request: Request, name: str) -> None:
         self._under_way[request] = name
         if len(self._under_way) > _STRAY and len(self._under_way) > 2 * len(self._scrapy.active):
@@ -305,6 +312,7 @@ class Turns:
         name = self._under_way.pop(request, None)
         if name is None:
             return
+        self._waiters.has_left()
         try:
             host = self.hosts.get(name)
             if host is not None:
