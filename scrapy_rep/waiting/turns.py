@@ -117,8 +117,8 @@ class Turns:
         """Note that turns are taken before the last step, because that is not enabled.
 
         A middleware may then download something of the same host for a request that has its turn.
-        So the host is busy only when the request has reached the downloader, and the interval
-        begins with the turn.
+        So the host is busy only when the request has reached the downloader, or the one would wait
+        for the other; and the interval begins with the turn.
         """
         self._is_early = True
         self._signals.connect(self._reached, signal=signals.request_reached_downloader)
@@ -209,7 +209,8 @@ class Turns:
         name = self._host_of(request)
         host = self.hosts.get(name)
         if host is None or not host.asks:
-            self._begin(request, name)
+            if not self._is_early:
+                self._begin(request, name)
             return None
         if host.coming is request:
             host.coming = None
@@ -286,12 +287,12 @@ class Turns:
             self._stats.waited_for_pace(monotonic() - max(host.ended, host.held_up_at))
             host.held_up_at = None
         self._returned.discard(request)
-        self._begin(request, host.name)
         self.hosts.touch(host)
         if self._is_early:
             host.ended = monotonic()
             self.offer(host.name)
             return
+        self._begin(request, host.name)
         host.busy.add(request)
         self._occupied[host.name] = host
 
@@ -302,7 +303,11 @@ class Turns:
 
     def _reached(self, request: Request) -> None:
         """Note that a request has reached the downloader, where turns are taken early."""
-        host = self.hosts.get(self._under_way.get(request, ""))
+        name = self._host_of(request)
+        if not name or request in self._places.fetches:
+            return
+        self._begin(request, name)
+        host = self.hosts.get(name)
         if host is not None:
             host.busy.add(request)
             self._occupied[host.name] = host

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.harness import EACH_MODE, MODES, crawl_under
+from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_under
 from tests.crawl.pacing import gaps, taken
-from tests.crawl.plugin import RULES, obey
+from tests.crawl.plugin import RULES, by_hand, obey
 from tests.replies import Reply
 from tests.site import Site
 from tests.timed import timed
@@ -70,3 +70,21 @@ async def test_they_keep_the_pace_of_their_host(site: Site, mode: str) -> None:
     assert len(result.downloaded) == 26
     assert len(slow.page_hits) == 6
     assert min(gaps(slow)) >= 0.1
+
+
+@pytest.mark.parametrize("bypasses", [False, True], ids=["obeys", "bypasses"])
+@ensureDeferred
+async def test_a_host_that_begins_to_ask_for_a_pace_waits_for_no_page_that_waits_for_it(
+    site: Site, bypasses: bool
+) -> None:
+    """By hand without the last step: a page's middleware asks another port of its host first."""
+    shop = site.authority(RULES)
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n", host=shop.host)
+    settings = by_hand()
+    inner = {"tests.crawl.middlewares.InnerMiddleware": 950}
+    settings["DOWNLOADER_MIDDLEWARES"] = {**settings["DOWNLOADER_MIDDLEWARES"], **inner}
+    meta = {"dont_obey_robotstxt": True} if bypasses else {}
+    plans = [{"url": shop.url(f"/page?{slow.url('/inner')}"), "meta": meta}]
+    result = (await crawl(settings=settings, plans=plans, timeout=20)).check()
+    assert len(result.downloaded) == 1
+    assert [hit.path for hit in slow.page_hits] == ["/inner"]
