@@ -50,9 +50,10 @@ def run(project: Project, options: Namespace) -> Status:
             note("lint", f"{source}: {lack_of_rules(body)}")
         else:
             of_source = (one for one in lint(body) if one.code in selected)
-            found += [(source, one) for one in of_source if at_least(one, least)]
+            found += [(source, one) for one in of_source if at_least(one.severity, least)]
     _say(found, options.format)
-    if options.fail_on == "never" or not any(at_least(one, options.fail_on) for _, one in found):
+    fail_on = options.fail_on
+    if fail_on == "never" or not any(at_least(one.severity, fail_on) for _, one in found):
         return worst
     counts = Counter(one.severity for _, one in found)
     said = [counted(counts[name], name) for name in ("error", "warning") if counts[name]]

@@ -6,10 +6,7 @@ it does not; tests keep that page equal to this table.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
-
-if TYPE_CHECKING:
-    from scrapy_rep.linting.lines import Finding
+from typing import Final, Literal, NamedTuple
 
 Severity = Literal["error", "warning", "information"]
 
@@ -40,9 +37,9 @@ class Code(NamedTuple):
     meaning: str
 
 
-def at_least(found: Finding, severity: Severity) -> bool:
-    """Return True if a finding is as grave as ``severity``, or graver."""
-    return SEVERITIES.index(found.severity) <= SEVERITIES.index(severity)
+def at_least(severity: Severity, least: Severity) -> bool:
+    """Return True if ``severity`` is as grave as ``least``, or graver."""
+    return SEVERITIES.index(severity) <= SEVERITIES.index(least)
 
 
 # fmt: off

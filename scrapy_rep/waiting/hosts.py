@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from itertools import islice
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from scrapy_rep.access.authority import Authority
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.waiting.ready import Item
-    from scrapy_rep.waiting.shared_pace import SharedPace
 
 Asker = tuple[Authority, tuple[str, ...]]
 """What asks for a pace: an authority, for the crawler of some product tokens."""
@@ -38,6 +37,16 @@ _MOST_LOOKED_AT = 100
 """Hosts that are looked at for one that can be forgotten."""
 
 NEVER = float("-inf")
+
+
+class PaceOfWorkers(Protocol):
+    """The pace that several workers keep together, as a host sees it."""
+
+    def has_turn(self, host: PacedHost, now: float) -> bool:
+        """Return whether a request to a host may go; ask for a turn if there is none."""
+
+    def ended(self, host: PacedHost) -> None:
+        """Note that a request to a host has ended."""
 
 
 class PacedHost:
@@ -77,7 +86,7 @@ class PacedHost:
         least: float,
         most: float,
         clock: Callable[[], float],
-        shared: SharedPace | None = None,
+        shared: PaceOfWorkers | None = None,
     ):
         self.name = name
         self.least = least
@@ -173,16 +182,16 @@ class Hosts(OrderedDict[str, PacedHost]):
         self,
         most: float,
         clock: Callable[[], float],
-        shared: SharedPace | None = None,
+        shared: PaceOfWorkers | None = None,
     ):
         super().__init__()
         self._most = most
         self._clock = clock
-        self.shared = shared
+        self._shared = shared
 
     def add(self, name: str, least: float) -> PacedHost:
         """Return the host of that name, which asks for a pace from now on."""
-        host = self[name] = PacedHost(name, least, self._most, self._clock, self.shared)
+        host = self[name] = PacedHost(name, least, self._most, self._clock, self._shared)
         if len(self) > _MOST_HOSTS:
             for other in list(islice(self, _MOST_LOOKED_AT)):
                 if not (other == name or self[other].in_use or self[other].withheld):

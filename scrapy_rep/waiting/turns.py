@@ -70,6 +70,9 @@ class Waiters(Protocol):
     def give_back(self, request: Request) -> Request:
         """Return a request that comes again."""
 
+    def has_left(self) -> None:
+        """Note that a download has ended."""
+
 
 class Turns:
     """The turns of the hosts of one crawl.
@@ -99,6 +102,7 @@ class Turns:
         self._stats = stats
         self.hosts = Hosts(settings.max_crawl_delay, clock, shared)
         """The hosts that ask for a pace."""
+        self._shared = shared
         self._ended: dict[str, float] = {}
         self.occupied: dict[str, PacedHost] = {}
         """Those of which requests are under way, or on their way there."""
@@ -119,8 +123,8 @@ class Turns:
         """Note that turns are taken before the last step, because that is not enabled.
 
         A middleware may then download something of the same host for a request that has its turn.
-        So the host is busy only when the request has reached the downloader, and the interval
-        begins with the turn.
+        So the host is busy only when the request has reached the downloader, or the one would wait
+        for the other; and the interval begins with the turn.
         """
         self._is_early = True
         connect = self._crawler.signals.connect
@@ -245,7 +249,7 @@ class Turns:
             return None  # it is for a robots.txt, so the gate has not seen it
         host = self.hosts.get(trip.host)
         if host is None or not host.asks:
-            trip.is_sent = True
+            trip.is_sent = not self._is_early
             return None
         is_bypassed = request.meta.get("dont_obey_robotstxt")
         if is_bypassed or (not host.arrived and host.has_room(monotonic())):
@@ -297,8 +301,8 @@ class Turns:
         for timer in self._unclaimed.values():
             timer.cancel()
         self._unclaimed.clear()
-        if self.hosts.shared is not None:
-            self.hosts.shared.close()
+        if self._shared is not None:
+            self._shared.close()
 
     # --- turns begin and end
 
@@ -314,7 +318,7 @@ class Turns:
         else:
             host.busy.add(request)
             self.occupied[host.name] = host
-        trip.comes_for_turn, trip.is_sent = False, True
+        trip.comes_for_turn, trip.is_sent = False, not self._is_early
         if host.coming is request:
             host.coming = None
         if self._is_early:
@@ -328,7 +332,10 @@ class Turns:
     def _reached(self, request: Request) -> None:
         """Note that a request has reached the downloader, where turns are taken early."""
         trip = self._trips.get(request)
-        host = self.hosts.get(trip.host) if trip is not None and trip.is_sent else None
+        if trip is None:
+            return  # it is for a robots.txt
+        trip.is_sent = True
+        host = self.hosts.get(trip.host)
         if host is not None:
             host.busy.add(request)
             self.occupied[host.name] = host
@@ -339,6 +346,7 @@ class Turns:
             trip = self._trips.get(request)
             if trip is None or not trip.is_sent:
                 return
+            self._waiters.has_left()
             host = self.hosts.get(trip.host)
             if host is not None:
                 self._end(host, request)
@@ -430,8 +438,8 @@ class Turns:
                 self._plan(host)
             elif not host.arrived and host.has_turn(now):
                 self._offer_next(host)
-        elif not host.is_waited_for and self.hosts.shared is not None:
-            self.hosts.shared.settle(now)  # gives back a turn that nothing will use
+        elif not host.is_waited_for and self._shared is not None:
+            self._shared.settle(now)  # gives back a turn that nothing will use
 
     def _offer_next(self, host: PacedHost) -> None:
         """Have the scheduler hand out the next request to a host."""

@@ -36,6 +36,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep import stats as names
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.waiting.ready import Item, ReadyQueue, slot_of
+from scrapy_rep.waiting.slots import Slots
 from scrapy_rep.waiting.stop import put_back
 from scrapy_rep.waiting.trips import Trip, Trips, restored, to_come_again
 
@@ -118,13 +119,15 @@ class Withheld:
         self._for_rules: dict[Authority, list[Item]] = {}
         self._ready = ReadyQueue()
         self._of_slot: Counter[str] = Counter()
+        self._held_back: set[Request] = set()
         self._in_base = 0
         self._urgent: int | None = None
         self._in_hand: Request | None = None
         self._let_go: deque[Request] = deque()
         settings = crawler.settings
-        self._per_slot = settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        self._slots = Slots(settings, scrapy)
         concurrent = settings.getint("CONCURRENT_REQUESTS")
+        self._most_held_back = concurrent or MOST
         base = load_object(settings["SCHEDULER"])
         is_scrapys = Scheduler in getattr(base, "__mro__", ())
         persists = not is_scrapys and settings.getbool("SCHEDULER_PERSIST")
@@ -201,6 +204,11 @@ class Withheld:
         except Exception as error:  # noqa: BLE001
             self._give_up(error, items)
 
+    def has_left(self) -> None:
+        """Note that a download has ended: there may be room for another one of its slot."""
+        if self._ready:
+            self._scrapy.wake()
+
     @property
     def is_closing(self) -> bool:
         """Whether the crawl is being closed."""
@@ -265,6 +273,8 @@ class Withheld:
             self._give_up(error)
             return self.next(pop)
         self._in_hand = None
+        if request is not None and self._ready:
+            self._slots.hand_out(request)
         return request
 
     def _look(self) -> None:
@@ -278,16 +288,13 @@ class Withheld:
         if not self._ready:
             self._urgent = None
             return self._next_of_base(pop)
-        but = self._crowded()
-        request = self._next_ready(pop, but) or self._next_of_base(pop)
-        if request is not None and slot_of(request) in but:
-            # The base has nothing better, so those that have waited for longer go before it.
-            self.trips[request].is_handed_out = False
-            self._admit(self._item(request))
-            request = None
-        if request is None and but:
-            request = self._next_ready(pop, frozenset())
-        return request
+        crowded = self._slots.crowded(self._is_under_way)
+        return self._next_ready(pop, crowded) or self._next_of_base(pop, crowded)
+
+    def _is_under_way(self, request: Request) -> bool:
+        """Return whether a request has passed the last step, and its download has not ended."""
+        trip = self.trips.get(request)
+        return trip is not None and trip.is_sent
 
     def put_back(self, enqueue: Callable[[Request], bool]) -> None:
         """Give everything back to the base, which is about to close."""
@@ -303,6 +310,7 @@ class Withheld:
         self._ready = ReadyQueue()
         self._for_rules.clear()
         self._of_slot.clear()
+        self._held_back.clear()
         self.full_slots.clear()
         self.count = 0
         return sorted(items, key=lambda item: item.number)
@@ -320,20 +328,22 @@ class Withheld:
 
     # --- one by one
 
-    def _next_ready(self, pop: Callable[[], Request | None], but: frozenset[str]) -> Request | None:
+    def _next_ready(
+        self, pop: Callable[[], Request | None], crowded: frozenset[str]
+    ) -> Request | None:
         """Return the first ready request, or a more urgent one of the base; None if there is none.
 
-        ``but`` are slots whose requests do not go.
+        ``crowded`` are slots whose requests do not go.
         """
         for _ in range(MOST_AT_ONCE):
-            item = self._ready.first(but)
+            item = self._ready.first(crowded)
             if item is None:
                 return None
             may_ask = self.count < self._most
             if may_ask and self._urgent is not None and self._urgent > item.request.priority:
                 request = self._pop(pop)
                 if request is not None and request.priority > item.request.priority:
-                    if self._lack_of(request) is None:
+                    if self._may_go(request, crowded):
                         return request
                     continue
                 self._urgent = None
@@ -353,16 +363,30 @@ class Withheld:
         self._scrapy.wake()
         return None
 
-    def _next_of_base(self, pop: Callable[[], Request | None]) -> Request | None:
-        """Return the first request of the base that lacks nothing; withhold those before it."""
+    def _next_of_base(
+        self, pop: Callable[[], Request | None], crowded: frozenset[str] = frozenset()
+    ) -> Request | None:
+        """Return the first request of the base that may go; withhold those before it.
+
+        As many are held back for a crowded slot as the downloader would have of it otherwise.
+        """
         for _ in range(MOST_AT_ONCE):
-            if self.count >= self._most:
+            if self.count >= self._most or len(self._held_back) >= self._most_held_back:
                 return None
             request = self._pop(pop)
-            if request is None or self._lack_of(request) is None:
+            if request is None or self._may_go(request, crowded):
                 return request
         self._scrapy.wake()
         return None
+
+    def _may_go(self, request: Request, crowded: frozenset[str]) -> bool:
+        """Return whether a request of the base is handed out, and withhold it if it is not."""
+        if slot_of(request) not in crowded:
+            return self._lack_of(request) is None
+        self.trips.begin(request)
+        self._held_back.add(request)  # it goes after those of its slot that have waited for longer
+        self._admit(self._item(request))
+        return False
 
     def _lack_of(self, request: Request) -> Lack | None:
         """Return what a request of the base lacks, and withhold it if it lacks something."""
@@ -427,17 +451,9 @@ class Withheld:
 
     def _forget(self, item: Item) -> None:
         self.count -= 1
+        self._held_back.discard(item.request)
         self._of_slot[item.slot] -= 1
         if self._of_slot[item.slot] < MOST_OF_A_SLOT:
             self.full_slots.discard(item.slot)
         if not self._of_slot[item.slot]:
             del self._of_slot[item.slot]
-
-    def _crowded(self) -> frozenset[str]:
-        """Return the slots of which the downloader has as many requests as it sends at once.
-
-        The base goes before their requests, so that they do not fill the downloader.
-        """
-        active = Counter(map(slot_of, self._scrapy.active))
-        most = self._per_slot
-        return frozenset(slot for slot, number in active.items() if most and number >= most)

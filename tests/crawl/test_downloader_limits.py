@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
+from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
@@ -91,6 +92,67 @@ async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(
     hits = [hit for shop in (paced, plain) for hit in shop.page_hits if "inner" not in hit.path]
     hits.sort(key=lambda hit: hit.received)
     assert all((hit.sent or 0.0) <= later.received for hit, later in pairwise(hits))
+
+
+def at_once_of(shop: Any) -> int:
+    """The most pages of one site that were served at the same time, as far as it can tell."""
+    steps = [(hit.received, 1) for hit in shop.page_hits]
+    steps += [(hit.sent, -1) for hit in shop.page_hits]
+    return max(accumulate(step for _, step in sorted(steps)))
+
+
+@pytest.mark.parametrize("urgent", [0, 5], ids=["one priority", "urgent ones come later"])
+@ensureDeferred
+async def test_a_slot_gets_no_more_of_what_has_waited_than_it_sends(
+    site: Site, urgent: int
+) -> None:
+    """Under asyncio Scrapy sends all that a slot has queued as soon as one of them has ended."""
+    shop, named = site.authorities(2, LATE, Reply(200, "page", delay=0.05))
+    plans = [
+        {"url": s.url(f"/{n}"), "priority": n % 2 * urgent}
+        for n in range(25)
+        for s in (shop, named)
+    ]
+    slots = {named.host: {"concurrency": 4}}
+    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=2, DOWNLOAD_SLOTS=slots)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert len(result.downloaded) == 50
+    assert [at_once_of(shop), at_once_of(named)] == [2, 4]
+
+
+class WaitsForTheNext:
+    """A middleware that holds the first response until a second request was sent."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.sent = 0
+        crawler.signals.connect(self._reached, signal=signals.request_reached_downloader)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> WaitsForTheNext:
+        """Build it."""
+        return cls(crawler)
+
+    def _reached(self, request: Request) -> None:
+        self.sent += "number" in request.meta
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Hold it."""
+        while "number" in request.meta and self.sent < 2:
+            await sleep(0.01)
+        return response
+
+
+@ensureDeferred
+async def test_a_response_that_a_middleware_holds_keeps_no_page_from_being_sent(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One page at a time: the second one goes when the download of the first has ended."""
+    monkeypatch.setattr(ExecutionEngine, "_SLOT_HEARTBEAT_INTERVAL", 1_000)
+    shop = site.authority(LATE)
+    plans = [shop.url(f"/{n}") for n in range(3)]
+    settings = obey(CONCURRENT_REQUESTS_PER_DOMAIN=1, DOWNLOADER_MIDDLEWARES={WaitsForTheNext: 500})
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert sorted(result.downloaded) == plans
 
 
 @waits

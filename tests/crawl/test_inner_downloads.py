@@ -147,3 +147,18 @@ async def test_those_of_forbidden_pages_are_refused(site: Site, how: str, settin
     result = (await crawl(settings=inner(settings, order), plans=plans)).check()
     assert sorted(result.forbidden) == sorted(plans)
     assert not any("inner" in hit.path or "private" in hit.path for hit in shop.hits)
+
+
+@pytest.mark.parametrize("bypasses", [False, True], ids=["obeys", "bypasses"])
+@ensureDeferred
+async def test_a_host_that_begins_to_ask_for_a_pace_waits_for_no_page_that_waits_for_it(
+    site: Site, bypasses: bool
+) -> None:
+    """By hand without the last step: a page's middleware asks another port of its host first."""
+    shop = site.authority(RULES)
+    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n", host=shop.host)
+    meta = {"dont_obey_robotstxt": True} if bypasses else {}
+    plans = [{"url": shop.url(f"/page?{slow.url('/inner')}"), "meta": meta}]
+    result = (await crawl(settings=inner(by_hand), plans=plans)).check()
+    assert len(result.downloaded) == 1
+    assert [hit.path for hit in slow.page_hits] == ["/inner"]
