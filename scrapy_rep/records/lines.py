@@ -145,10 +145,12 @@ def read_lines(stream: BinaryIO) -> Iterator[Line | None]:
     """Yield the lines of a log; None for what is not one.
 
     A log may end in the middle of a line, and hold lines of other programs or of another version.
-    A line that is too long counts once for each of its parts.
+    A line that is too long counts once for each of its parts. Empty lines are passed over: a
+    process that opens the file while another one writes may begin with one.
     """
     while octets := stream.readline(_LONGEST_LINE):
-        yield _read(octets)
+        if octets != b"\n":
+            yield _read(octets)
 
 
 def _read(octets: bytes) -> Line | None:

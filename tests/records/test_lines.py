@@ -46,7 +46,6 @@ def test_a_decision_is_read_as_it_was_written() -> None:
     "octets",
     [
         *[lines(decision())[:length] + end for length in (1, 9, 40, 400) for end in (b"", b"\n")],
-        b"\n",
         b"hello\n",
         b"[]\n",
         b"7\n",
@@ -63,6 +62,12 @@ def test_a_decision_is_read_as_it_was_written() -> None:
 def test_what_is_not_a_line_of_a_log_is_no_error(octets: bytes) -> None:
     """Cut short by a crash, of another program, or of another version."""
     assert read(octets) == [None]
+
+
+def test_empty_lines_are_passed_over() -> None:
+    """A process that begins to write while another one writes may leave one."""
+    [found] = read(b"\n\n" + lines(decision()) + b"\n")
+    assert isinstance(found, DecisionLine)
 
 
 @rows(
