@@ -7,6 +7,7 @@ know, that is Unreachable.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -104,6 +105,30 @@ class FetchArchive(Protocol):
         """Return what keeps one fetch; ``copy`` is what a conditional request may confirm."""
 
 
+@dataclass(slots=True)
+class _Fetch:
+    """A fetch that is under way, with the ``uri`` of its present hop.
+
+    ``trail`` are the redirects that were followed, ``request`` is the last request that was made.
+    """
+
+    authority: Authority
+    page: Request | None
+    copy: Answer | None
+    kept: FetchRecord | None
+    uri: str
+    trail: list[str] = field(default_factory=list)
+    request: Request | None = None
+
+    @property
+    def validated(self) -> Answer | None:
+        """The copy that this hop may confirm.
+
+        Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
+        """
+        return self.copy if self.copy is not None and self.copy.uri == self.uri else None
+
+
 class RobotsFetcher:
     """Fetches robots.txt files for the crawl of ``crawler``.
 
@@ -143,24 +168,16 @@ class RobotsFetcher:
         request may confirm. All hops and octets together take at most ``REP_TIMEOUT``.
         """
         kept = None if self._archive is None else self._archive.fetch(copy)
-        outcome = await self._attempt(authority, page, copy, kept)
+        outcome = await self._attempt(_Fetch(authority, page, copy, kept, authority.robots_uri))
         return outcome if kept is None else kept.ended(authority, outcome)
 
-    async def _attempt(
-        self,
-        authority: Authority,
-        page: Request | None,
-        copy: Answer | None,
-        kept: FetchRecord | None,
-    ) -> Outcome:
+    async def _attempt(self, fetch: _Fetch) -> Outcome:
         """Return the outcome, without its record."""
         self._stats.inc(names.REQUESTS)
-        hops: list[Request] = []
         try:
             with self._reception:
                 async with self._at_once.counted():
-                    work = self._follow(authority, page, copy, kept, hops)
-                    return await with_timeout(self._settings.timeout, work)
+                    return await with_timeout(self._settings.timeout, self._follow(fetch))
         except CancelledError:  # the caller was cancelled; others come as CancelledElsewhereError
             raise
         except RefusedError as error:
@@ -172,51 +189,35 @@ class RobotsFetcher:
                 self._stats.inc(names.EXCEPTIONS.format(type(error)))
             cause = cause_of(error)
             # Another middleware may have chosen a proxy for the robots.txt alone.
-            proxied = bool(hops and hops[-1].meta.get("proxy"))
+            proxied = fetch.request is not None and bool(fetch.request.meta.get("proxy"))
             if proxied and cause in _ON_THE_WAY:
                 cause = Cause.PROXY
             ours = proxied or cause in (Cause.ERROR, Cause.DROPPED)
             detail = str(error)[:_LONGEST_DETAIL] or type(error).__name__
             return Unreachable(cause, detail=detail, ours=ours)
 
-    async def _follow(
-        self,
-        authority: Authority,
-        page: Request | None,
-        copy: Answer | None,
-        kept: FetchRecord | None,
-        hops: list[Request],
-    ) -> Outcome:
-        """Follow redirects to an outcome; note the requests that are made in ``hops``."""
-        uri = authority.robots_uri
+    async def _follow(self, fetch: _Fetch) -> Outcome:
+        """Follow redirects to an outcome."""
         deadline = monotonic() + self._settings.timeout
-        trail: list[str] = []
-        public = True
+        kept, public = fetch.kept, True
         while True:
-            first = not trail or uri.startswith(f"{authority.origin}/")
             received = None if kept is None else kept.received
             exchange = Exchange(self._settings.max_size, received)
-            request = self._request(uri, page, copy, first, exchange)
-            hops.append(request)
+            request = fetch.request = self._request(fetch, exchange)
             request.meta["download_timeout"] = max(deadline - monotonic(), 0.1)
             response = await self._download(request)
             if kept is not None and not exchange.was_shown:
                 kept.received(request, response, cut=exchange.is_cut, changed=True)
-            meaning = meaning_of(response.status)
-            redirect = meaning is Meaning.REDIRECT
-            if trail or redirect:
-                here = answered_by_public(request, response, uri)
-                if trail and public and not here:
-                    raise RefusedError(f"redirect from a public to a local address: {uri}")
+            is_redirect = meaning_of(response.status) is Meaning.REDIRECT
+            if fetch.trail or is_redirect:
+                here = answered_by_public(request, response, fetch.uri)
+                if fetch.trail and public and not here:
+                    raise RefusedError(f"redirect from a public to a local address: {fetch.uri}")
                 public = here
-            if not redirect:
-                return self._outcome(request, response, meaning, uri, tuple(trail), copy)
-            if len(trail) == self._settings.max_redirects:
-                self._count(response)
-                life = lifetime_of(response, self._clock())
-                return Unavailable(response.status, uri, tuple(trail), life)
-            uri = target_of(uri, response, public)
-            trail.append(uri)
+            if not is_redirect or len(fetch.trail) == self._settings.max_redirects:
+                return self._outcome(fetch, request, response)
+            fetch.uri = target_of(fetch.uri, response, public)
+            fetch.trail.append(fetch.uri)
             self._stats.inc(names.REDIRECTS)
 
     async def _download(self, request: Request) -> Response:
@@ -230,15 +231,9 @@ class RobotsFetcher:
             request.meta[EXCHANGE].cancel()
             raise
 
-    def _request(
-        self,
-        uri: str,
-        page: Request | None,
-        copy: Answer | None,
-        first: bool,
-        exchange: Exchange,
-    ) -> Request:
-        """Return the request of one hop; ``first`` if it goes to the first authority."""
+    def _request(self, fetch: _Fetch, exchange: Exchange) -> Request:
+        """Return the request of one hop."""
+        uri, page = fetch.uri, fetch.page
         most = _REFUSED_BEYOND * self._settings.max_size
         meta = {**_META, EXCHANGE: exchange, "download_maxsize": most}
         negotiates = self._negotiates(urlsplit(uri).scheme)
@@ -252,12 +247,13 @@ class RobotsFetcher:
                 meta[PROXY_LOGIN] = page.meta[PROXY_LOGIN]
                 headers["Proxy-Authorization"] = page.headers.get("Proxy-Authorization")
         headers["User-Agent"] = self._name()
-        # Validators speak of one URI (RFC 9110 section 13.1), so they go to no other hop.
-        if copy is not None and copy.uri == uri:
+        if (copy := fetch.validated) is not None:
             headers["If-None-Match"] = copy.etag
             headers["If-Modified-Since"] = copy.last_modified
         sent = {name: value for name, value in headers.items() if value is not None}
-        kept_back = _KEPT_BACK if first else {**_KEPT_BACK, "Authorization": None}
+        # The project's own credentials are for the site that is asked first.
+        is_first = not fetch.trail or uri.startswith(f"{fetch.authority.origin}/")
+        kept_back = _KEPT_BACK if is_first else {**_KEPT_BACK, "Authorization": None}
         return Request(uri, callback=NO_CALLBACK, headers={**kept_back, **sent}, meta=meta)
 
     def _is_zyte_api(self, scheme: str) -> bool:
@@ -269,36 +265,26 @@ class RobotsFetcher:
         kinds = getattr(load_object(handler), "__mro__", ()) if handler is not None else ()
         return any(kind.__module__.partition(".")[0] == "scrapy_zyte_api" for kind in kinds)
 
-    def _outcome(
-        self,
-        request: Request,
-        response: Response,
-        meaning: Meaning,
-        uri: str,
-        trail: tuple[str, ...],
-        copy: Answer | None,
-    ) -> Outcome:
-        self._count(response)
-        now = self._clock()
-        status = response.status
+    def _outcome(self, fetch: _Fetch, request: Request, response: Response) -> Outcome:
+        """Return what the last response means; a redirect that is not followed is Unavailable."""
+        status, now = response.status, self._clock()
+        self._stats.inc(names.RESPONSES)
+        self._stats.inc(names.response_status(status))
+        meaning, life = meaning_of(status), lifetime_of(response, now)
+        uri, trail = fetch.uri, tuple(fetch.trail)
         if meaning is Meaning.SUCCESS:
             limit = self._settings.max_size
             body, cut = body_of(response, request.meta[EXCHANGE], limit)
             etag, modified = validators_of(response, self._stats)
             if cut:
                 self._stats.inc(names.TRUNCATED)
-            life = lifetime_of(response, now)
             cut_at = limit if cut else None
             return Success(body, status, uri, trail, life, etag, modified, cut_at)
-        if meaning is Meaning.NOT_MODIFIED and copy is not None and copy.uri == uri:
-            return NotModified(lifetime_of(response, now))
+        if meaning is Meaning.NOT_MODIFIED and fetch.validated is not None:
+            return NotModified(life)
         wait = retry_after(response.headers.get("Retry-After"), now)
         if status == PROXY_AUTHENTICATION_REQUIRED and request.meta.get("proxy"):
             return Unreachable(Cause.PROXY, status, wait, ours=True)
-        if meaning is Meaning.UNAVAILABLE:
-            return Unavailable(status, uri, trail, lifetime_of(response, now))
+        if meaning in (Meaning.UNAVAILABLE, Meaning.REDIRECT):
+            return Unavailable(status, uri, trail, life)
         return Unreachable(Cause.STATUS, status, wait)
-
-    def _count(self, response: Response) -> None:
-        self._stats.inc(names.RESPONSES)
-        self._stats.inc(names.response_status(response.status))

@@ -131,6 +131,7 @@ async def test_an_outage_is_one_line_and_its_end_another(
     monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 1.0)
     monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.3)
     monkeypatch.setattr("scrapy_rep.sites.outage.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("scrapy_rep.sites.outage.LONGEST_PAUSE", 0.05)
     uri, mend = make(server, tmp_path)
     shop, others = paced(site, 0.2), site.authorities(24)
     plans: list[Any] = []

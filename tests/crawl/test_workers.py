@@ -154,7 +154,7 @@ def ask_together(
         fill(client, [shop.url(f"/{n}") for n in range(40) for shop in shops])
     workers.finish()
     assert Counter(kind for _, kind in workers.all_ends()) == {"unreachable": 200}
-    assert sum(bool(workers.ends(number)) for number in range(8)) >= 4  # some may be too late
+    assert sum(bool(workers.ends(number)) for number in range(8)) >= 2  # some may be too late
     return shops, workers
 
 
