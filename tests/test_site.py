@@ -111,8 +111,8 @@ def test_a_stalled_body_stops_in_the_middle_and_stays(site: Site) -> None:
 def test_a_trickle_sends_octet_by_octet(site: Site) -> None:
     """Each octet of the body has its own moment."""
     with connect(site.authority(Trickle(200, "abcd", interval=0.1))) as sock:
-        ask(sock)
         start, octets = time.monotonic(), b""
+        ask(sock)
         while not octets.endswith(b"abcd"):
             octets += sock.recv(100)
         assert time.monotonic() - start >= 0.3
