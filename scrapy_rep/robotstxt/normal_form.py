@@ -1,13 +1,15 @@
 """URIs and patterns are put in one normal form, so that they can be compared as text.
 
 RFC 9309 sections 2.2.2 and 2.2.3. Two texts that the standard treats as equal have the same normal
-form. Of the two ways to write an octet, the normal form is the shorter one, so an ordinary URI is
-in normal form already and costs nothing.
+form. What follows is so in the profile ``rfc9309``; :class:`NormalForm` says how others differ. Of
+the two ways to write an octet, the normal form is the shorter one, so an ordinary URI is in normal
+form already and costs nothing.
 
 - A percent-encoded octet is decoded, unless it is ``%`` itself or a reserved character whose
   encoded form means something else: ``/ ? # ! & ' ( ) + , ; =``. These stay, in upper-case hex. So
   ``%2F`` is not ``/``: the first is a character of a name, the second ends it.
-- ``: @ [ ] * $`` equal their encoded forms, and inside the query so do ``/ ?``, which end nothing
+- ``: @ [ ] * $`` equal their encoded forms (in a pattern a bare ``*`` and a final ``$`` are
+  special), and inside the query so do ``/ ?``, which end nothing
   there (figure 4, row 2).
 - A ``%`` without two hex digits is ``%25``.
 
@@ -118,8 +120,8 @@ class NormalForm:
         """Return the octets of a pattern, by which RFC 9309 section 2.2.2 compares rules.
 
         An octet that must be encoded counts as the three octets of its escape, and an escape of an
-        unreserved character as that character. Everything else counts as written: ``$`` and
-        ``%24`` mean the same and differ in length.
+        unreserved character as that character. Everything else counts as written: a ``$`` in the
+        middle of a pattern and ``%24`` mean the same and differ in length.
         """
         longer = _NOT_ASCII if self.encodes else _NOT_OF_A_URI
         octets = len(pattern) + 2 * len(longer.findall(pattern))

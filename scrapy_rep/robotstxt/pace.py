@@ -87,9 +87,10 @@ def crawl_delay(value: str) -> float | None:
 
 
 def request_rate(value: str) -> RequestRate | None:
-    """Return the rate of ``3/60``, ``1/10m`` or ``1/5 0600-0845``; seconds if without a unit.
+    """Return the rate of ``3/60``, ``1/10m`` or ``1/5 0600-0845``.
 
-    A rate slower than one request a year counts as one request a year.
+    The unit is seconds if none is given. A rate slower than one request a year counts as one
+    request a year.
     """
     found = _RATE.fullmatch(value)
     if found is None:

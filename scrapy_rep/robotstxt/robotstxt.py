@@ -31,19 +31,20 @@ from scrapy_rep.robotstxt.verdict import (
 __all__ = ["RobotsTxt", "Rule", "Verdict"]
 
 MOST_AGENTS: Final = 16
-"""Crawlers whose compiled rules are kept; beyond that, all are dropped and compiled anew."""
+"""Tuples of tokens whose compiled rules are kept; beyond that, all are dropped."""
 MOST_OCTETS: Final = 16_000_000
-"""Octets of memory of compiled rules with which no other crawler's are kept."""
+"""If the compiled rules take more octets, they are dropped before others are compiled."""
 MOST_VERDICTS: Final = 32
-"""Verdicts by a rule that are kept for a crawler: a later one takes 2 microseconds less."""
+"""Verdicts by a rule that crawlers of the same rules share, until all are dropped. A later verdict
+takes 2 microseconds less."""
 OCTETS_OF_A_FILE: Final = 900
 """Octets of memory of this object without its body and its rules."""
 OCTETS_OF_A_LINE: Final = 200
 """Octets of memory for a pattern and its line, once a verdict needed it."""
-_LAST: Final = 2**31
+_FIRST_SCORE: Final = 2**31
 """More than the rules of any file: the score of the first rule where the first match counts."""
 MOST_KEPT: Final = 64
-"""Other values that are kept of a file: for each crawler its pace, and its lines about use."""
+"""Other values that are kept of a file: its sitemaps, for example, and each crawler's pace."""
 _NO_PACE: Final = Pace()
 _UNREAD: Final[Any] = object()
 
@@ -63,11 +64,11 @@ class Compiled:
         self.lines: Lines | None = None
         """The lines of the patterns, published whole when a verdict needs them."""
         self.verdicts: dict[tuple[object, ...], Verdict] = {}
-        """The last verdicts by a rule: by the token, and what :class:`Match` says of the rules."""
+        """Verdicts by a rule: by the token, and what :class:`Match` says of the rules."""
 
     @property
     def size(self) -> int:
-        """Octets of memory, about."""
+        """Octets of memory, about. Verdicts are bounded, and not counted."""
         held = self.rules.size
         return held if self.lines is None else held + OCTETS_OF_A_LINE * sum(map(len, self.lines))
 
@@ -163,10 +164,10 @@ class RobotsTxt:
         return verdict
 
     def matching(self, url: str, agent: str | Sequence[str]) -> list[Verdict]:
-        """Return the verdict, then that without the rule that decided, and so on.
+        """Return a verdict by the rule that decides, then by each other rule that matches.
 
-        This shows all rules that match, for tools. The list is empty if no rule decides, and ends
-        with the first one if it is too costly to find the others.
+        The strongest rule comes first. This is for tools. The list is empty if no rule decides, and
+        ends with the first one if it is too costly to find the others.
         """
         verdict = self.verdict(url, agent)
         group, compiled = self._compile(agent)
@@ -307,7 +308,7 @@ def _rules_of(group: Group, profile: Profile) -> Rules:
     else:
         scores: tuple[dict[str, tuple[int, str]], ...] = {}, {}
         for rank, (allows, pattern, _) in enumerate(lines.rules_of(group, profile)):
-            scores[allows].setdefault(form.prefix(pattern), (_LAST - rank, pattern))
+            scores[allows].setdefault(form.prefix(pattern), (_FIRST_SCORE - rank, pattern))
         disallow, allow = [Patterns(prefixes, form, prefixes) for prefixes in scores]
     free = profile.robots_txt_is_always_allowed
     return Rules(disallow, allow, form, robots_txt_is_free=free)
