@@ -86,8 +86,10 @@ async def test_a_crawl_outlives_the_master_of_its_sentinels(site: Site, tmp_path
         check_stored(result, uri)
     finally:
         deployment.stop()
-    assert len(result.lines("The robots.txt store fails", "WARNING")) == 1
-    assert len(result.lines("The robots.txt store answers again", "WARNING")) == 1
+    assert result.stats["robotstxt/store/error"] >= 1
+    said = len(result.lines("The robots.txt store fails", "WARNING"))
+    assert said <= 1  # a failover may be over before a second look-up has failed
+    assert len(result.lines("The robots.txt store answers again", "WARNING")) == said
 
 
 @pytest.mark.slow

@@ -275,8 +275,11 @@ async def test_a_redis_server_whose_memory_is_full_is_said_once(
 @ensureDeferred
 async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: RedisServer) -> None:
     """A near one of another machine asks as soon as it may, too; each asks a moment later."""
-    shop, interval = paced(site, 0.5), 0.5
+    shop, interval = paced(site, 1.0), 1.0
     turns = 0
+
+    def a_moment() -> float:
+        return random.uniform(0.0, SPREAD * interval)
 
     def work() -> None:
         nonlocal turns
@@ -288,9 +291,9 @@ async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: R
                 while not token:
                     turn = taken(store, 10.0, interval, shop.host)
                     token = turn.token or ""
-                    time.sleep(0.0 if token else turn.wait + random.uniform(0.0, SPREAD * interval))
+                    time.sleep(0.0 if token else turn.wait + a_moment())
                 store.end_turn(shop.host, token, interval)
-                time.sleep(interval)
+                time.sleep(interval + a_moment())
                 turns += 1
 
     near = threading.Thread(target=work)
