@@ -31,7 +31,6 @@ from tests.crawl.sharing import CustomStore
 from tests.crawl.test_shared_pace import Estate, at_work
 from tests.crawl.test_turns import ALONE, TOGETHER, StepsSpider, paced, urls
 from tests.replies import Reply
-from tests.rows import first
 from tests.site import Hit, Site
 from tests.stores.samples import make_file
 from tests.stores.servers import DistantServer, RedisServer, running_server
@@ -116,8 +115,9 @@ def of_a_user(server: RedisServer, place: Path) -> tuple[str, Callable[[], objec
 STORES = [of_redis, of_sqlite, of_sqlite_without_its_directory, of_a_user]
 
 
-@pytest.mark.parametrize("make", first(1, STORES))
-@pytest.mark.parametrize("ends", first(1, [True, False]))
+@waits
+@pytest.mark.parametrize("make", STORES)
+@pytest.mark.parametrize("ends", [True, False])
 @ensureDeferred
 async def test_an_outage_is_one_line_and_its_end_another(
     site: Site,
@@ -138,7 +138,7 @@ async def test_an_outage_is_one_line_and_its_end_another(
     for number, url in enumerate(urls(shop, 12)):
         plans += [url, *(one.url("/a") for one in others[2 * number : 2 * number + 2])]
     is_custom = make is of_a_user
-    steps = {18: mend} if ends else {}
+    steps = {8: mend} if ends else {}
     settings = obey(REP_STORE=uri, CONCURRENT_REQUESTS=4)
     result = (await crawl(StepsSpider, settings, plans=plans, steps=steps)).check()
     if not ends:
