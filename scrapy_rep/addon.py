@@ -19,9 +19,9 @@ from scrapy_rep.records import NEEDS_MSGSPEC, NEEDS_WARCIO
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.scheduler import PatientPriorityQueue, withholding
 from scrapy_rep.settings import RepSettings, loaded, obeys
+from scrapy_rep.sites.store_adapter import naming_the_setting
 from scrapy_rep.spidermiddlewares import RepSpiderMiddleware
 from scrapy_rep.stores import check_store
-from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -144,13 +144,8 @@ def _check(settings: BaseSettings) -> None:
     _check_records(checked)
     store = checked.store
     if store is not None:
-        try:
+        with naming_the_setting(store):
             check_store(store)
-        except ValueError as error:
-            raise ValueError(f"REP_STORE: {error}") from None
-        except NotConfigured as error:
-            why = f": {printable(str(error))}" if str(error) else ""
-            raise ValueError(f"REP_STORE: {shown(store)} is not configured{why}") from None
 
 
 def _check_records(settings: RepSettings) -> None:

@@ -8,6 +8,7 @@ What this crawl itself has learnt and evicted from memory is kept apart from the
 from __future__ import annotations
 
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -28,7 +29,7 @@ from scrapy_rep.stores.base import NOT_SHARED
 from scrapy_rep.stores.uri import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -61,7 +62,7 @@ def open_configured(
         return None
     if uri.startswith("sqlite:") and "/" not in uri and not directory:
         directory = _data_folder()
-    try:
+    with naming_the_setting(uri):
         return open_store(
             uri,
             directory=directory,
@@ -71,6 +72,13 @@ def open_configured(
             build=build,
             create=create,
         )
+
+
+@contextmanager
+def naming_the_setting(uri: str) -> Iterator[None]:
+    """Have whatever is wrong with a store raise ``ValueError``, in one line with its setting."""
+    try:
+        yield
     except ValueError as error:  # its text leaves out what may be a password
         raise ValueError(f"REP_STORE: {error}") from None
     except NotConfigured as error:  # Scrapy would go on, without whatever asked for the store

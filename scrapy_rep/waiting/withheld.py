@@ -383,14 +383,13 @@ class Withheld:
         """Return whether a request of the base is handed out, and withhold it if it is not."""
         if slot_of(request) not in crowded:
             return self._lack_of(request) is None
-        self.trips.begin(request)
         self._held_back.add(request)  # it goes after those of its slot that have waited for longer
         self._admit(self._item(request))
         return False
 
     def _lack_of(self, request: Request) -> Lack | None:
         """Return what a request of the base lacks, and withhold it if it lacks something."""
-        trip = self.trips.begin(request)
+        trip = self.trips[request]
         lack = self._ask(request, trip, waited=False)
         if lack is None:
             trip.is_handed_out = True
@@ -418,7 +417,7 @@ class Withheld:
         return None
 
     def _pop(self, pop: Callable[[], Request | None]) -> Request | None:
-        """Return the next request of the base."""
+        """Return the next request of the base, whose trip begins."""
         try:
             request = self._in_hand = pop()
         except Exception as error:
@@ -426,12 +425,13 @@ class Withheld:
         if request is None:
             return None
         self._in_base = max(self._in_base - 1, 0)
+        self.trips.begin(request)
         return restored(request)
 
     def _item(self, request: Request) -> Item:
         """Return a request with its place among the others: as the base gave it out."""
-        trip = self.trips.get(request) or self.trips.begin(request)
-        return Item(-request.priority, trip.number, request, slot_of(request))
+        number = self.trips[request].number
+        return Item(-request.priority, number, request, slot_of(request))
 
     def _wait(self, item: Item, lack: Lack) -> None:
         self._admit(item, to_ready=False)
