@@ -50,6 +50,7 @@ def measure(scheduler: Any, withheld: Any, how: str, count: int) -> float:
         request = Request(f"http://h{number % 500}.example/{number}")
         authority = authority_of(request.url)
         assert authority is not None
+        withheld.trips.begin(request)
         if how == "for rules":
             withheld._wait(withheld._item(request), authority)
         else:
