@@ -81,7 +81,7 @@ class Group(NamedTuple):
 
     token: str | None
     """The token that a user-agent line names; None if no group is for the crawler."""
-    numbers: Sequence[int]
+    numbers: tuple[int, ...]
     texts: Sequence[str]
     pieces: Sequence[str]
 
@@ -218,11 +218,11 @@ def group_of(
         if not at:
             continue
         if len(names) == 1 and grammar.blank is None:  # as in two of three files
-            return Group(token, [0], [pieces[2]], pieces)
-        numbers = [*_numbers(at, pieces, grammar, profile)]
+            return Group(token, (0,), (pieces[2],), pieces)
+        numbers = (*_numbers(at, pieces, grammar, profile),)
         if numbers:
             return Group(token, numbers, [_piece(pieces, n, grammar) for n in numbers], pieces)
-    return Group(None, [], [], pieces)
+    return Group(None, (), (), pieces)
 
 
 def _numbers(

@@ -34,17 +34,15 @@ MOST_AGENTS: Final = 16
 """Tuples of tokens whose compiled rules are kept; beyond that, all are dropped."""
 MOST_OCTETS: Final = 16_000_000
 """If the compiled rules take more octets, they are dropped before others are compiled."""
-MOST_VERDICTS: Final = 32
-"""Verdicts by a rule that crawlers of the same rules share, until all are dropped. A later verdict
-takes 2 microseconds less."""
-OCTETS_OF_A_FILE: Final = 900
+OCTETS_OF_A_FILE: Final = 700
 """Octets of memory of this object without its body and its rules."""
 OCTETS_OF_A_LINE: Final = 200
 """Octets of memory for a pattern and its line, once a verdict needed it."""
 _FIRST_SCORE: Final = 2**31
 """More than the rules of any file: the score of the first rule where the first match counts."""
 MOST_KEPT: Final = 64
-"""Other values that are kept of a file: its sitemaps, for example, and each crawler's pace."""
+"""Other values that are kept of a file: its sitemaps, for example, each crawler's pace, and the
+verdicts by its rules. A later verdict takes 2 microseconds less."""
 _NO_PACE: Final = Pace()
 _UNREAD: Final[Any] = object()
 
@@ -57,18 +55,17 @@ Lines = tuple[dict[str, int], dict[str, int]]
 class Compiled:
     """The rules of some groups. All crawlers that these are for share them, as most share ``*``."""
 
-    __slots__ = ("lines", "rules", "verdicts")
+    __slots__ = ("lines", "numbers", "rules")
 
     def __init__(self, group: Group, profile: Profile) -> None:
+        self.numbers = group.numbers
         self.rules = _rules_of(group, profile)
         self.lines: Lines | None = None
         """The lines of the patterns, published whole when a verdict needs them."""
-        self.verdicts: dict[tuple[object, ...], Verdict] = {}
-        """Verdicts by a rule: by the token, and what :class:`Match` says of the rules."""
 
     @property
     def size(self) -> int:
-        """Octets of memory, about. Verdicts are bounded, and not counted."""
+        """Octets of memory, about."""
         held = self.rules.size
         return held if self.lines is None else held + OCTETS_OF_A_LINE * sum(map(len, self.lines))
 
@@ -84,7 +81,6 @@ class RobotsTxt:
         "_allows",
         "_body",
         "_compiled",
-        "_groups",
         "_kept",
         "profile",
     )
@@ -95,8 +91,6 @@ class RobotsTxt:
         self._allows: dict[str | tuple[str, ...], Callable[[str], bool]] = {}
         self._compiled: dict[tuple[str, ...], tuple[str | None, Compiled]] = {}
         """The token that a group names, and its rules, by the tokens that were asked for."""
-        self._groups: dict[tuple[int, ...], Compiled] = {}
-        """The rules by the numbers of their pieces of the file."""
         self._kept: dict[object, Any] = {}
 
     def __reduce__(self) -> tuple[type[RobotsTxt], tuple[bytes, Profile]]:
@@ -155,13 +149,8 @@ class RobotsTxt:
             return Verdict(False, group=group, reason=TOO_COSTLY)
         if match.allow is None:
             return unmatched(group)
-        key = group, match.allow, (*match.patterns,), (*match.overruled,)
-        verdict = compiled.verdicts.get(key)
-        if verdict is None:
-            if len(compiled.verdicts) >= MOST_VERDICTS:
-                compiled.verdicts.clear()
-            verdict = compiled.verdicts[key] = self._by_rule(match, group, compiled, agent)
-        return verdict
+        key = self.tokens_of(agent), match.allow, (*match.patterns,), (*match.overruled,)
+        return self.keep(key, lambda: self._by_rule(match, group, compiled, agent))
 
     def matching(self, url: str, agent: str | Sequence[str]) -> list[Verdict]:
         """Return a verdict by the rule that decides, then by each other rule that matches.
@@ -256,18 +245,18 @@ class RobotsTxt:
         if found is None:
             if len(self._compiled) >= MOST_AGENTS or self._size_of_rules() > MOST_OCTETS:
                 self._compiled.clear()
-                self._groups.clear()
                 self._allows.clear()
             group = lines.group_of(self.text(), wanted, self.profile)
-            numbers = tuple(group.numbers)
-            compiled = self._groups.get(numbers)
-            if compiled is None:
-                compiled = self._groups[numbers] = Compiled(group, self.profile)
+            same = (one for one in self._all_compiled() if one.numbers == group.numbers)
+            compiled = next(same, None) or Compiled(group, self.profile)
             found = self._compiled[wanted] = group.token, compiled
         return found
 
+    def _all_compiled(self) -> set[Compiled]:
+        return {compiled for _, compiled in list(self._compiled.values())}
+
     def _size_of_rules(self) -> int:
-        return sum([one.size for one in list(self._groups.values())])
+        return sum([one.size for one in self._all_compiled()])
 
     def _values_of(self, key: str) -> tuple[str, ...]:
         return self.keep(key, lambda: lines.values_in(self.text(), key, self.profile))

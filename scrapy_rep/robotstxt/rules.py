@@ -169,9 +169,7 @@ class Rules:
                 here = origin, start = origin, len(origin) - 1
             if "%" in uri or "#" in uri or not uri.isascii() or (cuts and "?" in uri):
                 return of_others(uri[start:])
-            if "\\" in uri or "\n" in uri or "\r" in uri or "\t" in uri:
-                return of_others(uri[start:])
-            if uri.find(".", start) >= 0 and "/." in uri:  # the first search is the quicker one
+            if "/." in uri or "\\" in uri or "\n" in uri or "\r" in uri or "\t" in uri:
                 return of_others(uri[start:])
             if begins(uri[start:]) if begins else uri.startswith(prefixes, start):
                 return of_path(uri[start:], None, STEPS)
