@@ -154,7 +154,7 @@ class Rules:
         form, of_path, of_others = self._form, self._allows_path, self._allows_each_reading
         prefilter = self._prefilter
         prefixes, suffixes, inner = prefilter.prefixes, prefilter.suffixes, prefilter.inner
-        in_path = (*[text for text in inner if "?" not in text],)
+        without_query = (*[text for text in inner if "?" not in text and "=" not in text],)
         begins = prefilter.begins if len(prefixes) > MANY_PREFIXES else None
         cuts = not form.with_query
         here: tuple[str | tuple[()], int] = (), 0  # one value, so that threads see both or none
@@ -175,7 +175,7 @@ class Rules:
                 return of_path(uri[start:], None, STEPS)
             if uri.endswith(suffixes):
                 return of_path(uri[start:], None, STEPS)
-            for text in inner if "?" in uri else in_path:
+            for text in inner if "?" in uri or "=" in uri else without_query:
                 if text in uri:
                     return of_path(uri[start:], None, STEPS)
             return True
