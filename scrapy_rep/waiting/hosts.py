@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
     from twisted.internet.defer import Deferred
 
-    from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.requested_pace import RequestedPace
     from scrapy_rep.waiting.ready import Item
 
