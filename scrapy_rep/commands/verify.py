@@ -139,7 +139,7 @@ class _Archived:
         again = LoggedVerdict.of(robots.verdict(line.url, line.agent))
         if again == logged:
             return AGREES, ""
-        return DIFFERS, f"{_shown(logged)} in the log, {_shown(again)} by the archive"
+        return DIFFERS, f"{_shown(logged)} in the log, {_shown(again)} according to the archive"
 
     def _first(self, record: str | None) -> Record | None:
         """Return the response that a record is, or that it repeats."""
