@@ -236,7 +236,7 @@ class RepDownloaderMiddleware:
         await engine.stop_async()
 
     def _spider_closed(self, reason: str) -> None:
-        if reason == "finished":  # otherwise nobody knows of the requests that were not made
+        if reason == "finished":  # after a stop, requests may be left over
             self._stats.nothing_allowed()
         self._parts.close()
 

@@ -397,7 +397,7 @@ def without_effect(settings: BaseSettings, checked: RepSettings) -> Iterator[tup
     )
     has_builtin = RobotsTxtMiddleware in enabled_middlewares(settings, "DOWNLOADER")
     for name, is_idle, why in _idle(checked, reads_pages, has_builtin):
-        # What is not set at all, or by Scrapy's defaults alone, is nobody's mistake.
+        # What is not set at all, or only by Scrapy's defaults, is not a mistake of the user's.
         if is_idle and settings.get(name) is not None and settings.getpriority(name):
             yield name, why
 

@@ -53,7 +53,7 @@ class Project:
 
     @property
     def agent(self) -> tuple[str, ...]:
-        """The tokens of a crawl; raises ``EndingError`` if the spider names what is no token."""
+        """The tokens of a crawl; raises ``EndingError`` if the spider's are not valid."""
         crawler: Any = SimpleNamespace(settings=self.settings, spider=self.spider)
         try:
             return Identity(crawler, self.chosen, RepStats()).default

@@ -72,11 +72,11 @@ def run(project: Project, options: Namespace) -> Status:
 
 
 def _summary(counts: Counter[str], whys: Counter[str]) -> str:
-    said = [f"{counted(counts.total(), 'decision')}: {counts[AGREES]:,} agree"]
+    said = [f"{counted(counts.total(), 'decision')}: {counted(counts[AGREES], 'agrees', 'agree')}"]
     if counts[DIFFERS]:
-        said.append(f"{counts[DIFFERS]:,} differ")
+        said.append(counted(counts[DIFFERS], "differs", "differ"))
     if counts[WITHOUT_RULES]:
-        said.append(f"{counts[WITHOUT_RULES]:,} rest on no rules")
+        said.append(counted(counts[WITHOUT_RULES], "rests on no rules", "rest on no rules"))
     if counts[UNDECIDED]:
         listed = "; ".join(f"{count:,}: {why}" for why, count in whys.most_common())
         said.append(f"{counts[UNDECIDED]:,} cannot be compared ({listed})")
@@ -139,7 +139,7 @@ class _Archived:
         again = LoggedVerdict.of(robots.verdict(line.url, line.agent))
         if again == logged:
             return AGREES, ""
-        return DIFFERS, f"{_shown(logged)} in the log, {_shown(again)} again"
+        return DIFFERS, f"{_shown(logged)} in the log, {_shown(again)} according to the archive"
 
     def _first(self, record: str | None) -> Record | None:
         """Return the response that a record is, or that it repeats."""

@@ -122,7 +122,7 @@ def check_keys(file: RobotsFile) -> Iterator[Finding]:
             told.add(line.key)
             name = _USUAL[line.key]
             message = f"{name} is not a record of RFC 9309: {_WHO_READS[line.key]}"
-            fix = "nothing, if it is for crawlers that read it"
+            fix = "leave it if it is for crawlers that read it"
             yield file.finding_at("key-not-standard", line, message, fix, _key_column(file, line))
         if line.key in _USUAL and (not line.colon or line.name != _USUAL[line.key]):
             yield from _misspelt(file, line)

@@ -47,7 +47,7 @@ def check_agents(file: RobotsFile) -> Iterator[Finding]:
         [name] = names_of(line.value, RFC9309)
         if _WITH_DIGITS.fullmatch(line.value):
             message = f'"{value}" holds a digit, which a product token does not'
-            fix = "nothing, if the crawler calls itself so"
+            fix = "leave it if the crawler calls itself so"
             yield file.finding_at("agent-digit", line, message, fix)
         elif not name:
             what = f'"{value}"' if value else "the user-agent line"

@@ -42,7 +42,7 @@ class Profile:
     # The groups (RFC 9309 section 2.2.1).
     blank_line_ends_the_group: bool = False
     group_needs_a_rule: bool = False
-    """A record without a rule line is no record (1996 section 3.3, ``1*ruleline``)."""
+    """A record without a rule line does not count (1996 section 3.3, ``1*ruleline``)."""
     extensions_are_rules: bool = False
     """Any other line with a colon is a rule line too (1996 section 3.3, ``extension``)."""
     several_names_on_a_line: bool = False

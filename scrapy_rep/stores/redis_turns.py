@@ -2,7 +2,7 @@
 
 The hash ``PREFIX:turn:HOST`` says who holds a turn (``token``), and ``since``: when the last
 request to the host ended or, while a turn is held, when that turn ends unless it is renewed. Either
-way the next turn is granted an interval after ``since``. So a worker that dies is no special case.
+way the next turn is granted an interval after ``since``. A worker that dies needs no special case.
 ``interval`` is the longest that any worker has asked for since that turn was taken, even if it was
 refused. Otherwise a worker that knows a shorter interval, and asks more often, would take all
 turns. ``ended`` is the token of the last turn that was ended or given back. The hash expires a

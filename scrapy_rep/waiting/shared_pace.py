@@ -292,5 +292,5 @@ class SharedPace:
 
 
 def _is_lease_ago(since: float | None, now: float) -> bool:
-    """Return whether turns that were held at ``since`` have lapsed; ``None`` is no time."""
+    """Return whether turns that were held at ``since`` have lapsed; ``None`` means never."""
     return since is not None and now >= since + LEASE

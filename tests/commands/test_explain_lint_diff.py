@@ -160,6 +160,14 @@ class TestLint:
             assert source in missing
             assert summed == "scrapy robots lint: 1 error"
 
+    def test_a_source_that_cannot_be_read_is_not_one_without_findings(self, site: Site) -> None:
+        """Nothing is printed that could be taken for its result."""
+        down = site.authority(robots=Reply(503))
+        for source, status in ((down.url("/"), 3), ("no-such-file", 2)):
+            ended = robots("lint", source, *FAST)
+            assert (ended.status, ended.out) == (status, "")
+            assert source in ended.err
+
     @pytest.mark.parametrize("status", [404, 403])
     @pytest.mark.parametrize("denied", ["allow", "disallow"])
     def test_a_site_without_a_file_has_nothing_to_find(

@@ -6,7 +6,9 @@ import json
 import time
 from pathlib import Path
 
-from tests.commands.guide import commands, files
+from scrapy_rep.commands.options import _ACTIONS, _SUBCOMMANDS
+from scrapy_rep.commands.output import Status
+from tests.commands.guide import PAGE, commands, files
 from tests.commands.running import robots
 
 STORED = {
@@ -30,6 +32,14 @@ def ran(words: list[str], folder: Path) -> str:
     assert words[:2] == ["scrapy", "robots"]
     ended = robots(*[word.replace("/tmp/", f"{folder}/") for word in words[2:]], cwd=folder)
     return (ended.out + ended.err).rstrip("\n")
+
+
+def test_the_guide_has_every_subcommand_every_action_and_every_exit_status() -> None:
+    """Commands that are shown are not enough: a list of what there is can be lost."""
+    page = PAGE.read_text("utf-8")
+    assert [name for name in _SUBCOMMANDS if f"``{name}``" not in page] == []
+    assert [name for name in _ACTIONS if f"\n``store {name}" not in page] == []
+    assert [int(status) for status in Status if f"\n{status:d}\n    " not in page] == []
 
 
 def test_commands_print_what_the_guide_shows(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ async def test_decisions_by_rules_agree(
 
     settings = records.settings(REP_RETRY_DELAYS=[])
     (await crawl(OneByOneSpider, settings, plans=plans, tick=tick)).check(["is unreachable"])
-    said = "scrapy robots verify: 7 decisions: 6 agree, 1 rest on no rules\n"
+    said = "scrapy robots verify: 7 decisions: 6 agree, 1 rests on no rules\n"
     assert records.verify() == (0, "", said)
     records.log.with_suffix(".gz").write_bytes(gzip.compress(records.log.read_bytes()))
     records.log = records.log.with_suffix(".gz")
@@ -125,7 +125,8 @@ async def test_a_changed_decision_differs(
     ended = records.verify()
     assert ended.status == 1
     assert ended.out.startswith("line 2: http://127.")
-    assert ended.err.endswith("1 decision: 0 agree, 1 differ\n")
+    assert "archive" in ended.out
+    assert ended.err.endswith("1 decision: 0 agree, 1 differs\n")
     found = json.loads(records.verify("--format", "json").out)
     assert [one["result"] for one in found["results"]] == ["differs"]
 
