@@ -103,20 +103,19 @@ class Tally:
     @property
     def totals(self) -> dict[str, Any]:
         """The figures to know first."""
-        names = ("decisions", "refused", "first", "last", "sites", "overridden",
-                 "unreachable_sites", "changed_sites", "is_complete", "unread")  # fmt: skip
-        [row] = self.query(
-            """select count(*), coalesce(sum(not allowed), 0), min(time), max(time),
-            count(distinct nullif(site, '')), count(override),
-            count(distinct case when outcome in ('unreachable', 'stale') then site end),
+        found = self._base.execute(
+            """select count(*) as decisions, coalesce(sum(not allowed), 0) as refused,
+            min(time) as first, max(time) as last, count(distinct nullif(site, '')) as sites,
+            count(override) as overridden, count(distinct case
+            when outcome in ('unreachable', 'stale') then site end) as unreachable_sites,
             (select count(*) from (select site from decision where version <> ''
-            group by site having count(distinct version) > 1)),
+            group by site having count(distinct version) > 1)) as changed_sites,
             not exists (select 1 from (select distinct run from decision) left join run using (run)
-            where decisions is not 'all'),
-            (select sum(unread) from file) from decision"""
+            where decisions is not 'all') as is_complete,
+            (select sum(unread) from file) as unread from decision"""
         )
-        found = dict(zip(names, row, strict=True))
-        return {**found, "is_complete": bool(found["is_complete"])}
+        totals = dict(zip((name for name, *_ in found.description), found.fetchone(), strict=True))
+        return {**totals, "is_complete": bool(totals["is_complete"])}
 
     def course(self) -> tuple[int, list[Column]]:
         """Return the decisions over time: the length of an interval, and the intervals."""
