@@ -34,6 +34,7 @@ from scrapy_rep.commands.sources import STDIN, opened, read, refuse_to_overwrite
 from scrapy_rep.gate.explain import asked_for
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.verdict import is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.commands.project import Project
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1 << 21
 """Octets that are read at once."""
 LONGEST: Final = 1 << 20
-"""Octets of a line. A longer one is not a URL, and must not fill the memory."""
+"""Octets of a line. A longer one is not a URL: only its start is kept, and rejected."""
+_SHOWN: Final = 200
+"""Octets of such a line that are shown."""
 _MOST_OCTETS: Final = 32 << 20
 """Octets of robots.txt whose rules are kept: with their indexes they take a few times as much."""
 _ORIGIN_OCTETS: Final = 1_500
@@ -71,6 +74,7 @@ def _none(reason: str, *, undecided: bool = False) -> Ruling:
 
 
 _NOT_A_URL: Final = _none("not a URL")
+_TOO_LONG: Final = _none("line too long")
 _UNGOVERNED: Final = Ruling(lambda _: True, lambda _: "")
 
 
@@ -85,8 +89,9 @@ def _ruling_of(
         return judge.final_verdict(asked._replace(url=url), known)[0]
 
     def reason(url: str) -> str:
-        said = escaped(told(judged(url), known))
-        return f"unreachable: {said}" if known.unreachable and said == known.cause else said
+        verdict = judged(url)
+        said = escaped(told(verdict, known))
+        return f"unreachable: {said}" if is_undefined(verdict) else said
 
     if robots is not None and judge.is_by_rules_alone(asked, known):
         return Ruling(partial(robots.allowed, agent=agent), reason, octets=octets)
@@ -97,7 +102,7 @@ class Sieve:
     """Sorts lines into those that may be fetched and the others, and counts them.
 
     ``find`` returns the ruling of an authority. Rulings are ``known`` by what stands before the
-    path of a URL; those that are known are forgotten when they are too many.
+    path of a URL; when they are too many, all are forgotten, and found again.
     """
 
     def __init__(self, find: Callable[[Authority], Ruling], rejected: BinaryIO | None) -> None:
@@ -112,6 +117,9 @@ class Sieve:
         known = self.known
         kept: list[bytes] = []
         for line in chunk.split(b"\n"):
+            if len(line) > LONGEST:
+                self._reject(line[:_SHOWN] + b"...", "", _TOO_LONG)
+                continue
             given = line[:-1] if line[-1:] == b"\r" else line
             if given.translate(None, _KEPT_OCTETS) or given[-1:] == b"?":
                 try:
@@ -128,6 +136,9 @@ class Sieve:
             else:
                 self._reject(given, url, ruling)
         self.allowed += len(kept)
+        if self._octets > _MOST_OCTETS:
+            known.clear()
+            self._octets = 0
         return b"\n".join(kept) + b"\n" if kept else b""
 
     def _learn(self, origin: str) -> Ruling:
@@ -142,20 +153,8 @@ class Sieve:
         self._octets += found.octets + _ORIGIN_OCTETS
         return found
 
-    def forget_some(self) -> None:
-        """Have all rulings found again, if they are too many."""
-        if self._octets > _MOST_OCTETS:
-            self.known.clear()
-            self._octets = 0
-
-    def reject_long(self, start: bytes) -> None:
-        """Count a line that is longer than any URL, of which this is the start."""
-        self.others += 1
-        if self._rejected is not None:
-            self._rejected.write(start.replace(b"\r", b"") + b"...\tline too long\n")
-
     def _reject(self, given: bytes, url: str, ruling: Ruling) -> None:
-        if ruling is _NOT_A_URL:
+        if ruling in (_NOT_A_URL, _TOO_LONG):
             self.others += 1
         elif ruling.undecided:
             self.undecided += 1
@@ -196,12 +195,11 @@ def run(project: Project, options: Namespace) -> Status:
         _progress(options.source, source) as advance,
     ):
         sieve = Sieve(find, rejected)
-        lines = chunks(source, sieve.reject_long)
+        lines = chunks(source)
 
         def sort(chunk: bytes) -> None:
             _write(sieve.sort(chunk))
             advance(len(chunk) + 1)
-            sieve.forget_some()
 
         if fetches:
             _sort_in_crawl(project, options, lines, sort, sieve.known, fetched)
@@ -285,28 +283,21 @@ def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:
     return found
 
 
-def chunks(source: BinaryIO, too_long: Callable[[bytes], None]) -> Iterator[bytes]:
+def chunks(source: BinaryIO) -> Iterator[bytes]:
     """Yield whole lines as they come, without the last line end and a byte order mark.
 
-    ``too_long`` is called with the start of a line that is longer than :data:`LONGEST`.
+    Of a line that is longer than :data:`LONGEST`, its start is yielded, which is longer, too.
     """
     stream: Any = source
-    rest, is_first, is_skipping = b"", True, False
+    if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+        stream.read(len(BOM_UTF8))
+    rest = b""
     while octets := stream.read1(_CHUNK):
-        if is_first:
-            octets, is_first = octets.removeprefix(BOM_UTF8), False
-        if is_skipping:
-            _, end, octets = octets.partition(b"\n")
-            is_skipping = not end
         whole, end, tail = octets.rpartition(b"\n")
         if end:
             yield rest + whole
-            rest = tail
-        else:
-            rest += tail
-        if len(rest) > LONGEST:
-            too_long(rest[:200])
-            rest, is_skipping = b"", True
+            rest = b""
+        rest = (rest + tail)[: LONGEST + 1]
     if rest:
         yield rest
 
@@ -353,11 +344,9 @@ def _in_thread(work: Callable[[], bytes | None]) -> Future[bytes | None]:
 
     def run() -> None:
         try:
-            result = work()
+            future.set_result(work())
         except BaseException as error:  # noqa: BLE001  # it is handed on
             future.set_exception(error)
-        else:
-            future.set_result(result)
 
     threading.Thread(target=run, daemon=True).start()
     return future
