@@ -239,8 +239,7 @@ class DecisionRecorder:
         basis: Basis = _NOTHING,
     ) -> DecisionLine:
         now = self._clock()
-        since, outcome, status, cause, digest, record, failure_record = basis
-        rule, without = verdict.rule, verdict.without
+        since, rule, without = basis.since, verdict.rule, verdict.without
         return DecisionLine(
             self._run.name,
             utc(now),
@@ -254,12 +253,7 @@ class DecisionRecorder:
             verdict.line,
             verdict.group,
             verdict.reason,
-            outcome,
-            status,
-            cause,
-            digest,
-            record,
-            failure_record,
+            *basis[1:],
             None if since is None else max(int((now - since) * 1_000) / 1_000, 0.0),
             override=verdict.override,
             without=None if without is None else LoggedVerdict.of(without),
