@@ -11,6 +11,7 @@ import sys
 import threading
 from argparse import Namespace
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -26,7 +27,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep.access.authority import Authority, authority_of, has_scheme
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.archives import NewestResponses, Undecided
-from scrapy_rep.commands.check import told
+from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
 from scrapy_rep.commands.crawl import in_crawl
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import Status, counted, note, usage_error, why
@@ -57,24 +58,28 @@ _KEPT_OCTETS: Final = bytes({*range(0x21, 0x7F)} - {*b"\"#'<>[\\]^`{|}"})
 """Octets that a request leaves as they are; but a ``?`` at the end is dropped."""
 
 
+_NO_URL, _UNDECIDED = "not a URL", "undecided"
+
+
 class Ruling(NamedTuple):
     """What a site says: ``allowed(url)``, and ``why(url)`` if it is not.
 
-    ``undecided`` says that its rules are not known. ``octets`` is the size of its robots.txt.
+    ``rest`` says what the URLs are that are not allowed: disallowed, undecided if its rules are not
+    known, or none. ``octets`` is the size of its robots.txt.
     """
 
     allowed: Callable[[str], bool]
     why: Callable[[str], str]
-    undecided: bool = False
+    rest: str = DISALLOWED
     octets: int = 0
 
 
-def _none(reason: str, *, undecided: bool = False) -> Ruling:
-    return Ruling(lambda _: False, lambda _: reason, undecided)
+def _none(reason: str, rest: str = DISALLOWED) -> Ruling:
+    return Ruling(lambda _: False, lambda _: reason, rest)
 
 
-_NOT_A_URL: Final = _none("not a URL")
-_TOO_LONG: Final = _none("line too long")
+_NOT_A_URL: Final = _none("not a URL", _NO_URL)
+_TOO_LONG: Final = _none("line too long", _NO_URL)
 _UNGOVERNED: Final = Ruling(lambda _: True, lambda _: "")
 
 
@@ -95,7 +100,8 @@ def _ruling_of(
 
     if robots is not None and judge.is_by_rules_alone(asked, known):
         return Ruling(partial(robots.allowed, agent=agent), reason, octets=octets)
-    return Ruling(lambda url: judged(url).allowed, reason, known.unreachable, octets)
+    rest = _UNDECIDED if known.unreachable else DISALLOWED
+    return Ruling(lambda url: judged(url).allowed, reason, rest, octets)
 
 
 class Sieve:
@@ -110,7 +116,7 @@ class Sieve:
         self._rejected = rejected
         self.known: dict[str, Ruling] = {}
         self._octets = 0
-        self.allowed = self.disallowed = self.undecided = self.others = 0
+        self.counts: Counter[str] = Counter()
 
     def sort(self, chunk: bytes) -> bytes:
         """Return the lines of a chunk that may be fetched, each with its end."""
@@ -135,7 +141,7 @@ class Sieve:
                 kept.append(given)
             else:
                 self._reject(given, url, ruling)
-        self.allowed += len(kept)
+        self.counts[ALLOWED] += len(kept)
         if self._octets > _MOST_OCTETS:
             known.clear()
             self._octets = 0
@@ -154,25 +160,19 @@ class Sieve:
         return found
 
     def _reject(self, given: bytes, url: str, ruling: Ruling) -> None:
-        if ruling in (_NOT_A_URL, _TOO_LONG):
-            self.others += 1
-        elif ruling.undecided:
-            self.undecided += 1
-        else:
-            self.disallowed += 1
+        self.counts[ruling.rest] += 1
         if self._rejected is not None:
             reason = "empty line" if not given else ruling.why(url)
             self._rejected.write(given + b"\t" + reason.encode("utf-8", "backslashreplace") + b"\n")
 
     def summary(self) -> str:
         """Return the counts in one line."""
-        rest = {
-            "disallowed": self.disallowed,
-            "not URLs" if self.others > 1 else "not a URL": self.others,
-            "undecided": self.undecided,
-        }
-        said = [f"{self.allowed:,} allowed", *(f"{n:,} {what}" for what, n in rest.items() if n)]
-        return f"{counted(self.allowed + sum(rest.values()), 'line')}: {', '.join(said)}"
+        said = [f"{self.counts[ALLOWED]:,} {ALLOWED}"]
+        for rest in (DISALLOWED, _NO_URL, _UNDECIDED):
+            if number := self.counts[rest]:
+                several = "not URLs" if rest == _NO_URL and number > 1 else rest
+                said.append(f"{number:,} {several}")
+        return f"{counted(self.counts.total(), 'line')}: {', '.join(said)}"
 
 
 def run(project: Project, options: Namespace) -> Status:
@@ -207,7 +207,7 @@ def run(project: Project, options: Namespace) -> Status:
             for chunk in lines:
                 sort(chunk)
     note("filter", sieve.summary())
-    return Status.UNKNOWN if sieve.undecided else Status.CLEAN
+    return Status.UNKNOWN if sieve.counts[_UNDECIDED] else Status.CLEAN
 
 
 def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruling]:
@@ -229,7 +229,7 @@ def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruli
         found = archive.find(authority)
         if isinstance(found, Undecided):
             if not (found.is_missing and options.missing):
-                return _none(escaped(found.why), undecided=True)
+                return _none(escaped(found.why), _UNDECIDED)
             if options.missing == "reject":
                 return _none(escaped(found.why))
             found = 404, b""
@@ -260,7 +260,7 @@ def _sort_in_crawl(
             for authority, deferred in pending:
                 one = await maybe_deferred_to_future(deferred)
                 if one.known is None:  # the fetch took too long
-                    fetched[authority] = _none(one.verdict.reason, undecided=True)
+                    fetched[authority] = _none(one.verdict.reason, _UNDECIDED)
                 else:
                     fetched[authority] = _ruling_of(judge, authority, one.known, one.agent)
             sort(chunk)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -68,11 +69,12 @@ def _summarise(tally: Tally, form: str) -> None:
     say(_totals(totals))
     if totals["first"]:
         say(f"{_shown(totals['first'])} to {_shown(totals['last'])} UTC")
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     for section in sections(tally):
         say()
         say(painted(section.title, "bold"))
         rows = [section.columns, *section.rows[:_MOST_ROWS]]
-        table(_fitting([[_shown(value) for value in row] for row in rows]))
+        table([[_shown(value) for value in row] for row in rows], room)
         left = len(section.rows) - _MOST_ROWS
         if left > 0 or section.more:
             say("...")
@@ -93,16 +95,6 @@ def _shown(value: object) -> str:
     if text[10:11] == "T" and text.endswith("Z"):
         text = text[:19].replace("T", " ")
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
-
-
-def _fitting(rows: list[list[str]]) -> list[list[str]]:
-    """Return the first columns of rows, as many as a terminal has room for."""
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
-    widths = [max(len(escaped(cell)) for cell in column) for column in zip(*rows, strict=True)]
-    count = len(widths)
-    while count > 1 and sum(widths[:count]) + 2 * (count - 1) > room:
-        count -= 1
-    return [row[:count] for row in rows]
 
 
 def _write_page(tally: Tally, name: str) -> None:
