@@ -23,13 +23,13 @@ from scrapy_rep.commands.output import (
     why,
 )
 from scrapy_rep.commands.sources import STDIN, opened, refuse_to_overwrite
-from scrapy_rep.records.lines import NotALogError
 from scrapy_rep.records.sections import sections
 from scrapy_rep.records.tally import Tally
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.commands.project import Project
+
 _MOST_ROWS = 5
 """Rows of a table that a summary shows."""
 _WIDEST = 40
@@ -46,10 +46,8 @@ def run(project: Project, options: Namespace) -> Status:
     with closing(Tally()) as tally:
         for name in options.logs:
             with opened(name) as stream:
-                try:
-                    tally.add(name, stream)
-                except NotALogError as error:
-                    raise usage_error(f"{name}: {error}") from None
+                if not tally.add(name, stream):
+                    raise usage_error(f"{name}: it is not a decision log")
         tally.end()
         if options.output is None:
             _summarise(tally, options.format)

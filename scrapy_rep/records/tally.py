@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
-from scrapy_rep.records.lines import DecisionLine, Line, NotALogError, RunLine, read_lines
+from scrapy_rep.records.lines import DecisionLine, Line, RunLine, read_lines
 
 _BATCH = 5_000
 _LONGEST = 300
@@ -56,8 +56,8 @@ class Tally:
         """Delete the tables."""
         self._base.close()
 
-    def add(self, name: str, stream: BinaryIO) -> None:
-        """Add a log; raise :class:`NotALogError` if it is not one."""
+    def add(self, name: str, stream: BinaryIO) -> bool:
+        """Add a log; return False if it has no line of one."""
         read = unread = 0
         lines = read_lines(stream)
         while batch := [*islice(lines, _BATCH)]:
@@ -66,10 +66,9 @@ class Tally:
             unread += len(batch) - added
             if not read:
                 break  # so long a start without a line of a log is not a log
-        if not read:
-            raise NotALogError("it is not a decision log")
         told = name.encode("utf-8", "backslashreplace").decode()
         self._base.execute("insert into file values (?, ?)", (told, unread))
+        return read > 0
 
     def end(self) -> None:
         """Prepare for questions; nothing is added after that."""
