@@ -52,6 +52,8 @@ def run(project: Project, options: Namespace) -> Status:
             of_source = (one for one in lint(body) if one.code in selected)
             found += [(source, one) for one in of_source if at_least(one.severity, least)]
     _say(found, options.format)
+    if not found and worst is Status.CLEAN and options.format == "text":
+        say("no findings")
     fail_on = options.fail_on
     if fail_on == "never" or not any(at_least(one.severity, fail_on) for _, one in found):
         return worst
@@ -85,5 +87,3 @@ def _say(found: Sequence[Located], form: str) -> None:
             severity = painted(one.severity, _COLOURS[one.severity])
             say(f"{where}: {severity} {escaped(one.message)} [{one.code}]")
             say(f"    {escaped(one.fix)} ({one.source})")
-        if not found:
-            say("no findings")
