@@ -213,20 +213,15 @@ def run(project: Project, options: Namespace) -> Status:
 def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruling]:
     """Return what finds the ruling of an authority without the network."""
     offline = Offline(project, options.agent)
+    limits = offline.settings
+    body, archive = b"", None
     if options.robots_txt:
         body = read(options.robots_txt)
-        robots = offline.parse(body)
+    else:
+        archive = NewestResponses(options.warc, limits.max_size, limits.max_redirects)
 
-        def by_file(authority: Authority) -> Ruling:
-            known = offline.known(authority, body, robots=robots)
-            return _ruling_of(offline.judge, authority, known, offline.agent)
-
-        return by_file
-    limits = offline.settings
-    archive = NewestResponses(options.warc, limits.max_size, limits.max_redirects)
-
-    def by_archive(authority: Authority) -> Ruling:
-        found = archive.find(authority)
+    def find(authority: Authority) -> Ruling:
+        found = (200, body) if archive is None else archive.find(authority)
         if isinstance(found, Undecided):
             if not (found.is_missing and options.missing):
                 return _none(escaped(found.why), _UNDECIDED)
@@ -236,7 +231,7 @@ def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruli
         known = offline.known(authority, found[1], found[0])
         return _ruling_of(offline.judge, authority, known, offline.agent)
 
-    return by_archive
+    return find
 
 
 def _sort_in_crawl(
