@@ -239,7 +239,8 @@ class DecisionRecorder:
         basis: Basis = _NOTHING,
     ) -> DecisionLine:
         now = self._clock()
-        since, rule, without = basis.since, verdict.rule, verdict.without
+        since, outcome, status, cause, digest, record, failure_record = basis
+        rule, without = verdict.rule, verdict.without
         return DecisionLine(
             self._run.name,
             utc(now),
@@ -253,7 +254,12 @@ class DecisionRecorder:
             verdict.line,
             verdict.group,
             verdict.reason,
-            *basis[1:],
+            outcome,
+            status,
+            cause,
+            digest,
+            record,
+            failure_record,
             None if since is None else max(int((now - since) * 1_000) / 1_000, 0.0),
             override=verdict.override,
             without=None if without is None else LoggedVerdict.of(without),
