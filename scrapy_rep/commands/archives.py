@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 from urllib.parse import urljoin
 
-from scrapy_rep.access.authority import Authority, authority_of
+from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.outcome import Meaning, meaning_of
 from scrapy_rep.commands.output import EndingError, usage_error, why
+from scrapy_rep.gate.page_url import resource
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import plain_octets
 
@@ -69,17 +70,11 @@ class Record(NamedTuple):
 
 def normal_uri(uri: str) -> str:
     """Return a URI without its fragment, with scheme, host and port in normal form."""
-    uri = uri.partition("#")[0]
     try:
-        authority = authority_of(uri)
+        authority, path = resource(uri)
     except ValueError:
         return uri
-    if authority is None:
-        return uri
-    rest = uri.partition("://")[2]
-    ends = [end for end in map(rest.find, "/?") if end >= 0]
-    path = rest[min(ends) :] if ends else ""
-    return f"{authority}{path if path.startswith('/') else '/' + path}"
+    return path if authority is None else f"{authority}{path}"
 
 
 def read_records(

@@ -81,8 +81,7 @@ def look_up_all(project: Project, options: Namespace, urls: Sequence[str]) -> li
     if options.robots_txt is None:
         return look_up(project, options, urls, options.agent)
     offline, body = Offline(project, options.agent), read(options.robots_txt)
-    robots = offline.parse(body)
-    return [offline.look_up(url, body, robots) for url in urls]
+    return [offline.look_up(url, body) for url in urls]
 
 
 def word_of(verdict: Verdict) -> str:

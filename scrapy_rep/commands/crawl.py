@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import Future
 from threading import Timer
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -146,8 +147,7 @@ def in_crawl(project: Project, work: Work[T], *, quiet: bool) -> T:
     if quiet:
         chosen["LOG_ENABLED"] = False
     project.given.setdict(chosen, priority="cmdline")  # which takes precedence over the spider's
-    results: list[T] = []
-    errors: list[Exception] = []
+    outcome: Future[T] = Future()
     failures: list[BaseException | None] = []
 
     async def start(self: Spider) -> AsyncIterator[Any]:
@@ -155,27 +155,25 @@ def in_crawl(project: Project, work: Work[T], *, quiet: bool) -> T:
             middleware = self.crawler.get_downloader_middleware(load_object(_MIDDLEWARE))
             if middleware is None:
                 raise usage_error("the settings do not enable scrapy_rep")
-            results.append(await work(middleware))
+            outcome.set_result(await work(middleware))
         except Exception as error:  # noqa: BLE001  # it is raised again below
-            errors.append(error)
-        if errors is None:  # never: the yield makes this an asynchronous generator
-            yield
+            outcome.set_exception(error)
+        return
+        yield  # makes this an asynchronous generator
 
     try:
         spider = type("RobotsSpider", (project.spider or _Nothing,), {"start": start})
         _crawl(project.given, spider, failures)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # the code of a project
         failures.append(error)
-    if errors:
-        raise errors[0]
+    if outcome.done():
+        return outcome.result()
     for failure in filter(None, failures):
         # The add-on raises an error that is both for a bad setting; its text says all.
         is_setting = isinstance(failure, SystemExit) and isinstance(failure, ValueError)
         said = str(failure) if is_setting else described(failure)
         raise usage_error(f"the crawl cannot start: {said}")
-    if not results:
-        raise EndingError(Status.INTERRUPTED, "interrupted")
-    return results[0]
+    raise EndingError(Status.INTERRUPTED, "interrupted")
 
 
 def _crawl(settings: Any, spider: type[Spider], failures: list[BaseException | None]) -> None:

@@ -11,6 +11,7 @@ import sys
 import threading
 from argparse import Namespace
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -26,7 +27,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep.access.authority import Authority, authority_of, has_scheme
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.archives import NewestResponses, Undecided
-from scrapy_rep.commands.check import told
+from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
 from scrapy_rep.commands.crawl import in_crawl
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import Status, counted, note, usage_error, why
@@ -34,6 +35,7 @@ from scrapy_rep.commands.sources import STDIN, opened, read, refuse_to_overwrite
 from scrapy_rep.gate.explain import asked_for
 from scrapy_rep.gate.page_url import requested_url
 from scrapy_rep.robotstxt.printable import escaped
+from scrapy_rep.robotstxt.verdict import is_undefined
 
 if TYPE_CHECKING:
     from scrapy_rep.commands.project import Project
@@ -45,7 +47,9 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1 << 21
 """Octets that are read at once."""
 LONGEST: Final = 1 << 20
-"""Octets of a line. A longer one is not a URL, and must not fill the memory."""
+"""Octets of a line. A longer one is not a URL: only its start is kept, and rejected."""
+_SHOWN: Final = 200
+"""Octets of such a line that are shown."""
 _MOST_OCTETS: Final = 32 << 20
 """Octets of robots.txt whose rules are kept: with their indexes they take a few times as much."""
 _ORIGIN_OCTETS: Final = 1_500
@@ -54,23 +58,28 @@ _KEPT_OCTETS: Final = bytes({*range(0x21, 0x7F)} - {*b"\"#'<>[\\]^`{|}"})
 """Octets that a request leaves as they are; but a ``?`` at the end is dropped."""
 
 
+_NO_URL, _UNDECIDED = "not a URL", "undecided"
+
+
 class Ruling(NamedTuple):
     """What a site says: ``allowed(url)``, and ``why(url)`` if it is not.
 
-    ``undecided`` says that its rules are not known. ``octets`` is the size of its robots.txt.
+    ``rest`` says what the URLs are that are not allowed: disallowed, undecided if its rules are not
+    known, or none. ``octets`` is the size of its robots.txt.
     """
 
     allowed: Callable[[str], bool]
     why: Callable[[str], str]
-    undecided: bool = False
+    rest: str = DISALLOWED
     octets: int = 0
 
 
-def _none(reason: str, *, undecided: bool = False) -> Ruling:
-    return Ruling(lambda _: False, lambda _: reason, undecided)
+def _none(reason: str, rest: str = DISALLOWED) -> Ruling:
+    return Ruling(lambda _: False, lambda _: reason, rest)
 
 
-_NOT_A_URL: Final = _none("not a URL")
+_NOT_A_URL: Final = _none("not a URL", _NO_URL)
+_TOO_LONG: Final = _none("line too long", _NO_URL)
 _UNGOVERNED: Final = Ruling(lambda _: True, lambda _: "")
 
 
@@ -85,19 +94,21 @@ def _ruling_of(
         return judge.final_verdict(asked._replace(url=url), known)[0]
 
     def reason(url: str) -> str:
-        said = escaped(told(judged(url), known))
-        return f"unreachable: {said}" if known.unreachable and said == known.cause else said
+        verdict = judged(url)
+        said = escaped(told(verdict, known))
+        return f"unreachable: {said}" if is_undefined(verdict) else said
 
     if robots is not None and judge.is_by_rules_alone(asked, known):
         return Ruling(partial(robots.allowed, agent=agent), reason, octets=octets)
-    return Ruling(lambda url: judged(url).allowed, reason, known.unreachable, octets)
+    rest = _UNDECIDED if known.unreachable else DISALLOWED
+    return Ruling(lambda url: judged(url).allowed, reason, rest, octets)
 
 
 class Sieve:
     """Sorts lines into those that may be fetched and the others, and counts them.
 
     ``find`` returns the ruling of an authority. Rulings are ``known`` by what stands before the
-    path of a URL; those that are known are forgotten when they are too many.
+    path of a URL; when they are too many, all are forgotten, and found again.
     """
 
     def __init__(self, find: Callable[[Authority], Ruling], rejected: BinaryIO | None) -> None:
@@ -105,13 +116,16 @@ class Sieve:
         self._rejected = rejected
         self.known: dict[str, Ruling] = {}
         self._octets = 0
-        self.allowed = self.disallowed = self.undecided = self.others = 0
+        self.counts: Counter[str] = Counter()
 
     def sort(self, chunk: bytes) -> bytes:
         """Return the lines of a chunk that may be fetched, each with its end."""
         known = self.known
         kept: list[bytes] = []
         for line in chunk.split(b"\n"):
+            if len(line) > LONGEST:
+                self._reject(line[:_SHOWN] + b"...", "", _TOO_LONG)
+                continue
             given = line[:-1] if line[-1:] == b"\r" else line
             if given.translate(None, _KEPT_OCTETS) or given[-1:] == b"?":
                 try:
@@ -127,7 +141,10 @@ class Sieve:
                 kept.append(given)
             else:
                 self._reject(given, url, ruling)
-        self.allowed += len(kept)
+        self.counts[ALLOWED] += len(kept)
+        if self._octets > _MOST_OCTETS:
+            known.clear()
+            self._octets = 0
         return b"\n".join(kept) + b"\n" if kept else b""
 
     def _learn(self, origin: str) -> Ruling:
@@ -142,38 +159,20 @@ class Sieve:
         self._octets += found.octets + _ORIGIN_OCTETS
         return found
 
-    def forget_some(self) -> None:
-        """Have all rulings found again, if they are too many."""
-        if self._octets > _MOST_OCTETS:
-            self.known.clear()
-            self._octets = 0
-
-    def reject_long(self, start: bytes) -> None:
-        """Count a line that is longer than any URL, of which this is the start."""
-        self.others += 1
-        if self._rejected is not None:
-            self._rejected.write(start.replace(b"\r", b"") + b"...\tline too long\n")
-
     def _reject(self, given: bytes, url: str, ruling: Ruling) -> None:
-        if ruling is _NOT_A_URL:
-            self.others += 1
-        elif ruling.undecided:
-            self.undecided += 1
-        else:
-            self.disallowed += 1
+        self.counts[ruling.rest] += 1
         if self._rejected is not None:
             reason = "empty line" if not given else ruling.why(url)
             self._rejected.write(given + b"\t" + reason.encode("utf-8", "backslashreplace") + b"\n")
 
     def summary(self) -> str:
         """Return the counts in one line."""
-        rest = {
-            "disallowed": self.disallowed,
-            "not URLs" if self.others > 1 else "not a URL": self.others,
-            "undecided": self.undecided,
-        }
-        said = [f"{self.allowed:,} allowed", *(f"{n:,} {what}" for what, n in rest.items() if n)]
-        return f"{counted(self.allowed + sum(rest.values()), 'line')}: {', '.join(said)}"
+        said = [f"{self.counts[ALLOWED]:,} {ALLOWED}"]
+        for rest in (DISALLOWED, _NO_URL, _UNDECIDED):
+            if number := self.counts[rest]:
+                several = "not URLs" if rest == _NO_URL and number > 1 else rest
+                said.append(f"{number:,} {several}")
+        return f"{counted(self.counts.total(), 'line')}: {', '.join(said)}"
 
 
 def run(project: Project, options: Namespace) -> Status:
@@ -196,12 +195,11 @@ def run(project: Project, options: Namespace) -> Status:
         _progress(options.source, source) as advance,
     ):
         sieve = Sieve(find, rejected)
-        lines = chunks(source, sieve.reject_long)
+        lines = chunks(source)
 
         def sort(chunk: bytes) -> None:
             _write(sieve.sort(chunk))
             advance(len(chunk) + 1)
-            sieve.forget_some()
 
         if fetches:
             _sort_in_crawl(project, options, lines, sort, sieve.known, fetched)
@@ -209,36 +207,31 @@ def run(project: Project, options: Namespace) -> Status:
             for chunk in lines:
                 sort(chunk)
     note("filter", sieve.summary())
-    return Status.UNKNOWN if sieve.undecided else Status.CLEAN
+    return Status.UNKNOWN if sieve.counts[_UNDECIDED] else Status.CLEAN
 
 
 def _offline(project: Project, options: Namespace) -> Callable[[Authority], Ruling]:
     """Return what finds the ruling of an authority without the network."""
     offline = Offline(project, options.agent)
+    limits = offline.settings
+    body, archive = b"", None
     if options.robots_txt:
         body = read(options.robots_txt)
-        robots = offline.parse(body)
+    else:
+        archive = NewestResponses(options.warc, limits.max_size, limits.max_redirects)
 
-        def by_file(authority: Authority) -> Ruling:
-            known = offline.known(authority, body, robots=robots)
-            return _ruling_of(offline.judge, authority, known, offline.agent)
-
-        return by_file
-    limits = offline.settings
-    archive = NewestResponses(options.warc, limits.max_size, limits.max_redirects)
-
-    def by_archive(authority: Authority) -> Ruling:
-        found = archive.find(authority)
+    def find(authority: Authority) -> Ruling:
+        found = (200, body) if archive is None else archive.find(authority)
         if isinstance(found, Undecided):
             if not (found.is_missing and options.missing):
-                return _none(escaped(found.why), undecided=True)
+                return _none(escaped(found.why), _UNDECIDED)
             if options.missing == "reject":
                 return _none(escaped(found.why))
             found = 404, b""
         known = offline.known(authority, found[1], found[0])
         return _ruling_of(offline.judge, authority, known, offline.agent)
 
-    return by_archive
+    return find
 
 
 def _sort_in_crawl(
@@ -262,7 +255,7 @@ def _sort_in_crawl(
             for authority, deferred in pending:
                 one = await maybe_deferred_to_future(deferred)
                 if one.known is None:  # the fetch took too long
-                    fetched[authority] = _none(one.verdict.reason, undecided=True)
+                    fetched[authority] = _none(one.verdict.reason, _UNDECIDED)
                 else:
                     fetched[authority] = _ruling_of(judge, authority, one.known, one.agent)
             sort(chunk)
@@ -285,28 +278,21 @@ def _unknown(chunk: bytes, known: Mapping[str, Ruling]) -> set[Authority]:
     return found
 
 
-def chunks(source: BinaryIO, too_long: Callable[[bytes], None]) -> Iterator[bytes]:
+def chunks(source: BinaryIO) -> Iterator[bytes]:
     """Yield whole lines as they come, without the last line end and a byte order mark.
 
-    ``too_long`` is called with the start of a line that is longer than :data:`LONGEST`.
+    Of a line that is longer than :data:`LONGEST`, its start is yielded, which is longer, too.
     """
     stream: Any = source
-    rest, is_first, is_skipping = b"", True, False
+    if stream.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+        stream.read(len(BOM_UTF8))
+    rest = b""
     while octets := stream.read1(_CHUNK):
-        if is_first:
-            octets, is_first = octets.removeprefix(BOM_UTF8), False
-        if is_skipping:
-            _, end, octets = octets.partition(b"\n")
-            is_skipping = not end
         whole, end, tail = octets.rpartition(b"\n")
         if end:
             yield rest + whole
-            rest = tail
-        else:
-            rest += tail
-        if len(rest) > LONGEST:
-            too_long(rest[:200])
-            rest, is_skipping = b"", True
+            rest = b""
+        rest = (rest + tail)[: LONGEST + 1]
     if rest:
         yield rest
 
@@ -353,11 +339,9 @@ def _in_thread(work: Callable[[], bytes | None]) -> Future[bytes | None]:
 
     def run() -> None:
         try:
-            result = work()
+            future.set_result(work())
         except BaseException as error:  # noqa: BLE001  # it is handed on
             future.set_exception(error)
-        else:
-            future.set_result(result)
 
     threading.Thread(target=run, daemon=True).start()
     return future

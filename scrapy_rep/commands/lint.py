@@ -52,7 +52,7 @@ def run(project: Project, options: Namespace) -> Status:
             of_source = (one for one in lint(body) if one.code in selected)
             found += [(source, one) for one in of_source if at_least(one.severity, least)]
     _say(found, options.format)
-    if options.format == "text" and not found and worst is Status.CLEAN:
+    if not found and worst is Status.CLEAN and options.format == "text":
         say("no findings")
     fail_on = options.fail_on
     if fail_on == "never" or not any(at_least(one.severity, fail_on) for _, one in found):

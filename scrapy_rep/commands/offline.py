@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from scrapy_rep.access.authority import authority_of
@@ -53,6 +54,9 @@ class Offline:
         self._policy = self.settings.policy
         self._paces = self.settings.pace_policy
         self._now = time.time()
+        profile, max_size = self.settings.profile, self.settings.max_size
+        parse = partial(RobotsTxt.parse, profile=profile, max_size=max_size)
+        self._parsed = lru_cache(maxsize=8)(parse)  # one file may govern many sites
         try:
             overrides = configured_overrides(self.settings, self._now)
         except ValueError as error:
@@ -72,38 +76,22 @@ class Offline:
     def weigh(self, authority: Authority, cached: CachedRules) -> None:
         """Do nothing: no memory is limited here."""
 
-    def parse(self, body: bytes) -> RobotsTxt:
-        """Return the rules of a file."""
-        return RobotsTxt.parse(body, profile=self.settings.profile, max_size=self.settings.max_size)
-
-    def known(
-        self,
-        authority: Authority,
-        body: bytes,
-        status: int = 200,
-        robots: RobotsTxt | None = None,
-    ) -> CachedRules:
-        """Return what a crawl knows of an authority after this answer.
-
-        ``robots`` are the rules in ``body``, if they are parsed already.
-        """
+    def known(self, authority: Authority, body: bytes, status: int = 200) -> CachedRules:
+        """Return what a crawl knows of an authority after this answer."""
         outcome = _outcome(authority, truncate(body, self.settings.max_size), status)
         entry = learn(None, outcome, self._now, self._policy)
         current = standing(entry, self._now, self._policy)
-        if current.body is None:
-            robots = None
-        elif robots is None:
-            robots = self.parse(body)
+        robots = None if current.body is None else self._parsed(body)
         return CachedRules(entry, current, robots, self._now)
 
-    def look_up(self, url: str, body: bytes, robots: RobotsTxt) -> LookUp:
-        """Return the verdict on a URL of a site with this file; ``robots`` are its rules."""
+    def look_up(self, url: str, body: bytes) -> LookUp:
+        """Return the verdict on a URL of a site with this file."""
         url = requested_url(url)
         authority = authority_of(url)
         if authority is None:
             verdict = Verdict(allowed=True, reason="no robots.txt governs this scheme")
             return LookUp(verdict, self.agent, None, None)
-        known = self.known(authority, body, robots=robots)
+        known = self.known(authority, body)
         verdict, by = self.judge.final_verdict(asked_for(url, authority, self.agent), known)
         return LookUp(verdict, self.agent, authority, known, by)
 

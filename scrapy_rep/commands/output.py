@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -93,15 +94,20 @@ def cell(value: object) -> str:
     return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def table(rows: Sequence[Sequence[str]]) -> None:
-    """Write rows of cells, the first of them the head, in aligned columns; numbers to the right."""
+def table(rows: Sequence[Sequence[str]], room: float = math.inf) -> None:
+    """Write rows of cells, the first of them the head, in aligned columns; numbers to the right.
+
+    The last columns are left out if there is no room for them, in characters.
+    """
     cells = [[escaped(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     right = [_is_number(column[1:]) for column in zip(*cells, strict=True)]
+    while len(widths) > 1 and sum(widths) + 2 * (len(widths) - 1) > room:
+        widths.pop()
     for number, row in enumerate(cells):
         padded = [
             cell.rjust(width) if is_right else cell.ljust(width)
-            for cell, width, is_right in zip(row, widths, right, strict=True)
+            for cell, width, is_right in zip(row, widths, right, strict=False)
         ]
         line = "  ".join(padded).rstrip()
         say(line if number else painted(line, "bold"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -22,13 +23,13 @@ from scrapy_rep.commands.output import (
     why,
 )
 from scrapy_rep.commands.sources import STDIN, opened, refuse_to_overwrite
-from scrapy_rep.records.lines import NotALogError
 from scrapy_rep.records.sections import sections
 from scrapy_rep.records.tally import Tally
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
     from scrapy_rep.commands.project import Project
+
 _MOST_ROWS = 5
 """Rows of a table that a summary shows."""
 _WIDEST = 40
@@ -45,10 +46,8 @@ def run(project: Project, options: Namespace) -> Status:
     with closing(Tally()) as tally:
         for name in options.logs:
             with opened(name) as stream:
-                try:
-                    tally.add(name, stream)
-                except NotALogError as error:
-                    raise usage_error(f"{name}: {error}") from None
+                if not tally.add(name, stream):
+                    raise usage_error(f"{name}: it is not a decision log")
         tally.end()
         if options.output is None:
             _summarise(tally, options.format)
@@ -68,11 +67,12 @@ def _summarise(tally: Tally, form: str) -> None:
     say(_totals(totals))
     if totals["first"]:
         say(f"{_shown(totals['first'])} to {_shown(totals['last'])} UTC")
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     for section in sections(tally):
         say()
         say(painted(section.title, "bold"))
         rows = [section.columns, *section.rows[:_MOST_ROWS]]
-        table(_fitting([[_shown(value) for value in row] for row in rows]))
+        table([[_shown(value) for value in row] for row in rows], room)
         left = len(section.rows) - _MOST_ROWS
         if left > 0 or section.more:
             say("...")
@@ -93,16 +93,6 @@ def _shown(value: object) -> str:
     if text[10:11] == "T" and text.endswith("Z"):
         text = text[:19].replace("T", " ")
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
-
-
-def _fitting(rows: list[list[str]]) -> list[list[str]]:
-    """Return the first columns of rows, as many as a terminal has room for."""
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
-    widths = [max(len(escaped(cell)) for cell in column) for column in zip(*rows, strict=True)]
-    count = len(widths)
-    while count > 1 and sum(widths[:count]) + 2 * (count - 1) > room:
-        count -= 1
-    return [row[:count] for row in rows]
 
 
 def _write_page(tally: Tally, name: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,6 +15,7 @@ from scrapy_rep.commands.output import usage_error, why
 from scrapy_rep.gate.page_url import requested_url
 
 STDIN = "-"
+_STDOUT = 1
 _MOST_OCTETS = 64 * 1024 * 1024
 """Octets of a file that are read; only the first 500 KiB can hold rules."""
 
@@ -68,21 +68,14 @@ def refuse_to_overwrite(output: str | None, *inputs: object) -> None:
             continue
         if output not in (None, STDIN) and _is_same(name, str(output)):
             raise usage_error(f"{output} is read, and would be overwritten")
-        if _is_stdout(name):
+        if Path(name).is_file() and _is_same(name, _STDOUT):
             raise usage_error(f"{name} is read, and is standard output as well")
 
 
-def _is_same(name: str, other: str) -> bool:
+def _is_same(name: str, other: str | int) -> bool:
+    """Return True if a name and a name or a descriptor are those of one file."""
     try:
-        return name == other or Path(name).samefile(other)
-    except (OSError, ValueError):
-        return False
-
-
-def _is_stdout(name: str) -> bool:
-    try:
-        found = Path(name).stat()
-        return stat.S_ISREG(found.st_mode) and os.path.samestat(found, os.fstat(1))
+        return name == other or os.path.samefile(name, other)  # noqa: PTH121  # of a descriptor
     except (OSError, ValueError):
         return False
 

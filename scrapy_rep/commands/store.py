@@ -33,6 +33,7 @@ from scrapy_rep.stores.base import FLUSH_AFTER
 from scrapy_rep.stores.json_form import to_plain
 
 if TYPE_CHECKING:
+    from scrapy_rep.access.entry import Answer
     from scrapy_rep.commands.project import Project
     from scrapy_rep.stores import Store
     from scrapy_rep.stores.stored import StoredEntry
@@ -87,22 +88,21 @@ def _state(stored: StoredEntry) -> str:
     """Return what an authority said last: rules, unavailable, denied or unreachable."""
     if stored.entry.failure is not None:
         return "unreachable"
-    answer = stored.entry.answer
-    if answer is None or any(
-        one.fetched_at > answer.fetched_at for one in stored.refusals.values()
-    ):
+    newest = _newest(stored)
+    if newest is None or newest is not stored.entry.answer:
         return "denied"
-    return "rules" if answer.body is not None else "unavailable"
+    return "rules" if newest.body is not None else "unavailable"
+
+
+def _newest(stored: StoredEntry) -> Answer | None:
+    """Return the newest answer; one that is not the entry's refused some crawler."""
+    several = filter(None, (stored.entry.answer, *stored.refusals.values()))
+    return max(several, key=lambda one: one.fetched_at, default=None)
 
 
 def _summary(stored: StoredEntry) -> dict[str, Any]:
     """Return what the table has in a row, by the heads of its columns; the age in seconds."""
-    failure = stored.entry.failure
-    answer = max(
-        filter(None, (stored.entry.answer, *stored.refusals.values())),
-        key=lambda one: one.fetched_at,
-        default=None,
-    )
+    failure, answer = stored.entry.failure, _newest(stored)
     return {
         "site": str(stored.authority),
         "state": _state(stored),

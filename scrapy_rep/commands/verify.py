@@ -104,7 +104,6 @@ class _Archived:
 
     def __init__(self, files: Sequence[str]) -> None:
         self._records: dict[str, Record] = {}
-        self._parsed = lru_cache(maxsize=256)(_parse)
         for file in files:
             self._read(file)
 
@@ -131,7 +130,7 @@ class _Archived:
         if found.damage:
             return UNDECIDED, found.damage
         limit, profile = run.settings["max_size"], run.settings["profile"]
-        digest, robots = self._parsed(found.packed, limit, profile)
+        digest, robots = _parsed(found.packed, limit, profile)
         if digest != line.digest:
             return DIFFERS, f"the robots.txt in the archive has the digest {digest}"
         reason = said.reason.removesuffix(_STALE)
@@ -152,7 +151,8 @@ class _Archived:
         return found
 
 
-def _parse(packed: bytes, limit: int, profile: str) -> tuple[str, RobotsTxt]:
+@lru_cache(maxsize=256)
+def _parsed(packed: bytes, limit: int, profile: str) -> tuple[str, RobotsTxt]:
     body = truncate(zlib.decompress(packed), limit)
     return digest_of(body), RobotsTxt.parse(body, profile=profile, max_size=limit)
 

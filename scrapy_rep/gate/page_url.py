@@ -128,11 +128,15 @@ def leads_elsewhere(request: Request, final_url: str) -> bool:
     page = page_of(request)
     if page != request.url and _service(final_url) == _service(request.url):
         return False
-    return _resource(page) != _resource(final_url)
+    return resource(page) != resource(final_url)
 
 
-def _resource(url: str) -> tuple[Authority | None, str]:
-    """Return what all spellings of a URL share between which no rule can tell."""
+def resource(url: str) -> tuple[Authority | None, str]:
+    """Return what all spellings of a URL share between which no rule can tell.
+
+    That is the authority, and the rest without the fragment; without an authority, the whole URL.
+    Raises ``ValueError`` for an http or https URL without a usable host.
+    """
     url = url.partition("#")[0]
     authority = authority_of(url)
     if authority is None:

@@ -1,22 +1,38 @@
 """The archive of a crawl: what each fetch of a robots.txt sent and received, ``REP_WARC``.
 
-One file for each process and run. Its name is that of the setting with the time and a random part
-before ``.warc.gz``, and ``.open`` at its end until the file is closed. Each record is a member of
-the gzip file: a process that is killed leaves a file that can be read up to its last whole record.
+One file of the format WARC 1.1 (ISO 28500) for each process and run. Its name is that of the
+setting with the time and a random part before ``.warc.gz``, and ``.open`` at its end until the file
+is closed. Each record is a member of the gzip file: a process that is killed leaves a file that can
+be read up to its last whole record.
+
+A body is kept octet by octet as the server sent it, after the transfer coding and before any
+content coding is undone. The head is not: Scrapy writes the names of fields in title case, changes
+their order, and does not keep the reason phrase. ``warcinfo`` says so. Three things are changed on
+purpose:
+
+- a field that would describe the octets of the connection and not those of the record is renamed
+  to ``X-Archive-Orig-...``: ``Transfer-Encoding``, and a ``Content-Length`` that is not that of the
+  body;
+- credentials are left out of requests;
+- line ends within a value become spaces.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timezone
 from http import HTTPStatus
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from scrapy_rep import stats as names
 from scrapy_rep.access.outcome import Outcome, Unreachable
-from scrapy_rep.records import NEEDS_WARCIO, own_version, warc
+from scrapy_rep.records import NEEDS_WARCIO, own_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +46,15 @@ if TYPE_CHECKING:
 
 _SUFFIX = ".warc.gz"
 _OPEN = ".open"
+_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_SECRET = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
+_RENAMED = b"X-Archive-Orig-"
+
+_ABOUT = (
+    "The exchanges of robots.txt of one run of a crawler. Bodies are byte for byte as sent, after "
+    "the transfer coding. Heads are as Scrapy has normalised them, without the credentials of "
+    "requests: not what was on the wire."
+)
 
 
 class Archive:
@@ -43,7 +68,7 @@ class Archive:
     def __init__(self, path: str, run: str, stats: RepStats, clock: Callable[[], float]):
         self.clock = clock
         self._began = clock()
-        when = warc.date(self._began)[:19].translate(str.maketrans("", "", "-T:"))
+        when = _date(self._began)[:19].translate(str.maketrans("", "", "-T:"))
         self._path = Path(f"{path.removesuffix(_SUFFIX)}-{when}-{run[:8]}{_SUFFIX}")
         self._open_path = self._path.with_name(self._path.name + _OPEN)
         self._stats = stats
@@ -53,9 +78,12 @@ class Archive:
         self._is_begun = False
         self._end = 0
         try:
-            self._make = warc.RecordMaker()
+            from warcio.statusandheaders import StatusAndHeaders
+            from warcio.warcwriter import WARCWriter
         except ImportError:
             raise ValueError(f"REP_WARC = {path!r} {NEEDS_WARCIO}") from None
+        self._head: Any = StatusAndHeaders
+        self._new_writer: Any = WARCWriter
         if not os.access(self._path.parent, os.W_OK | os.X_OK):
             raise ValueError(f"REP_WARC = {path!r}: no file can be made in {self._path.parent}")
 
@@ -68,8 +96,14 @@ class Archive:
         """Make the file and begin it, once."""
         if not self._is_begun:
             self._is_begun = True
-            fields = {"WARC-Filename": self.name, "WARC-Date": warc.date(self._began)}
-            self._write(self._make("warcinfo", fields, warc.lines(_info(self._run))))
+            fields = {"WARC-Filename": self.name, "WARC-Date": _date(self._began)}
+            said = {
+                "software": f"scrapy_rep/{own_version() or 'unknown'}",
+                "format": "WARC File Format 1.1",
+                "isPartOf": self._run,
+                "description": _ABOUT,
+            }
+            self._write(self._octets("warcinfo", fields, warc_fields(said)))
 
     def fetch(self, copy: Answer | None) -> FetchRecord:
         """Return what keeps the exchanges of one fetch; ``copy`` is what a 304 would confirm."""
@@ -79,7 +113,7 @@ class Archive:
         """Write records that belong together: type, fields, body, and head of HTTP."""
         self.open()  # a component may fetch before the crawl has started
         try:
-            octets = b"".join([self._make(*record) for record in records])
+            octets = b"".join([self._octets(*record) for record in records])
         except Exception as error:  # noqa: BLE001  # whatever a header makes of the writer
             self._lose(error, 1)
         else:
@@ -96,12 +130,35 @@ class Archive:
         if self._lost:
             self._stats.inc(names.ARCHIVE_LOST, self._lost)
 
+    def _octets(
+        self, kind: str, fields: Mapping[str, str], body: bytes, head: bytes | None = None
+    ) -> bytes:
+        """Return a record; fields without a value are left out, ``head`` is that of HTTP."""
+        given = {name: value for name, value in fields.items() if value}
+        http = None
+        if head is not None:
+            http = self._head(head.partition(b"\r\n")[0].decode("latin-1"), [], protocol="")
+            # What warcio makes of the fields changes octets beyond ASCII.
+            http.to_ascii_bytes = lambda _: head
+        out = BytesIO()
+        writer = self._new_writer(out, gzip=True, warc_version="WARC/1.1")
+        record = writer.create_warc_record(
+            given.pop("WARC-Target-URI", None),
+            kind,
+            payload=BytesIO(body),
+            length=len(body),
+            http_headers=http,
+            warc_headers_dict=given,
+        )
+        writer.write_record(record)
+        return out.getvalue()
+
     def _write(self, octets: bytes) -> None:
         """Append octets; the file ends with the last ones that could be written whole."""
         try:
             if self._file is None:
-                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-                self._file = os.open(self._open_path, flags | getattr(os, "O_BINARY", 0), 0o600)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+                self._file = os.open(self._open_path, flags, 0o600)
             rest = memoryview(octets)
             while rest:
                 rest = rest[os.write(self._file, rest) :]
@@ -135,7 +192,7 @@ class FetchRecord:
         ``changed`` if a component of the crawler may have changed or made the response.
         """
         record, uri = uuid4().urn, request.url
-        common = {"WARC-Date": warc.date(self._archive.clock()), "WARC-Target-URI": uri}
+        common = {"WARC-Date": _date(self._archive.clock()), "WARC-Target-URI": uri}
         own = {
             **common,
             "WARC-Record-ID": f"<{record}>",
@@ -146,13 +203,13 @@ class FetchRecord:
         copy = self._copy
         if response.status == HTTPStatus.NOT_MODIFIED and copy is not None and copy.uri == uri:
             kind, body = "revisit", b""
-            own["WARC-Profile"] = warc.NOT_MODIFIED
+            own["WARC-Profile"] = _NOT_MODIFIED
             own["WARC-Refers-To-Target-URI"] = uri
             own["WARC-Refers-To"] = f"<{copy.record}>" if copy.record else ""
         beside = {**common, "WARC-Concurrent-To": f"<{record}>"}
         records: list[tuple[str, dict[str, str], bytes, bytes | None]] = [
-            (kind, own, body, warc.head_of_response(response)),
-            ("request", beside, b"", warc.head_of_request(request)),
+            (kind, own, body, head_of_response(response)),
+            ("request", beside, b"", head_of_request(request)),
         ]
         said = {}
         if self._hops:
@@ -161,7 +218,7 @@ class FetchRecord:
         if changed:
             said["note"] = "The response was made or changed by a component of the crawler."
         if said:
-            records.append(("metadata", dict(beside), warc.lines(said), None))
+            records.append(("metadata", dict(beside), warc_fields(said), None))
         self._archive.add(*records)
         self._hops.append((uri, record))
 
@@ -173,7 +230,7 @@ class FetchRecord:
         record = uuid4().urn
         fields = {
             "WARC-Record-ID": f"<{record}>",
-            "WARC-Date": warc.date(self._archive.clock()),
+            "WARC-Date": _date(self._archive.clock()),
             "WARC-Target-URI": uri,
             "WARC-Refers-To": f"<{last}>" if last else "",
         }
@@ -184,18 +241,8 @@ class FetchRecord:
             "status": "" if outcome.status is None else str(outcome.status),
             "side": "crawler" if outcome.ours else "",
         }
-        self._archive.add(("metadata", fields, warc.lines(said), None))
+        self._archive.add(("metadata", fields, warc_fields(said), None))
         return replace(outcome, record=record)
-
-
-def _info(run: str) -> dict[str, str]:
-    """Return the fields of ``warcinfo``."""
-    return {
-        "software": f"scrapy_rep/{own_version() or 'unknown'}",
-        "format": "WARC File Format 1.1",
-        "isPartOf": run,
-        "description": f"The exchanges of robots.txt of one run of a crawler. {warc.HEAD_NOTE}",
-    }
 
 
 def _truncated(response: Response, cut: bool) -> str:
@@ -203,3 +250,47 @@ def _truncated(response: Response, cut: bool) -> str:
     if "download_stopped" in response.flags:
         return "length" if cut else "unspecified"
     return "disconnect" if "dataloss" in response.flags else ""
+
+
+def head_of_request(request: Request) -> bytes:
+    """Return the head of a request as it is archived, with its empty line."""
+    parts = urlsplit(request.url)
+    target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    lines = [f"{request.method} {target} HTTP/1.1".encode()]
+    if "Host" not in request.headers:
+        lines.append(b"Host: " + parts.netloc.rpartition("@")[2].encode())
+    for name, values in request.headers.items():
+        if name.lower() not in _SECRET:
+            lines += [_field(name, value) for value in values]
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def head_of_response(response: Response) -> bytes:
+    """Return the head of a response as it is archived, with its empty line."""
+    try:
+        phrase = HTTPStatus(response.status).phrase
+    except ValueError:
+        phrase = "Unknown"
+    lines = [f"HTTP/1.1 {response.status} {phrase}".encode()]
+    for name, values in response.headers.items():
+        for value in values:
+            low = name.lower()
+            other = low == b"content-length" and value.strip() != b"%d" % len(response.body)
+            renamed = other or low == b"transfer-encoding"
+            lines.append(_field(_RENAMED + name if renamed else name, value))
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _field(name: bytes, value: bytes) -> bytes:
+    return b": ".join(part.replace(b"\r", b" ").replace(b"\n", b" ") for part in (name, value))
+
+
+def _date(time: float) -> str:
+    """Return seconds since the epoch as WARC 1.1 has them, to the microsecond."""
+    return datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def warc_fields(fields: Mapping[str, str]) -> bytes:
+    """Return fields as ``application/warc-fields``, each in one line."""
+    told = [f"{name}: {' '.join(value.split())}\r\n" for name, value in fields.items() if value]
+    return "".join(told).encode("utf-8", "backslashreplace")

@@ -119,10 +119,6 @@ class DecisionLine(msgspec.Struct, tag_field="type", tag="decision"):
 Line = RunLine | DecisionLine
 
 
-class NotALogError(ValueError):
-    """A file has no line of a decision log; the message says what it is instead."""
-
-
 _encode = msgspec.json.Encoder().encode
 
 

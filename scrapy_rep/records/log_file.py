@@ -7,7 +7,7 @@ from errno import EACCES
 from pathlib import Path
 
 _END = b"\n"
-_FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
 class LogFile:
@@ -59,9 +59,9 @@ def _check(path: str) -> None:
 
 
 def _ends_with_a_line(file: int) -> bool:
-    """Return whether a file is empty, or its last line is whole; a device has no end."""
+    """Return False if the last line of a file is cut. An empty file has none, nor has a device."""
     try:
-        size = os.lseek(file, 0, os.SEEK_END)
-        return size == 0 or os.pread(file, 1, size - 1) == _END
+        os.lseek(file, -1, os.SEEK_END)
+        return os.read(file, 1) in (b"", _END)
     except OSError:
         return True

@@ -160,33 +160,32 @@ class DecisionRecorder:
 
         ``requested`` is given for the final URL of a response: the page that was asked for.
         """
-        request, url, authority, agent = asked
+        _, url, authority, agent = asked
         is_first = cached.basis is None
+        is_overridden = verdict is not None and verdict.override is not None
+        if not (is_first or self._records_all or is_overridden):
+            return
         if is_first:
             cached.note_basis(Basis.of(cached))
-        if not (is_first or self._records_all or verdict is not None):
-            return
         if verdict is None:
             verdict = cached.verdict(authority, url, agent)
-        if is_first or self._records_all or verdict.override is not None:
-            line = self._line(request.method, url, authority, agent, verdict, cached.basis)
-            if requested is None:
-                line.preferences = preferences_of(cached, url, agent)
-                line.delay = _delay(cached, agent)
-            else:
-                line.requested = self._shown(requested, None)
-            try:
-                self._append_required(line)
-            except Exception:
-                cached.note_basis(None)  # the next request is the first one that is recorded
-                raise
+        line = self._line(*asked, verdict, cached.basis)
+        if requested is None:
+            line.preferences = _preferences(cached, url, agent)
+            line.delay = _delay(cached, agent)
+        else:
+            line.requested = self._shown(requested)
+        try:
+            self._append_required(line)
+        except Exception:
+            cached.note_basis(None)  # the next request is the first one that is recorded
+            raise
 
     def passed_without_rules(self, asked: Asked) -> None:
         """Record a request for rules that are not known; it rests on nothing."""
         if self._records_all:
-            request, url, authority, agent = asked
             verdict = Verdict(allowed=True, reason=ROBOTS_TXT_ITSELF)
-            self._append_required(self._line(request.method, url, authority, agent, verdict))
+            self._append_required(self._line(*asked, verdict))
 
     def refused(
         self, request: Request, agent: tuple[str, ...], error: Exception, final_url: str = ""
@@ -205,10 +204,9 @@ class DecisionRecorder:
             basis = cached.basis
         statement, cause = getattr(error, "statement", None), getattr(error, "cause", None)
         page = _page_of(request)
-        url = final_url or page
-        line = self._line(request.method, url, authority, agent, error.verdict, basis)
+        line = self._line(request, final_url or page, authority, agent, error.verdict, basis)
         if final_url:
-            line.requested = self._shown(page, None)
+            line.requested = self._shown(page)
         if statement is not None:
             line.preferences = {str(statement.category): str(statement.answer)}
         if cause:
@@ -222,7 +220,7 @@ class DecisionRecorder:
         except ValueError:
             authority = None
         verdict = Verdict(allowed=True, reason="dont_obey_robotstxt", override="without a name")
-        self._append_required(self._line(request.method, request.url, authority, agent, verdict))
+        self._append_required(self._line(request, request.url, authority, agent, verdict))
 
     def close(self) -> None:
         """Close the file, and say how much was lost."""
@@ -233,7 +231,7 @@ class DecisionRecorder:
 
     def _line(
         self,
-        method: str,
+        request: Request,
         url: str,
         authority: Authority | None,
         agent: tuple[str, ...],
@@ -247,8 +245,8 @@ class DecisionRecorder:
             self._run.name,
             utc(now),
             None if authority is None else str(authority),
-            method,
-            self._shown(url, authority),
+            request.method,
+            self._shown(url),
             None,
             [*agent],
             verdict.allowed,
@@ -335,7 +333,7 @@ def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:
     return round(pace.interval, 3) or None
 
 
-def preferences_of(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:
+def _preferences(cached: CachedRules, url: str, agent: tuple[str, ...]) -> dict[str, str] | None:
     """Return what a robots.txt says about the use of a page, by category; None if nothing."""
     robots = cached.robots
     if robots is None or not speaks_of_use(robots):
@@ -349,24 +347,13 @@ def digest_of(octets: bytes) -> str:
     return f"sha256:{sha256(octets).hexdigest()}"
 
 
-def _full(url: str, authority: Authority | None) -> str:
+def _full(url: str) -> str:
     """Return a URL without the user information and the fragment."""
     return without_login(url.partition("#")[0])
 
 
-def _path(url: str, authority: Authority | None) -> str:
-    return _full(url, authority).partition("?")[0]
-
-
-def _digest(url: str, authority: Authority | None) -> str:
-    """Return a digest of a URL; that of the rules is the same however their URL is written."""
-    if authority is not None and authority.has_its_rules_at(url):
-        url = authority.robots_uri
-    return digest_of(_full(url, authority).encode("utf-8", "surrogatepass"))
-
-
-_SHOWN: dict[str, Callable[[str, Authority | None], str]] = {
+_SHOWN: dict[str, Callable[[str], str]] = {
     "full": _full,
-    "path": _path,
-    "hash": _digest,
+    "path": lambda url: _full(url).partition("?")[0],
+    "hash": lambda url: digest_of(_full(url).encode("utf-8", "surrogatepass")),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -10,27 +10,12 @@ from scrapy_rep.records.tally import Tally
 
 
 class Section(NamedTuple):
-    """A table of the report. ``shares`` are parts of the largest row, for bars.
+    """A table of the report: what it asks for, and the answer, which :func:`sections` adds.
 
-    ``more`` says how many rows are not shown.
-    """
-
-    name: str
-    title: str
-    said: str
-    columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]]
-    shares: list[float] | None
-    more: str
-
-
-class _Question(NamedTuple):
-    """What a section asks for: ``columns`` are the heads of what ``query`` selects, in its order.
-
-    The first columns say most: a narrow terminal does not show the last ones.
-
-    ``kind`` is what a row is about, ``most`` how many of them are shown, and ``bars`` the column
-    whose numbers are drawn.
+    ``columns`` are the heads of what ``query`` selects, in its order. The first columns say most: a
+    narrow terminal does not show the last ones. ``kind`` is what a row is about, ``most`` how many
+    of them are shown, and ``bars`` the column whose numbers are drawn: ``shares`` are parts of the
+    largest. ``more`` says how many rows are not shown.
     """
 
     name: str
@@ -41,10 +26,13 @@ class _Question(NamedTuple):
     said: str = ""
     most: int = 15
     bars: int | None = None
+    rows: Sequence[tuple[Any, ...]] = ()
+    shares: Sequence[float] = ()
+    more: str = ""
 
 
-_QUESTIONS = (
-    _Question(
+_SECTIONS = (
+    Section(
         "reasons",
         "Why requests were refused",
         ("Reason", "Requests", "Share"),
@@ -53,7 +41,7 @@ _QUESTIONS = (
         "reason",
         bars=1,
     ),
-    _Question(
+    Section(
         "sites",
         "Sites that lost most requests",
         ("Site", "Refused", "Of", "Mostly by"),
@@ -65,7 +53,7 @@ _QUESTIONS = (
         "site",
         bars=1,
     ),
-    _Question(
+    Section(
         "rules",
         "Rules that refused most",
         ("Rule", "Site", "Line", "Group", "Requests", "Example"),
@@ -78,7 +66,7 @@ _QUESTIONS = (
         order by n desc, site, line, rule""",
         "rule",
     ),
-    _Question(
+    Section(
         "unreachable",
         "Sites whose robots.txt was unreachable",
         ("Site", "Refused", "By the last copy", "Cause", "First", "Last"),
@@ -92,7 +80,7 @@ _QUESTIONS = (
         said="While a robots.txt is unreachable, its last good copy is followed. Without one, "
         "every request to the site is refused.",
     ),
-    _Question(
+    Section(
         "changes",
         "Rules that changed",
         ("Site", "Version", "Allowed", "Refused", "First", "Last"),
@@ -107,7 +95,7 @@ _QUESTIONS = (
         said="A version is known by the digest of its bytes; its times are those of decisions.",
         most=60,
     ),
-    _Question(
+    Section(
         "delays",
         "Delays that sites asked for",
         ("Site", "Between requests", "Requests"),
@@ -116,7 +104,7 @@ _QUESTIONS = (
         from decision where delay > 0 group by site order by max(delay) desc, n desc, site""",
         "site",
     ),
-    _Question(
+    Section(
         "preferences",
         "Usage preferences met",
         ("Purpose", "Said", "Requests", "Sites", "Refused"),
@@ -124,7 +112,7 @@ _QUESTIONS = (
         from use group by purpose, answer order by n desc, purpose""",
         "purpose",
     ),
-    _Question(
+    Section(
         "overrides",
         "Overrides used",
         ("Site", "Requests", "Verdict", "Override", "Without it"),
@@ -135,7 +123,7 @@ _QUESTIONS = (
         order by n desc, site, override""",
         "override",
     ),
-    _Question(
+    Section(
         "runs",
         "Runs",
         ("Run", "Start", "Last", "Decisions", "Refused", "Recorded", "Profile", "Agent"),
@@ -147,7 +135,7 @@ _QUESTIONS = (
         "run",
         most=30,
     ),
-    _Question(
+    Section(
         "unread",
         "Lines that could not be read",
         ("File", "Lines"),
@@ -159,12 +147,12 @@ _QUESTIONS = (
 
 def sections(tally: Tally) -> Iterator[Section]:
     """Yield the tables that have something to say."""
-    for name, title, columns, query, kind, said, most, bars in _QUESTIONS:
-        found = tally.query(query)
-        rows = [*islice(found, most)]
+    for one in _SECTIONS:
+        found = tally.query(one.query)
+        rows = [*islice(found, one.most)]
         if rows:
             left = sum(1 for _ in found)
-            more = f"{left:,} more {kind}{'s' * (left > 1)}" if left else ""
-            largest = max(row[bars] for row in rows) if bars else 1
-            shares = [row[bars] / largest for row in rows] if bars else None
-            yield Section(name, title, said, columns, rows, shares, more)
+            more = f"{left:,} more {one.kind}{'s' * (left > 1)}" if left else ""
+            numbers = [row[one.bars] for row in rows] if one.bars else []
+            shares = [number / max(numbers) for number in numbers]
+            yield one._replace(rows=rows, shares=shares, more=more)

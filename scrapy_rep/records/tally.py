@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
-from scrapy_rep.records.lines import DecisionLine, Line, NotALogError, RunLine, read_lines
+from scrapy_rep.records.lines import DecisionLine, Line, RunLine, read_lines
 
 _BATCH = 5_000
 _LONGEST = 300
@@ -56,8 +56,8 @@ class Tally:
         """Delete the tables."""
         self._base.close()
 
-    def add(self, name: str, stream: BinaryIO) -> None:
-        """Add a log; raise :class:`NotALogError` if it is not one."""
+    def add(self, name: str, stream: BinaryIO) -> bool:
+        """Add a log; return False if it has no line of one."""
         read = unread = 0
         lines = read_lines(stream)
         while batch := [*islice(lines, _BATCH)]:
@@ -66,10 +66,9 @@ class Tally:
             unread += len(batch) - added
             if not read:
                 break  # so long a start without a line of a log is not a log
-        if not read:
-            raise NotALogError("it is not a decision log")
         told = name.encode("utf-8", "backslashreplace").decode()
         self._base.execute("insert into file values (?, ?)", (told, unread))
+        return read > 0
 
     def end(self) -> None:
         """Prepare for questions; nothing is added after that."""
@@ -103,20 +102,19 @@ class Tally:
     @property
     def totals(self) -> dict[str, Any]:
         """The figures to know first."""
-        names = ("decisions", "refused", "first", "last", "sites", "overridden",
-                 "unreachable_sites", "changed_sites", "is_complete", "unread")  # fmt: skip
-        [row] = self.query(
-            """select count(*), coalesce(sum(not allowed), 0), min(time), max(time),
-            count(distinct nullif(site, '')), count(override),
-            count(distinct case when outcome in ('unreachable', 'stale') then site end),
+        found = self._base.execute(
+            """select count(*) as decisions, coalesce(sum(not allowed), 0) as refused,
+            min(time) as first, max(time) as last, count(distinct nullif(site, '')) as sites,
+            count(override) as overridden, count(distinct case
+            when outcome in ('unreachable', 'stale') then site end) as unreachable_sites,
             (select count(*) from (select site from decision where version <> ''
-            group by site having count(distinct version) > 1)),
+            group by site having count(distinct version) > 1)) as changed_sites,
             not exists (select 1 from (select distinct run from decision) left join run using (run)
-            where decisions is not 'all'),
-            (select sum(unread) from file) from decision"""
+            where decisions is not 'all') as is_complete,
+            (select sum(unread) from file) as unread from decision"""
         )
-        found = dict(zip(names, row, strict=True))
-        return {**found, "is_complete": bool(found["is_complete"])}
+        totals = dict(zip((name for name, *_ in found.description), found.fetchone(), strict=True))
+        return {**totals, "is_complete": bool(totals["is_complete"])}
 
     def course(self) -> tuple[int, list[Column]]:
         """Return the decisions over time: the length of an interval, and the intervals."""

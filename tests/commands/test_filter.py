@@ -332,15 +332,6 @@ def test_a_record_that_is_damaged_decides_nothing(tmp_path: Path) -> None:
         assert "is damaged" in ended.err
 
 
-def test_cut_body_of_an_archive_loses_its_partial_line(tmp_path: Path) -> None:
-    """RFC 9309 section 2.5: a cut rule is another rule."""
-    body = b"User-agent: *\nDisallow: /a\nDisallow: /private"
-    response = ("https://a.org/robots.txt", "2026-01-01T00:00:00Z", 200, body)
-    file = write_archive(tmp_path / "a.warc", response, cut=True)
-    given = "https://a.org/private\nhttps://a.org/a\n"
-    assert robots("filter", "--warc", file, given=given).out == "https://a.org/private\n"
-
-
 def test_an_archive_is_read_within_the_limits_of_the_crawl(tmp_path: Path) -> None:
     """RFC 9309 sections 2.3.1.2 and 2.5: what lies behind the default limits may forbid."""
     date = "2026-01-01T00:00:00Z"
@@ -403,15 +394,23 @@ def test_an_archived_answer_means_what_it_means_in_a_crawl(tmp_path: Path) -> No
         assert ANSWERS[name][3] in why, name
 
 
-def test_a_file_elsewhere_in_an_archive_is_not_the_robots_txt(tmp_path: Path) -> None:
-    """RFC 9309 section 2.3: at the top of the site, and nowhere else."""
-    date = "2026-01-01T00:00:00Z"
-    file = write_archive(
-        tmp_path / "a.warc",
-        ("https://e.org/robots.txt", date, 200, RULES),
-        ("https://e.org/tenant/robots.txt", "2026-01-02T00:00:00Z", 200, b""),
-    )
-    assert robots("filter", "--warc", file, given="https://e.org/private\n").out == ""
+@pytest.mark.parametrize(
+    ("path", "body", "cut"),
+    [
+        ("tenant/robots.txt", b"", False),
+        ("robots.txt", b"User-agent: *\nDisallow: /private\nDisallow: /a", True),
+    ],
+    ids=["elsewhere", "cut"],
+)
+def test_what_is_no_rule_of_the_site_decides_nothing(
+    tmp_path: Path, path: str, body: bytes, cut: bool
+) -> None:
+    """RFC 9309 sections 2.3 and 2.5: a file that is not at the top, and a line that was cut."""
+    newer = (f"https://e.org/{path}", "2026-01-02T00:00:00Z", 200, body)
+    older = ("https://e.org/robots.txt", DATE, 200, RULES)
+    file = write_archive(tmp_path / "a.warc", older, newer, cut=cut)
+    given = "https://e.org/private\nhttps://e.org/a\n"
+    assert robots("filter", "--warc", file, given=given).out == "https://e.org/a\n"
 
 
 @pytest.mark.parametrize("body", [b"", b"no archive\n" * 100, b"\x1f\x8b\x08nonsense"])

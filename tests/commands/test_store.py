@@ -155,23 +155,21 @@ def test_bad_import_is_status_2(tmp_path: Path, given: str) -> None:
     assert "entry 1" in ended.err
 
 
-def test_without_a_store_is_status_2() -> None:
-    """Memory outlives no process."""
-    ended = robots("store", "list")
-    assert ended.status == 2
-    assert "REP_STORE" in ended.err
-
-
-def test_store_that_is_down_is_status_3() -> None:
-    """Here no server listens."""
-    ended = robots("store", "list", "-s", "REP_STORE=redis://127.0.0.1:9/0")
-    assert ended.status == 3
-    assert ended.err.count("\n") == 1
-
-
-def test_file_that_is_no_store_is_status_2(tmp_path: Path) -> None:
-    """It is left as it is."""
+@pytest.mark.parametrize(
+    ("store", "status", "said"),
+    [
+        ("memory:", 2, "REP_STORE names no store"),
+        ("redis://127.0.0.1:9/0", 3, "the store cannot be used"),
+        ("sqlite://{}/robots.db", 2, "REP_STORE"),
+    ],
+    ids=["memory", "no server", "not a store"],
+)
+def test_a_store_that_cannot_be_used_is_a_line(
+    tmp_path: Path, store: str, status: int, said: str
+) -> None:
+    """Memory outlives no process, no server listens; a file that is no store is left as it is."""
     (tmp_path / "robots.db").write_text("precious")
-    ended = robots("store", "list", "-s", f"REP_STORE=sqlite://{tmp_path}/robots.db")
-    assert ended.status == 2
+    ended = robots("store", "list", "-s", f"REP_STORE={store.format(tmp_path)}")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (status, "", 1)
+    assert said in ended.err
     assert (tmp_path / "robots.db").read_text() == "precious"

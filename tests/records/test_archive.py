@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_rep.records.warc import head_of_request, head_of_response, lines
+from scrapy_rep.records.archive import head_of_request, head_of_response, warc_fields
 
 
 def test_credentials_are_not_archived() -> None:
@@ -32,5 +32,5 @@ def test_a_line_end_in_a_value_starts_no_field() -> None:
 
 def test_what_is_said_is_one_line() -> None:
     """The text of an exception may be anything."""
-    said = lines({"detail": "first\r\nviaRecord: urn:uuid:0\r\n\r\n\ud800"})
+    said = warc_fields({"detail": "first\r\nviaRecord: urn:uuid:0\r\n\r\n\ud800"})
     assert said == b"detail: first viaRecord: urn:uuid:0 \\ud800\r\n"
