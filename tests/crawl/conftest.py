@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from scrapy.core.engine import ExecutionEngine
+
+from tests.stores.servers import RedisServer
 
 
 @pytest.fixture(autouse=True)
@@ -21,3 +24,12 @@ def _own_garbage(others_set_aside: None) -> Iterator[None]:
     gc.freeze()
     yield
     gc.collect()
+
+
+@pytest.fixture(params=["SQLite", "Redis"])
+def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store that several workers may share, of each kind."""
+    if request.param == "SQLite":
+        return f"sqlite://{tmp_path}/robots.db"
+    server: RedisServer = request.getfixturevalue("server")
+    return server.uri

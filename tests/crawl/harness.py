@@ -20,6 +20,7 @@ from scrapy.utils.misc import load_object
 from tldextract import TLDExtract
 from twisted.internet.defer import Deferred
 
+from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.leftovers import Leftovers
 from tests.crawl.logtap import LogTap
 from tests.crawl.result import Result
@@ -104,6 +105,13 @@ async def crawl_under(
     if mode == "asyncio":
         return await crawl(load_object(spider), settings, **how)
     return crawl_in_child(spider, settings, mode=mode, **how)
+
+
+def gate_with(**settings: Any) -> RepDownloaderMiddleware:
+    """The middleware of a crawl that is built with these settings, and does not start."""
+    crawler = Crawler(RequestsSpider, settings_of({"ROBOTSTXT_OBEY": True, **settings}))
+    crawler._apply_settings()
+    return RepDownloaderMiddleware.from_crawler(crawler)
 
 
 def result_of(crawler: Crawler, tap: LogTap, *, keep: bool = False) -> Result:

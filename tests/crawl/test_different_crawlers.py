@@ -72,30 +72,22 @@ async def test_a_larger_limit_fetches_a_cut_file_again_in_full(
     assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
 
 
+@pytest.mark.parametrize(
+    ("fetches", "age", "reads"),
+    [({"REP_PROFILE": "kollar"}, 2 * DAY, {}), ({}, 7_200, {"REP_MAX_TTL": 3_600})],
+    ids=["profile", "REP_MAX_TTL"],
+)
 @ensureDeferred
-async def test_a_copy_is_used_as_long_as_the_profile_of_its_reader_says(
-    site: Site, shared: SharedStore
+async def test_a_copy_is_used_as_long_as_its_reader_says(
+    site: Site, shared: SharedStore, fetches: Any, age: float, reads: Any
 ) -> None:
-    """What a crawl of profile `kollar` stored two days ago is fetched again under RFC 9309."""
+    """Not as long as the crawl that has stored it would, by another profile or setting."""
     shop = site.authority(RULES)
-    kollar = {"REP_PROFILE": "kollar"}
-    await visit(shop, shared, **kollar)
-    shared.grow_older(shop, 2 * DAY)
-    await visit(shop, shared, **kollar)
+    await visit(shop, shared, **fetches)
+    shared.grow_older(shop, age)
+    await visit(shop, shared, **fetches)
     assert len(shop.robots_hits) == 1
-    await visit(shop, shared)
-    assert len(shop.robots_hits) == 2
-
-
-@ensureDeferred
-async def test_a_shorter_life_counts_for_what_is_stored(site: Site, shared: SharedStore) -> None:
-    """REP_MAX_TTL of an hour: an entry of two hours is fetched again."""
-    shop = site.authority(RULES)
-    await visit(shop, shared)
-    shared.grow_older(shop, 7_200)
-    await visit(shop, shared)
-    assert len(shop.robots_hits) == 1
-    await visit(shop, shared, REP_MAX_TTL=3_600)
+    await visit(shop, shared, **reads)
     assert len(shop.robots_hits) == 2
 
 

@@ -23,6 +23,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tests.commands.running import robots
+from tests.crawl.closing import FetchingSpider
 from tests.crawl.faults import FaultError, Faults, modules
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
 from tests.crawl.logtap import LogTap
@@ -306,30 +307,13 @@ async def test_a_stop_gives_back_a_request_whose_response_waits_for_rules(
     assert ends == {(urls[0], "downloaded"): 1, (urls[1], "forbidden"): 1}
 
 
-class DownloadingSpider(RequestsSpider):
-    """Downloads `target` directly in a callback, and notes how that ended."""
-
-    def __init__(self, target: str = "", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.target = target
-
-    async def page(self, response: Response) -> None:
-        """The page, then the direct download."""
-        list(super().page(response))
-        try:
-            await self.crawler.engine.download_async(Request(self.target))
-        except Exception as error:  # noqa: BLE001
-            self.crawler.stats.set_value("direct", type(error).__name__)
-
-
 @ensureDeferred
 async def test_a_direct_download_is_refused_as_well(site: Site) -> None:
     """`engine.download_async` raises what an errback would get."""
     far = site.authority(RULES)
     urls = leading_to(site, "/open", far.url("/private"))
-    settings = browse()
-    result = await crawl(DownloadingSpider, settings, plans=urls[:1], target=urls[1])
-    assert result.check().stats["direct"] == "RobotsForbidden"
+    result = await crawl(FetchingSpider, browse(), plans=urls[:1], inner=urls[1])
+    assert result.check().stats["inner"] == ["RobotsForbidden"]
 
 
 @ensureDeferred

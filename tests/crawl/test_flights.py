@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.http import Response
-from twisted.python.failure import Failure
 
 from tests.crawl.clock import Ahead, take_over
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.spiders import RequestsSpider
+from tests.crawl.spiders import OneByOneSpider, RequestsSpider, TickingSpider
 from tests.replies import Reply, Reset
 from tests.rows import first
 from tests.site import Authority, Site
@@ -51,16 +49,6 @@ async def test_waiting_needs_no_concurrency(site: Site, total: int) -> None:
     assert [len(shop.robots_hits) for shop in shops] == [1] * 10
 
 
-@ensureDeferred
-async def test_a_herd_before_an_unreachable_robots_txt_gets_one_answer(site: Site) -> None:
-    """RFC 9309 2.3.1.4: a 503 disallows all that wait, by one fetch."""
-    shop = site.authority(Reply(503, delay=0.1))
-    urls = [shop.url(f"/{number}") for number in range(50)]
-    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=50), plans=urls)).check()
-    assert result.unreachable == urls
-    assert (len(shop.robots_hits), shop.page_hits) == (1, [])
-
-
 # --- at expiry, and after a failure
 
 
@@ -76,43 +64,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     return take_over(monkeypatch)
 
 
-class PacedSpider(RequestsSpider):
-    """Whenever a request ends, `tick` is told how many have ended."""
-
-    tick: Callable[[int], Any]
-
-    def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
-        super()._note(meta, **facts)
-        self.tick(len(self.endings))
-
-
-class OneByOneSpider(PacedSpider):
-    """Makes a request when the one before has ended."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        """The first."""
-        self.left = list(self.plans)
-        yield self.request(self.left.pop(0), dont_filter=True)
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """The next, after a page."""
-        return self.following()
-
-    def failed(self, failure: Failure) -> Iterable[Any]:
-        """The next, after a refusal."""
-        super().failed(failure)
-        return self.following()
-
-    def following(self) -> Iterable[Any]:
-        """The next."""
-        if self.left:
-            yield self.request(self.left.pop(0), dont_filter=True)
-
-
 async def visit(
     plans: list[str],
     tick: Callable[[int], Any],
-    spider: type[RequestsSpider] = PacedSpider,
+    spider: type[RequestsSpider] = TickingSpider,
     **settings: Any,
 ) -> Result:
     """A crawl with plenty under way at once."""
@@ -136,17 +91,6 @@ def asked(shops: Iterable[Authority]) -> Counter[int]:
             assert hit.finished is not None
             assert hit.finished <= following.received
     return Counter(len(shop.robots_hits) for shop in shops)
-
-
-@pytest.mark.parametrize("count", first(1, [200, 1_000]))
-@ensureDeferred
-async def test_many_requests_to_20_authorities_make_20_fetches(site: Site, count: int) -> None:
-    """All at once: one fetch each, and every request by its rules."""
-    shops = site.authorities(20, Reply(200, RULES, delay=0.1))
-    result = await visit(spread(shops, count), lambda _: None, CONCURRENT_REQUESTS=count)
-    assert asked(shops) == {1: 20}
-    assert len(result.forbidden) == count // 10
-    assert len(result.downloaded) == count - count // 10
 
 
 class Leap:
@@ -193,31 +137,21 @@ async def test_in_the_last_tenth_the_refresh_makes_nobody_wait(site: Site, clock
     assert len(early) > leap.pages + 20
 
 
-async def a_minute_of_dead_hosts(site: Site, clock: Ahead, requests: int) -> None:
-    """Ten dead hosts are each tried three times, however many requests there are."""
+@pytest.mark.parametrize("requests", first(1, [300, 10_000]))
+@ensureDeferred
+async def test_dead_hosts_are_left_alone_for_a_minute(
+    site: Site, clock: Ahead, requests: int
+) -> None:
+    """RFC 9309 2.3.1.4: ten of them are each tried three times, and no page is asked for."""
     dead = [site.authority(Reset() if n % 2 else Reply(503)) for n in range(10)]
 
     def tick(ended: int) -> None:
         clock.seconds = 59.0 * ended / requests
 
-    urls = spread(dead, requests)
-    result = await visit(urls, tick, REP_RETRY_DELAYS=[0.05, 0.1])
+    result = await visit(spread(dead, requests), tick, REP_RETRY_DELAYS=[0.05, 0.1])
     assert asked(dead) == {3: 10}
     assert len(result.unreachable) == requests
     assert [hit for shop in dead for hit in shop.page_hits] == []
-
-
-@ensureDeferred
-async def test_dead_hosts_are_left_alone_for_a_minute(site: Site, clock: Ahead) -> None:
-    """300 requests to 10 dead hosts in a minute: 30 attempts, and no page."""
-    await a_minute_of_dead_hosts(site, clock, 300)
-
-
-@pytest.mark.slow
-@ensureDeferred
-async def test_dead_hosts_are_left_alone_for_a_minute_at_length(site: Site, clock: Ahead) -> None:
-    """10,000 requests to 10 dead hosts in a minute: 30 attempts."""
-    await a_minute_of_dead_hosts(site, clock, 10_000)
 
 
 @ensureDeferred

@@ -19,7 +19,7 @@ from tests.crawl.clock import Ahead, take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.test_flights import OneByOneSpider
+from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply, redirect
 from tests.rows import first
 from tests.site import Authority, Hit, Site
@@ -229,15 +229,6 @@ async def test_validators_do_not_follow_a_moved_robots_txt(site: Site, clock: Ah
     assert [hit.header("If-None-Match") for hit in new.page_hits] == [None]
 
 
-@pytest.mark.parametrize("status", [304, 200])
-@ensureDeferred
-async def test_a_304_that_nobody_asked_for_is_no_answer(site: Site, status: int) -> None:
-    """Without a copy there is nothing to renew: unreachable; beside it a plain answer."""
-    shop = site.authority(Reply(status, "" if status == 304 else RULES))
-    result = (await crawl(settings=obey(), plans=[shop.url("/open")])).check()
-    assert result.kind(shop.url("/open")) == ("unreachable" if status == 304 else "downloaded")
-
-
 @waits  # how many go by the copy is a matter of how long a fetch takes
 @ensureDeferred
 async def test_after_an_outage_the_copy_is_asked_for_by_its_validator(
@@ -293,18 +284,6 @@ async def test_retry_after_may_be_a_date(site: Site, clock: Ahead) -> None:
     problem = result.endings[0].problem
     assert problem is not None
     assert 995 <= problem.data["retry_at"] - (clock.time() - 990) <= 1_001
-
-
-@ensureDeferred
-async def test_no_attempt_is_made_before_retry_after(site: Site) -> None:
-    """Attempts while requests wait are for failures that may pass, not against a server's word."""
-    shop = site.authority([Reply(503, "", {"Retry-After": "30"}), RULES])
-    plain = site.authority([Reply(503), RULES])
-    plans = [shop.url("/open"), plain.url("/open")]
-    settings = obey(REP_RETRY_DELAYS=[0.1, 0.2])
-    result = (await crawl(settings=settings, plans=plans)).check()
-    assert (result.unreachable, result.downloaded) == (plans[:1], plans[1:])
-    assert (len(shop.robots_hits), len(plain.robots_hits)) == (1, 2)
 
 
 # --- rules that age while requests wait

@@ -24,11 +24,10 @@ from scrapy_rep.preferences.statement import CATEGORIES
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import BUILT_IN, by_hand, obey
 from tests.crawl.result import Result
-from tests.crawl.spiders import RequestsSpider
-from tests.crawl.test_flights import OneByOneSpider
+from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.preferences.answers import answers
 from tests.preferences.test_robots_rows import MANAGED
-from tests.replies import Reply, redirect
+from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
 
@@ -271,16 +270,6 @@ async def test_a_request_that_passes_by_is_left_alone(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_a_redirect_is_judged_by_where_it_leads(site: Site) -> None:
-    """Each hop passes the gate."""
-    managed = site.authority(MANAGED)
-    shop = site.authority(None, {"/r": redirect(managed.url("/x"))})
-    result = await visit([shop.url("/r")], REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
-    assert result.forbidden == [shop.url("/r")]
-    assert managed.page_hits == []
-
-
-@ensureDeferred
 async def test_the_page_of_a_service_is_the_one_that_counts(site: Site) -> None:
     """`robotstxt_page`: the preferences of the page that is named, not of the service."""
     shop, service = site.authority(BY_PATH), site.authority()
@@ -319,7 +308,7 @@ async def test_skip_refuses_what_need_not_wait_for_its_rules(site: Site) -> None
     shop = site.authority("User-agent: *\nContent-Usage: /b train-ai=n\nAllow: /\n")
     urls = [shop.url("/a"), shop.url("/b")]
     settings = obey(REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
-    result = await crawl(OneByOneSpider, settings, plans=urls, tick=lambda _: None)
+    result = await crawl(OneByOneSpider, settings, plans=urls)
     result.check()
     assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
     assert result.stats["robotstxt/cache/hit"] == 1

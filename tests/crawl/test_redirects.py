@@ -88,32 +88,16 @@ async def test_a_chain_may_change_the_scheme(site: Site) -> None:
     assert [hit.path for hit in proxy.hits] == ["/robots.txt", "/robots.txt", "/r"]
 
 
-NOT_HTTP = [
-    "file:///etc/hostname",
-    "data:text/plain,hello",
-    "ftp://127.0.0.1/robots.txt",
-    "javascript:alert(1)",
-    "s3://bucket/robots.txt",
-    "about:blank",
-    "http://[::1",
-]
-
-
-@ensureDeferred
-async def test_a_redirect_to_anything_but_http_is_not_followed(site: Site) -> None:
-    """Refused, and the authority unreachable: no page is requested."""
-    shops = {location: site.authority(redirect(location)) for location in NOT_HTTP}
-    result = await visit([shop.url("/a") for shop in shops.values()])
-    for location, shop in shops.items():
-        assert result.kind(shop.url("/a")) == "unreachable", location
-        assert (len(shop.robots_hits), shop.page_hits) == (1, []), location
-
-
 # --- graphs
 
 
-async def compare_graphs(site: Site, seeds: range) -> None:
-    """Each of twenty entries is the one that the graph says, and one is also fetched alone."""
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "seeds", first(1, [range(3), *(range(n, n + 25) for n in range(3, 103, 25))]), ids=repr
+)
+@ensureDeferred
+async def test_what_is_learnt_of_an_authority_depends_on_no_other(site: Site, seeds: range) -> None:
+    """Seeded graphs of redirects over 20 authorities: each entry as if it was fetched alone."""
     for seed in seeds:
         graph = Graph(Proxy(site), random.Random(seed))
         together = await visit(graph.plans(graph.origins), CONCURRENT_REQUESTS=40)
@@ -122,23 +106,6 @@ async def compare_graphs(site: Site, seeds: range) -> None:
         alone = random.Random(seed).choice(graph.origins)
         single = await visit(graph.plans([alone]))
         assert known(single) == {alone: entries[alone]}, seed
-
-
-@ensureDeferred
-async def test_what_is_learnt_of_an_authority_depends_on_no_other(site: Site) -> None:
-    """Three seeded graphs of redirects over 20 authorities: each entry as if fetched alone."""
-    await compare_graphs(site, range(3))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(0, 100, 25))
-@ensureDeferred
-async def test_what_is_learnt_of_an_authority_depends_on_no_other_at_length(
-    site: Site, first: int
-) -> None:
-    """100 seeded graphs."""
-    await compare_graphs(site, range(first, first + 25))
 
 
 # --- redirects into the network that the crawler runs in

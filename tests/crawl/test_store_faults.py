@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-import tempfile
 import time
 from concurrent.futures import Future
 from pathlib import Path
@@ -18,10 +17,11 @@ from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
-from scrapy_rep.stores import Store
+from scrapy_rep.stores import StoreError
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
 from tests.crawl.result import Result
+from tests.crawl.sharing import CustomStore
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import ROOT, run_python
 from tests.replies import Reply
@@ -218,21 +218,7 @@ class UnlockingSpider(RequestsSpider):
             raise DontCloseSpider
 
 
-class OwnStore(Store):
-    """A user's store of the shortest kind."""
-
-    entries: dict[Authority, Entry] = {}  # noqa: RUF012 (outlives the crawl)
-
-    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
-        """What there is."""
-        return self.entries.get(authority)
-
-    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
-        """Here it is."""
-        self.entries[authority] = entry
-
-
-class BrokenStore(OwnStore):
+class BrokenStore(CustomStore):
     """A user's store that does not work."""
 
     def get(self, authority: Authority, crawler: str = "") -> Entry | None:
@@ -242,7 +228,26 @@ class BrokenStore(OwnStore):
     put = get  # type: ignore[assignment]  # with the wrong number of arguments
 
 
-class HangingLeases(OwnStore):
+class CodeError(StoreError):
+    """An error of a custom store whose ``__init__`` does not call that of ``StoreError``."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+class ErrorsOfItsOwnStore(BrokenStore):
+    """It raises a custom error, from every method."""
+
+    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
+        """Nothing."""
+        raise CodeError(3)
+
+    def lease(self, authority: Authority, seconds: float) -> str:
+        """Nothing."""
+        raise CodeError(4)
+
+
+class HangingLeases(CustomStore):
     """Leases are never answered."""
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
@@ -253,32 +258,20 @@ class HangingLeases(OwnStore):
 class HangingStore(HangingLeases):
     """Nothing is ever answered."""
 
-    def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:  # type: ignore[override]
+    def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
         """No answer comes."""
         return Future()
 
 
+@pytest.mark.parametrize("store", [BrokenStore, ErrorsOfItsOwnStore])
 @ensureDeferred
-async def test_a_store_of_ones_own_is_used(site: Site) -> None:
-    """`REP_STORE` as the path of a class: the second crawl fetches nothing."""
-    plans, expected = plans_of(site)
-    OwnStore.entries.clear()
-    settings = obey(REP_STORE=f"{__name__}.OwnStore")
-    first = await crawl(settings=settings, plans=plans)
-    second = await crawl(settings=settings, plans=plans)
-    assert verdicts(first) == verdicts(second) == expected
-    assert first.stats["robotstxt/request_count"] == 13
-    assert second.stats.get("robotstxt/request_count", 0) == 0
-
-
-@ensureDeferred
-async def test_a_broken_store_of_ones_own_changes_no_verdict(site: Site) -> None:
+async def test_a_broken_store_of_ones_own_changes_no_verdict(site: Site, store: type) -> None:
     """Whatever it raises, the crawl goes on without it, and says so."""
     plans, expected = plans_of(site)
-    settings = obey(REP_STORE=f"{__name__}.BrokenStore")
-    result = await crawl(settings=settings, plans=plans)
+    result = await crawl(settings=obey(REP_STORE=f"{__name__}.{store.__name__}"), plans=plans)
     assert verdicts(result) == expected
-    assert result.lines("ZeroDivisionError", "WARNING")
+    assert len(result.lines(SAID, "WARNING")) == 1
+    assert result.stats["robotstxt/store/error"] >= 13  # for each site
 
 
 @pytest.mark.parametrize("store", ["HangingStore", "HangingLeases"])
@@ -288,22 +281,12 @@ async def test_a_custom_store_that_hangs_changes_no_verdict(
 ) -> None:
     """A Future that is never completed is given up, and what waits for it is not kept."""
     monkeypatch.setattr("scrapy_rep.stores.Store.patience", 0.3)
+    CustomStore.entries.clear()
     plans, expected = plans_of(site)
     settings = obey(REP_STORE=f"{__name__}.{store}", REP_TIMEOUT=2)
     result = await crawl(settings=settings, plans=plans)
     assert verdicts(result) == expected
     assert result.lines("did not answer", "WARNING")
-
-
-@ensureDeferred
-async def test_a_file_in_the_place_of_the_directory_is_said_once(site: Site) -> None:
-    """The crawl completes as with memory alone."""
-    plans, expected = plans_of(site)
-    with tempfile.NamedTemporaryFile() as file:
-        settings = obey(REP_STORE=f"sqlite://{file.name}/r.db")
-        result = await crawl(settings=settings, plans=plans)
-    assert verdicts(result) == expected
-    assert len(result.lines(SAID, "WARNING")) == 1
 
 
 # --- the password
