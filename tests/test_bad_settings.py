@@ -137,17 +137,6 @@ def test_a_store_that_does_not_exist_gets_advice(project: Path, value: str, advi
     assert "s3cret" not in done.stderr
 
 
-def test_an_archive_without_warcio_is_one_line(project: Path) -> None:
-    """It names the extra, in quotes for shells that read brackets."""
-    words = ["scrapy", "crawl", "plain", "-s", "REP_WARC=a.warc.gz"]
-    hide = "import sys; sys.modules['warcio'] = None"
-    done = run(project, "-c", f"{hide}; from scrapy.cmdline import execute; execute({words})")
-    assert (done.returncode, done.stderr) == (
-        1,
-        "REP_WARC = 'a.warc.gz' needs warcio: pip install 'scrapy_rep[evidence]'\n",
-    )
-
-
 def test_a_bad_setting_of_the_project_is_one_line(project: Path) -> None:
     """In `settings.py`, where it may be of any type."""
     (project / "settings.py").write_text(SETTINGS + "REP_STORE = ['redis://:s3cret@host']\n")

@@ -275,15 +275,6 @@ async def test_a_crawl_with_a_bad_setting_does_not_start(site: Site, name: str, 
     assert site.hits == []
 
 
-@ensureDeferred
-async def test_a_bad_store_is_refused_without_its_password(site: Site) -> None:
-    """Error lines end up in logs."""
-    crawler = Crawler(RequestsSpider, settings_of(obey(REP_STORE="ftp://user:secret@host/")))
-    with pytest.raises(ValueError, match="store") as caught:
-        await within(10, crawler.crawl(plans=[]))
-    assert "secret" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "hint"),
     [

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
-from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.access.entry import Answer
 from tests.crawl.result import Result
 from tests.proxy import Proxy
@@ -31,7 +30,6 @@ class Learnt:
 
 def known(result: Result) -> dict[str, Learnt]:
     """What a crawl knew in the end, by origin."""
-    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
     return {
         str(authority): Learnt(
             answer.status,
@@ -40,7 +38,7 @@ def known(result: Result) -> dict[str, Learnt]:
             answer.redirects,
             known.failure is not None,
         )
-        for authority, known in gate._parts.cache.entries()
+        for authority, known in result.gate._parts.cache.entries()
         for answer in [known.answer or Answer()]
     }
 

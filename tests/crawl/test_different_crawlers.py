@@ -37,11 +37,6 @@ async def visit(shop: Authority, shared: SharedStore, **settings: Any) -> Result
     return (await crawl(settings=obey(REP_STORE=shared.uri, **settings), plans=plans)).check()
 
 
-def kinds(result: Result) -> list[str]:
-    """How the requests for the open page and the private one ended."""
-    return [e.kind for e in sorted(result.endings, key=lambda e: e.number)]
-
-
 LONG = Reply(
     200, "User-agent: *\n" + "# padding\n" * 60_000 + "Disallow: /private\n", {"ETag": '"1"'}
 )
@@ -61,12 +56,12 @@ async def test_a_larger_limit_fetches_a_cut_file_again_in_full(
     A crawl with the old limit may use the whole file.
     """
     shop = site.authority(conditional)
-    assert kinds(await visit(shop, shared)) == ["downloaded", "downloaded"]
-    assert kinds(await visit(shop, shared)) == ["downloaded", "downloaded"]
+    assert (await visit(shop, shared)).kinds == ["downloaded", "downloaded"]
+    assert (await visit(shop, shared)).kinds == ["downloaded", "downloaded"]
     assert len(shop.robots_hits) == 1
     larger = {"REP_MAX_SIZE": 1_000_000}
-    assert kinds(await visit(shop, shared, **larger)) == ["downloaded", "forbidden"]
-    assert kinds(await visit(shop, shared, **larger)) == ["downloaded", "forbidden"]
+    assert (await visit(shop, shared, **larger)).kinds == ["downloaded", "forbidden"]
+    assert (await visit(shop, shared, **larger)).kinds == ["downloaded", "forbidden"]
     await visit(shop, shared)
     assert len(shop.robots_hits) == 2
     assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
@@ -112,8 +107,8 @@ async def test_a_refusal_counts_for_the_crawler_that_got_it(
     """
     shop = site.authority(partial(refuses_alpha, status=status))
     for _ in range(2):
-        assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
-        assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]
+        assert (await visit(shop, shared, **ALPHA)).kinds == ["downloaded", "downloaded"]
+        assert (await visit(shop, shared, **BETA)).kinds == ["downloaded", "forbidden"]
     agents = [hit.header("User-Agent") for hit in shop.robots_hits]
     assert agents == ["alpha/1.0", "beta/1.0"]
 
@@ -126,9 +121,9 @@ async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(
     shop = site.authority(refuses_alpha)
     await visit(shop, shared, **BETA)
     shared.grow_older(shop, 2 * DAY)
-    assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
+    assert (await visit(shop, shared, **ALPHA)).kinds == ["downloaded", "downloaded"]
     shop.robots = Reply(503)
-    assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]
+    assert (await visit(shop, shared, **BETA)).kinds == ["downloaded", "forbidden"]
     assert len(shop.robots_hits) == 3
 
 
@@ -140,8 +135,8 @@ async def test_a_refusal_in_a_custom_store_is_told_to_no_other_crawler(
     """A store that keeps octets keeps it for the crawler that got it."""
     shop = site.authority(refuses_alpha)
     for _ in range(2):
-        assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
-    assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]
+        assert (await visit(shop, shared, **ALPHA)).kinds == ["downloaded", "downloaded"]
+    assert (await visit(shop, shared, **BETA)).kinds == ["downloaded", "forbidden"]
     assert len(shop.robots_hits) == (2 if shared.kind == "custom, blocking" else 3)
 
 

@@ -45,8 +45,7 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     shop = site.authority(GROUPS)
     url = shop.url("/private/page")
     result = (await crawl(settings=obey(ROBOTSTXT_USER_AGENT="mybot"), plans=[url])).check()
-    problem = result.ending(url).problem
-    assert problem is not None
+    problem = result.problem(url)
     error = problem.exception
     assert isinstance(error, RobotsForbidden)
     assert isinstance(error, IgnoreRequest)
@@ -68,8 +67,7 @@ async def test_what_a_request_ends_in_keeps_no_rules_alive(site: Site) -> None:
     urls = [shop.url("/private"), shop.url("/private/2"), dark.url("/a")]
     result = (await crawl(settings=obey(REP_RETRY_DELAYS=[]), plans=urls)).check()
     for url in urls:
-        problem = result.ending(url).problem
-        assert problem is not None
+        problem = result.problem(url)
         assert problem.exception is not None
         frames = [frame for frame, _ in traceback.walk_tb(problem.exception.__traceback__)]
         kept = {type(value).__name__ for frame in frames for value in frame.f_locals.values()}
@@ -86,8 +84,7 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     result = (await crawl(settings=obey(REP_TIMEOUT=2), plans=urls)).check()
     errors = []
     for url in urls:
-        problem = result.ending(url).problem
-        assert problem is not None
+        problem = result.problem(url)
         assert isinstance(problem.exception, RobotsUnreachable)
         assert isinstance(problem.exception, IgnoreRequest)
         errors.append(problem.exception)
@@ -308,8 +305,7 @@ async def test_a_refusal_says_what_forbids_the_request(
     url = shop.url("/x")
     result = (await crawl(settings=obey(**settings), plans=[url])).check()
     assert result.forbidden == [url]
-    problem = result.ending(url).problem
-    assert problem is not None
+    problem = result.problem(url)
     assert problem.text.startswith(f"Forbidden by {begins}")
     by, _, why = begins.partition(": ")
     assert isinstance(problem.exception, RobotsForbidden)
@@ -330,8 +326,7 @@ async def test_a_dead_proxy_is_blamed_and_not_the_site(site: Site, mode: str) ->
     result = (await crawl_under(mode, settings=obey(), plans=plans)).check()
     assert result.unreachable == urls
     for url in urls:
-        problem = result.ending(url).problem
-        assert problem is not None
+        problem = result.problem(url)
         assert problem.data["cause"] == "proxy failure"
         assert problem.text.startswith("robots.txt unreachable: proxy failure (http")
     assert len(result.lines(r"is unreachable \(proxy failure: ", "WARNING")) == 2

@@ -68,8 +68,7 @@ async def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, m
     result = (await crawl_under(mode, settings=browse(), plans=urls)).check()
     assert [result.kind(url) for url in urls] == [*targets.values()]
     assert len(far.robots_hits) == 2  # one of them is the page of a request
-    problem = result.ending(urls[2]).problem
-    assert problem is not None
+    problem = result.problem(urls[2])
     assert "Disallow: /private" in problem.text
     assert far.url("").rstrip("/") in problem.text
     stats = result.stats
@@ -117,7 +116,7 @@ async def test_a_final_url_without_a_usable_host_is_no_permission(site: Site) ->
     plan = {"url": shop.url("/open"), "meta": {"final_url": "http://[::1/x"}}
     result = (await crawl(settings=obey(**SERVICE), plans=[plan])).check()
     assert result.unreachable == [plan["url"]]
-    assert result.ending(plan["url"]).problem.data["cause"] == "malformed url"
+    assert result.problem(plan["url"]).data["cause"] == "malformed url"
     assert result.stats["robotstxt/final_url/refused"] == 1
 
 
@@ -287,7 +286,7 @@ async def test_a_stop_ends_a_response_that_waits_for_rules(site: Site, mode: str
     settings = browse(REP_TIMEOUT=60)
     result = await crawl_under(mode, settings=settings, plans=[url], timeout=40, **STOPPED)
     assert result.check().unreachable == [url]
-    assert result.ending(url).problem.data["cause"] == "crawl closing"
+    assert result.problem(url).data["cause"] == "crawl closing"
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)

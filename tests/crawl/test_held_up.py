@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
-from scrapy import Request
-from scrapy.crawler import Crawler
 
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.middlewares import HoldingMiddleware
@@ -22,28 +20,10 @@ from tests.timed import waits
 SLOW = "User-agent: *\nCrawl-delay: 0.15\n"
 
 
-class Asking:
-    """A downloader middleware that first downloads the URLs in `meta["first"]`, as logins do."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Asking:
-        """For this crawl."""
-        return cls(crawler)
-
-    async def process_request(self, request: Request) -> None:
-        """What comes first is awaited."""
-        for url in request.meta.get("first", ()):
-            assert self._crawler.engine is not None
-            await self._crawler.engine.download_async(Request(url))
-
-
 UNLIMITED = 0 if scrapy.version_info >= (2, 15) else 1_000
 """``CONCURRENT_REQUESTS`` without a limit; with 0, Scrapy 2.14 downloads nothing at all."""
 
-ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.test_held_up.Asking": 900}}
+ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.InnerMiddleware": 900}}
 
 
 @pytest.mark.parametrize("concurrent", [UNLIMITED, 1, 16])

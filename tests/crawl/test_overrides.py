@@ -48,8 +48,7 @@ async def crawl_with(entries: list[dict[str, Any]], urls: list[Any], **settings:
 
 def verdict_of(result: Result, url: str) -> Verdict:
     """The verdict that a request was forbidden with."""
-    problem = result.ending(url).problem
-    assert problem is not None
+    problem = result.problem(url)
     assert isinstance(problem.exception, RobotsForbidden)
     return problem.exception.verdict
 
@@ -83,8 +82,7 @@ async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
     assert verdict.without.allowed
     assert result.stats[USED] == result.stats["robotstxt/forbidden"] == 1
     assert result.lines("^Forbidden by override.*without it: allowed, no rule matches", "DEBUG")
-    problem = result.ending(urls[0]).problem
-    assert problem is not None
+    problem = result.problem(urls[0])
     assert problem.text.startswith("Forbidden by override: forbid, entry 1")
 
 
@@ -130,7 +128,7 @@ async def test_no_override_lifts_what_is_said_about_use(site: Site, action: str,
     settings = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
     result = (await crawl_with(entries, [url], **settings)).check()
     assert result.forbidden == [url]
-    assert "Content-Usage disallows train-ai" in result.ending(url).problem.text
+    assert "Content-Usage disallows train-ai" in result.problem(url).text
 
 
 class Breaking:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.http import Response
 from scrapy.resolver import dnscache
 
-from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
+from scrapy_rep import RobotsForbidden
+from tests.crawl.clock import take_over
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
-from tests.crawl.spiders import RequestsSpider
+from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply, html, redirect
 from tests.rows import first
-from tests.scripted import Clock
 from tests.site import Authority, Site
 from tests.timed import waits
 
@@ -137,27 +134,6 @@ async def test_the_pace_can_be_switched_off(site: Site) -> None:
     assert "robotstxt/crawl_delay/applied" not in result.stats
 
 
-class ChainSpider(RequestsSpider):
-    """Asks for one page after another; after the fourth it is two days later."""
-
-    clock: Clock
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """The next page."""
-        number = len(self.made)
-        if number == 4:
-            self.clock.now += 2 * DAY
-        if number < 8:
-            yield self.request(response.urljoin(f"/{number}"))
-
-
-class MovedTime:
-    """Takes the place of the module `time` in the package."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.time = clock
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -172,13 +148,15 @@ async def test_a_refresh_changes_the_pace(
     site: Site, monkeypatch: pytest.MonkeyPatch, before: float, after: float
 ) -> None:
     """RFC 9309 2.4: what the newer robots.txt asks for is kept, be it more, less or nothing."""
-    clock = Clock(time.time())
-    monkeypatch.setattr("scrapy_rep.parts.time", MovedTime(clock))
-    monkeypatch.setattr(ChainSpider, "clock", clock, raising=False)
+    clock = take_over(monkeypatch)
+
+    def tick(ended: int) -> None:
+        clock.seconds = 2 * DAY if ended >= 4 else 0.0
+
     shop = site.authority(
         [f"User-agent: *\nCrawl-delay: {seconds}\n" for seconds in (before, after)]
     )
-    (await crawl(ChainSpider, obey(), plans=[shop.url("/0")])).check()
+    (await crawl(OneByOneSpider, obey(), plans=pages(shop, 8), tick=tick)).check()
     assert (len(shop.page_hits), len(shop.robots_hits)) == (8, 2)
     first, second = gaps(shop)[:3], gaps(shop)[4:]
     assert min(first) >= before
@@ -228,17 +206,15 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     result = (await crawl(settings=settings, plans=plans)).check()
     assert result.forbidden == pages(shy, 2)
     assert result.downloaded == [*pages(shop, 2), *pages(at_will, 2)]
-    problem = result.ending(shy.url("/0")).problem
-    assert problem is not None
+    problem = result.problem(shy.url("/0"))
     assert isinstance(problem.exception, RobotsForbidden)
     assert problem.text.startswith("Forbidden by pace: asks for 61 s between requests")
     assert result.stats["robotstxt/forbidden"] == 2
     assert "robotstxt/crawl_delay/capped" not in result.stats
-    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-    assert (await gate.explain(shy.url("/0"))).reason == problem.exception.verdict.reason
-    assert (await gate.explain(shy.url("/x"))).reason == "rule"
-    assert (await gate.explain(shop.url("/0"))).allowed
-    assert (await gate.explain(at_will.url("/0"))).allowed
+    assert (await result.gate.explain(shy.url("/0"))).reason == problem.exception.verdict.reason
+    assert (await result.gate.explain(shy.url("/x"))).reason == "rule"
+    assert (await result.gate.explain(shop.url("/0"))).allowed
+    assert (await result.gate.explain(at_will.url("/0"))).allowed
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,7 @@ async def test_the_exception_says_which_source_asked(site: Site) -> None:
         ("/by-header/1", "X-Robots-Tag"),
         ("/by-tag/1", "X-Robots-Tag"),
     ]:
-        problem = result.ending(shop.url(path)).problem
-        assert problem is not None
+        problem = result.problem(shop.url(path))
         assert isinstance(problem.exception, RobotsForbidden)
         assert problem.text.startswith(f"Forbidden by page directive: nofollow ({source})")
         assert problem.exception.verdict.reason == f"nofollow ({source})"
@@ -404,7 +403,6 @@ async def test_nofollow_links_are_refused_on_request(
     result = await crawl(MapSpider, settings, plans=[shop.url("/")])
     assert paths(shop, result.forbidden) == refused
     for path in refused:
-        problem = result.ending(shop.url(path)).problem
-        assert problem is not None
+        problem = result.problem(shop.url(path))
         assert problem.text.startswith("Forbidden by page directive: nofollow (rel)")
     assert len(result.downloaded) == 6 - len(refused)

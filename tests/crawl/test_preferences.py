@@ -130,8 +130,7 @@ async def test_skip_refuses_what_robots_txt_disallows(site: Site, mode: str, spi
     assert result.forbidden == urls[:2]
     assert result.downloaded == urls[2:]
     assert items(result) == 2
-    problem = result.ending(urls[1]).problem
-    assert problem is not None
+    problem = result.problem(urls[1])
     assert problem.text.startswith(
         "Forbidden by usage preference: Content-Usage disallows train-ai (http://"
     )
@@ -204,7 +203,7 @@ async def test_a_token_counts_for_text_and_data_mining_too(site: Site, mode: str
         REP_PURPOSE_TOKENS={"tdm": ["miner"]},
     )
     assert result.forbidden == plans[:1]
-    assert "the group of miner disallows tdm" in result.ending(plans[0]).problem.text
+    assert "the group of miner disallows tdm" in result.problem(plans[0]).text
 
 
 class ErrbackSpider(UseSpider):

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, RULES, obey
@@ -248,11 +247,6 @@ async def test_a_long_validator_is_dropped(
     assert result.stats.get("robotstxt/too_long/validator", 0) == (0 if kept else 2)
 
 
-def cache_of(result: Result) -> Any:
-    """What a crawl held in memory in the end."""
-    return result.crawler.get_downloader_middleware(RepDownloaderMiddleware)._parts.cache
-
-
 def of_length(start: str, length: int) -> str:
     """A URL of that many octets."""
     return start + "u" * (length - len(start))
@@ -302,7 +296,7 @@ async def test_what_is_kept_of_many_sites_is_bounded(site: Site, count: int) -> 
     assert {ending.kind for ending in result.endings} == {"forbidden", "unreachable"}
     assert result.stats["robotstxt/too_long/url"] == count // 2
     assert result.stats["robotstxt/too_long/validator"] == count
-    entries = [known.entry for _, known in cache_of(result).entries()]
+    entries = [known.entry for _, known in result.gate._parts.cache.entries()]
     assert len(entries) == count
     assert max(len(repr(entry)) for entry in entries) < 2_000
 

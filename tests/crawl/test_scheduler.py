@@ -17,7 +17,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.settings import Settings
 
-from scrapy_rep import Addon, RepDownloaderMiddleware, RepScheduler, Withholding
+from scrapy_rep import Addon, RepScheduler, Withholding
 from scrapy_rep.awaiting import sleep
 from scrapy_rep.scheduler import withholding
 from tests.crawl.closing import ClosingSpider
@@ -441,9 +441,7 @@ async def test_a_request_counts_once_however_often_it_comes(site: Site) -> None:
     assert result.stats["robotstxt/forbidden"] == len(result.forbidden) == 3
     looked_up = result.stats["robotstxt/cache/hit"] + result.stats["robotstxt/cache/miss"]
     assert looked_up == len(plans)
-    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-    assert gate is not None
-    assert gate.cache_info()["waiting"] == 0
+    assert result.gate.cache_info()["waiting"] == 0
 
 
 CRAWL_TWICE = """

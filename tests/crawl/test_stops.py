@@ -13,7 +13,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
 
-from tests.crawl.closing import ClosingSpider, Remains
+from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.leftovers import turn
 from tests.crawl.pacing import slowness
@@ -65,12 +65,9 @@ async def stop_at(site: Site, seed: int, parked: int) -> Result:
     urls = [silent[n % len(silent)].url(f"/{n}") for n in range(parked)]
     urls += [shops[n % len(shops)].url(f"/{n}") for n in range(100)]
     chance.shuffle(urls)
-    remains = Remains()
     after = chance.uniform(0.0, 1.0)
     how = {"parked": min(parked, 200), "close_after": after, "timeout": 20}
-    result = await crawl(ClosingSpider, busy(), plans=urls, **how)
-    await remains.cleared()
-    return result
+    return await crawl(ClosingSpider, busy(), plans=urls, **how)
 
 
 @waits

@@ -153,21 +153,6 @@ async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
 
 
 @ensureDeferred
-async def test_a_file_that_is_not_ours_keeps_the_crawl_from_starting(
-    site: Site, tmp_path: Path
-) -> None:
-    """A text named by mistake is a bad setting: nothing is fetched, and the text stays."""
-    file = tmp_path / "diary.txt"
-    file.write_text("Dear diary,\n" * 50)
-    plans, _ = plans_of(site)
-    with pytest.raises(ValueError, match=r"REP_STORE: '.*diary\.txt' is not a store of"):
-        await crawl(settings=obey(REP_STORE=f"sqlite://{file}"), plans=plans)
-    assert site.hits == []
-    assert file.read_text() == "Dear diary,\n" * 50
-    assert [found.name for found in tmp_path.iterdir()] == ["diary.txt"]  # noqa: ASYNC240
-
-
-@ensureDeferred
 async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     site: Site, tmp_path: Path
 ) -> None:

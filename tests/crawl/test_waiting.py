@@ -14,7 +14,6 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
-from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
 from tests.crawl.harness import crawl, crawl_in_child
@@ -179,9 +178,7 @@ async def test_a_fault_of_what_withholds_loses_no_request(
     assert len(result.lines("The withholding of requests failed", "ERROR")) == 1
     assert sorted(result.downloaded) == sorted(url for url in urls if "private" not in url)
     assert sorted(result.forbidden) == sorted(url for url in urls if "private" in url)
-    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-    assert gate is not None
-    assert gate.cache_info()["waiting"] == 0
+    assert result.gate.cache_info()["waiting"] == 0
 
 
 class ManyUrgentSpider(RequestsSpider):

@@ -37,52 +37,9 @@ def host_with(least: float, most: float, clock: Clock) -> PacedHost:
 
 
 def values(seed: int, count: int) -> list[str]:
-    """What stands behind `Crawl-delay:` in robots.txt files, and what might."""
-    found = [
-        "2500-0100",
-        "0060-0100",
-        "0000-2400",
-        "nan",
-        "inf",
-        "-inf",
-        "1e309",
-        "1e400",
-        "-1",
-        "9" * 10_000,
-        "1" + "0" * 4_000,
-    ]
-    found += [
-        "1,5",
-        "1s",
-        "",
-        " ",
-        "1 2",
-        "0x10",
-        "1_000",
-        "\u0661",
-        "1.2.3",
-        ".",
-        "-0",
-        "+1",
-        "1e",
-        "e1",
-    ]
-    found += [
-        "0." + "0" * 5_000 + "1",
-        "1e-400",
-        "infinity",
-        "NaN",
-        "1/0",
-        "0/1",
-        "1/0s",
-        "\x00",
-        "\u00bd",
-    ]
-    chance = random.Random(seed)
-    while len(found) < count:
-        text = "".join(chance.choices("0123456789.,eE+-/smhd nif\t%", k=chance.randint(1, 12)))
-        found.append(text)
-    return found
+    """What might stand behind `Crawl-delay:`; the odd ones of the world are tried elsewhere."""
+    chance, characters = random.Random(seed), "0123456789.,eE+-/smhd nif\t%"
+    return ["".join(chance.choices(characters, k=chance.randint(1, 12))) for _ in range(count)]
 
 
 @pytest.mark.parametrize("key", ["Crawl-delay", "Request-rate"])
