@@ -41,10 +41,15 @@ BUILT_IN = {"ROBOTSTXT_OBEY": True}
 
 @ensureDeferred
 async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
-    """The errback gets RobotsForbidden with the verdict: rule, line, group; and the authority."""
+    """The errback gets RobotsForbidden with the verdict: rule, line, group; and the authority.
+
+    One line of DEBUG for each request says the same.
+    """
     shop = site.authority(GROUPS)
-    url = shop.url("/private/page")
-    result = (await crawl(settings=obey(ROBOTSTXT_USER_AGENT="mybot"), plans=[url])).check()
+    url, other = shop.url("/private/page"), shop.url("/private/2")
+    plans = [url, other, shop.url("/star")]
+    result = (await crawl(settings=obey(ROBOTSTXT_USER_AGENT="mybot"), plans=plans)).check()
+    assert result.forbidden == [url, other]
     problem = result.problem(url)
     error = problem.exception
     assert isinstance(error, RobotsForbidden)
@@ -58,6 +63,12 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     assert "/private" in str(verdict.rule)
     assert str(error.authority) == shop.url("")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    begun, *said = [line.text for line in result.log if line.logger.startswith("scrapy_rep")]
+    assert begun.startswith("Obeying robots.txt as ")
+    assert sorted(said) == [
+        f"Forbidden by robots.txt: <GET {one}> (Disallow: /private, line 6, group mybot)"
+        for one in sorted([url, other])
+    ]
 
 
 @ensureDeferred
@@ -97,24 +108,6 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     assert errors[1].retry_at is not None
     assert now + 59 <= errors[1].retry_at <= over + 61
     assert str(pickle.loads(pickle.dumps(errors[0]))) == str(errors[0])
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_one_debug_line_says_why_a_request_is_forbidden(site: Site, mode: str) -> None:
-    """The URL, the rule, its line number and the group: one line for each request."""
-    shop = site.authority(GROUPS)
-    urls = [shop.url("/private/1"), shop.url("/private/2"), shop.url("/star")]
-    settings = obey(ROBOTSTXT_USER_AGENT="mybot")
-    result = (await crawl_under(mode, settings=settings, plans=urls)).check()
-    assert result.forbidden == urls[:2]
-    for url in urls[:2]:
-        (line,) = result.lines(f"Forbidden by robots.txt: <GET {url}>", "DEBUG")
-        for word in ("/private", "line 6", "mybot"):
-            assert word in line.replace(url, "")
-    ours = [line.text for line in result.log if line.logger.startswith("scrapy_rep")]
-    assert len(ours) == 3
-    assert ours[0].startswith("Obeying robots.txt as ")
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import scrapy
 from pytest_twisted import ensureDeferred
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
@@ -24,7 +22,7 @@ from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.site import Authority, Site
-from tests.timed import timed, waits
+from tests.timed import timed
 
 SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
 
@@ -239,54 +237,20 @@ def test_five_slow_authorities_of_fifty_do_not_slow_the_others(
     pytest.fail(f"they took {ratios} times as long")
 
 
-@waits
-@pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
-async def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
-    """What waits for its turn stays with the scheduler; one page of each host came."""
-    shops = site.authorities(2, "User-agent: *\nCrawl-delay: 30\n")
-    urls = [shop.url(f"/{number}") for shop in shops for number in range(20)]
-    settings = obey(CLOSESPIDER_TIMEOUT=0.5, CONCURRENT_REQUESTS=4)
-    result = (await crawl_under(mode, settings=settings, plans=urls)).check_log()
-    assert result.stats["elapsed_time_seconds"] < 2.5
-    assert [len(shop.page_hits) for shop in shops] == [1, 1]
-    assert len(result.downloaded) == len(result.endings) == 2
-
-
-@waits
-@pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy 2.14 leaves queue files open")
-@pytest.mark.parametrize("mode", ["asyncio", "select"])
-@ensureDeferred
-async def test_a_resumed_crawl_makes_what_waited_for_its_turn(
-    site: Site, tmp_path: Path, mode: str
-) -> None:
-    """With JOBDIR, a stop gives it back to the scheduler: made later, once, at its pace."""
+async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_path: Path) -> None:
+    """A stop waits for no turn: with JOBDIR, requests are made later, once, at their pace."""
     shop = site.authority("User-agent: *\nCrawl-delay: 30\n")
     urls = [shop.url(f"/{number}") for number in range(6)]
-    settings = obey(CLOSESPIDER_TIMEOUT=0.5, JOBDIR=str(tmp_path), REP_STORE="memory:")
-    first = await crawl_under(mode, settings=settings, plans=urls)
-    assert first.stats["elapsed_time_seconds"] < 2.5
-    assert [ending.kind for ending in first.endings] == ["downloaded"]
-    shop.robots = "User-agent: *\nCrawl-delay: 0.1\n"
-    second = await crawl_under(mode, settings={**settings, "CLOSESPIDER_TIMEOUT": 0}, plans=urls)
-    ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
-    assert ends == Counter((url, "downloaded") for url in urls)
-    assert min(gaps(shop)) >= 0.1
-
-
-@pytest.mark.parametrize("kept", first(1, [True, False]))
-@ensureDeferred
-async def test_a_stop_leaves_nothing_behind(site: Site, tmp_path: Path, kept: bool) -> None:
-    """No timer of a slot, no request without an end but those that the scheduler keeps."""
-    shop = site.authority("User-agent: *\nCrawl-delay: 30\n")
-    urls = [shop.url(f"/{number}") for number in range(6)]
-    settings = obey(CLOSESPIDER_TIMEOUT=1.5, REP_STORE="memory:")
-    if kept:
-        settings["JOBDIR"] = str(tmp_path)
-    result = await crawl(settings=settings, plans=urls)
-    assert len(result.downloaded) == len(result.endings) == 1
+    settings = obey(CLOSESPIDER_TIMEOUT=1.5, REP_STORE="memory:", JOBDIR=str(tmp_path))
+    first = (await crawl(settings=settings, plans=urls)).check_log()
+    assert len(first.downloaded) == len(first.endings) == 1
     # The first request of a site is returned and withheld, and five are given back at the end.
-    assert result.stats["scheduler/enqueued"] == 6 + 5
+    assert first.stats["scheduler/enqueued"] == 6 + 5
+    shop.robots = SLOW
+    second = (await crawl(settings={**settings, "CLOSESPIDER_TIMEOUT": 0}, plans=urls)).check_log()
+    assert sorted([*first.downloaded, *second.downloaded]) == urls
+    assert min(gaps(shop)) >= 0.2
 
 
 @ensureDeferred

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import socket
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -22,7 +20,7 @@ from tests.crawl.test_freshness import visit_at
 from tests.proxy import Proxy
 from tests.replies import Raw, Reply, redirect
 from tests.rows import first
-from tests.site import Script, Site
+from tests.site import Site
 from tests.spellings import local_hosts
 
 STATUSES = (301, 302, 303, 307, 308)
@@ -110,43 +108,6 @@ async def test_what_is_learnt_of_an_authority_depends_on_no_other(site: Site, se
 # --- redirects into the network that the crawler runs in
 
 
-class Listener:
-    """A port on every address of this machine; it counts who connects."""
-
-    def __init__(self) -> None:
-        self._sock = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
-        self.port = self._sock.getsockname()[1]
-        self.connections = 0
-        self._thread = threading.Thread(target=self._listen, name="listener", daemon=True)
-        self._thread.start()
-
-    def _listen(self) -> None:
-        answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + NOTHING.encode()
-        while True:
-            try:
-                peer, _ = self._sock.accept()
-            except OSError:
-                return
-            with peer:
-                self.connections += 1
-                peer.recv(65536)
-                peer.sendall(answer)
-
-    def close(self) -> None:
-        """The port is closed."""
-        self._sock.shutdown(socket.SHUT_RDWR)
-        self._sock.close()
-        self._thread.join(5)
-
-
-@pytest.fixture
-def listener() -> Iterator[Listener]:
-    """Where a crawl should never get to."""
-    listener = Listener()
-    yield listener
-    listener.close()
-
-
 _connects: list[Any] | None = None
 
 
@@ -177,7 +138,7 @@ def behind_a_proxy(proxy: Proxy, monkeypatch: pytest.MonkeyPatch, directly: list
 
 @ensureDeferred
 async def test_200_spellings_of_local_addresses_get_no_connection(
-    site: Site, listener: Listener, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A public robots.txt cannot send the crawler to a host of its own network."""
     proxy = Proxy(site)
@@ -186,42 +147,43 @@ async def test_200_spellings_of_local_addresses_get_no_connection(
     behind_a_proxy(proxy, monkeypatch, [*ascii_forms, "127.0.0.1", "localhost", "::1"])
     plans = []
     for number, host in enumerate(hosts):
-        target = f"http://{host}:{listener.port}/robots.txt".encode().decode("latin-1")
+        target = f"http://{host}/robots.txt".encode().decode("latin-1")
         proxy.authority(f"http://s{number}.example", redirect(target))
         plans.append(f"http://s{number}.example/a")
     with connections_made() as made:
         result = await visit(plans, CONCURRENT_REQUESTS=50)
     assert len(plans) >= 200
     assert result.unreachable == plans
-    assert (listener.connections, proxy.strays) == (0, [])
+    assert proxy.strays == []
     assert {f"http://{address[0]}:{address[1]}" for address in made} == {proxy.url}
 
 
 @ensureDeferred
-async def test_the_way_there_is_open_all_the_same(site: Site, listener: Listener) -> None:
+async def test_the_way_there_is_open_all_the_same(site: Site) -> None:
     """The counterpart: from a local site those redirects are followed, and rules found."""
+    inner = site.authority(NOTHING, host="127.0.0.1")
     shops = [
-        site.authority(redirect(f"http://{host}:{listener.port}/robots.txt"))
+        site.authority(redirect(f"http://{host}:{inner.port}/robots.txt"))
         for host in ("127.0.0.1", "localhost")
     ]
     result = await visit([shop.url("/a") for shop in shops])
     assert len(result.forbidden) == 2
-    assert listener.connections == 2
+    assert len(inner.robots_hits) == 2
 
 
 @ensureDeferred
 async def test_a_chain_cannot_launder_its_origin(
-    site: Site, listener: Listener, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Public to public to local is refused at the last hop."""
     proxy = Proxy(site)
     behind_a_proxy(proxy, monkeypatch, ["127.0.0.1"])
-    last: Script = redirect(f"http://127.0.0.1:{listener.port}/robots.txt")
+    inner = site.authority(NOTHING, host="127.0.0.1")
     proxy.authority("http://a.example", redirect("http://b.example/robots.txt"))
-    proxy.authority("http://b.example", last)
+    proxy.authority("http://b.example", redirect(inner.url("/robots.txt")))
     result = await visit(["http://a.example/x"])
     assert result.unreachable == ["http://a.example/x"]
-    assert listener.connections == 0
+    assert inner.hits == []
 
 
 # --- what is kept is bounded

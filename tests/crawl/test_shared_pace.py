@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import redis
 
-from tests.crawl.pacing import gaps, slowness, taken
+from tests.crawl.pacing import slowness, taken
 from tests.crawl.test_workers import Workers
 from tests.crawl.worker import fill
 from tests.replies import Reply
@@ -58,25 +58,6 @@ def used(shop: Authority, interval: float) -> float:
     hits = sorted(shop.page_hits, key=lambda hit: hit.received)
     possible = sum(interval + (hit.finished or 0.0) - hit.received for hit in hits[:-1])
     return possible / (hits[-1].received - hits[0].received)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-def test_three_workers_keep_one_pace_together(
-    site: Site, queue: RedisServer, tmp_path: Path, store_uri: str
-) -> None:
-    """The host asks for 0.5 s and gets 0.5 s, from all of them; each has its turns."""
-    shop = paced(site, 0.5)
-    own = {"REP_STORE": store_uri, "CONCURRENT_REQUESTS": 2}
-    workers = at_work(queue, tmp_path, 3, [shop.url(f"/{n}") for n in range(12)], **own)
-    workers.finish()
-    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 12}
-    assert min(gaps(shop)) >= 0.5
-    assert len({worker_of(hit) for hit in shop.page_hits}) >= 2
-    stats = [workers.stats(number) for number in range(3)]
-    assert 2 <= sum(each.get("robotstxt/crawl_delay/hosts", 0) for each in stats) <= 3
-    assert sum(each.get("robotstxt/crawl_delay/waited", 0) for each in stats) >= 10
-    print(f"used: {used(shop, 0.5):.0%}")  # noqa: T201
 
 
 @pytest.mark.slow

@@ -60,14 +60,3 @@ async def test_silent_authorities_do_not_stall_the_others(
     assert taken(good) < 4
     begun = min(shop.robots_hits[0].received for shop in silent)
     assert all(hit.received < begun + 4 for shop in good for hit in shop.hits)
-
-
-@waits
-@ensureDeferred
-async def test_a_download_delay_does_not_delay_robots_txt(site: Site) -> None:
-    """Each authority's first page comes at once, for its robots.txt has a slot of its own."""
-    shops = site.authorities(20, RULES)
-    settings = obey(DOWNLOAD_DELAY=6, CONCURRENT_REQUESTS=50)
-    result = (await crawl(settings=settings, plans=[shop.url("/a") for shop in shops])).check()
-    assert len(result.downloaded) == 20
-    assert taken(shops) < 2.9  # the delay varies by half

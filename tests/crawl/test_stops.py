@@ -217,18 +217,6 @@ async def test_a_resumed_crawl_makes_what_a_stop_left(
     assert pages == {"/1": 4, "/2": 4}
 
 
-@waits
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_a_page_in_progress_is_finished(site: Site, mode: str) -> None:
-    """A stop waits, as ever, for the page that is on its way."""
-    slow = site.authority(RULES, Reply(200, "slow", delay=1.5))
-    settings = obey(CLOSESPIDER_TIMEOUT=0.75)
-    plans = [slow.url("/a"), slow.url("/private")]
-    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
-    assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
-
-
 @ensureDeferred
 async def test_nothing_is_left_of_the_fetches_that_a_stop_ended(site: Site) -> None:
     """In a process that lives on: no task, no delayed call, and every connection is hung up."""

@@ -206,28 +206,6 @@ def test_a_killed_worker_loses_what_it_held_and_nothing_else(
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(("count", "pause"), [(30, 1.0), (500, 5.0)])
-def test_a_redis_server_that_stands_still_stops_no_crawl(
-    site: Site, server: RedisServer, tmp_path: Path, count: int, pause: float
-) -> None:
-    """The server answers nobody for some seconds: every URL ends once and right."""
-    authorities, expected, workers = crawl_together(site, server, tmp_path, count)
-
-    def stand_still() -> None:
-        server.signal(signal.SIGSTOP)
-        time.sleep(pause)
-        server.signal(signal.SIGCONT)
-
-    workers.when(3 * count, stand_still)
-    workers.finish()
-    ends = workers.all_ends()
-    assert Counter(url for url, _ in ends) == Counter(list(expected))
-    assert dict(ends) == expected
-    check_pages(authorities, expected)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("robots", [Reply(503), Hang()], ids=["503", "hangs"])
 def test_eight_workers_make_one_round_of_attempts(
     site: Site, server: RedisServer, tmp_path: Path, store_uri: str, robots: Any
