@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.processes import ROOT, run_python
+from tests.processes import run_python
 from tests.rows import first
 
 SELECT = "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"
@@ -97,9 +95,7 @@ def project(tmp_path: Path) -> Path:
 
 def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project."""
-    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    environment = {**os.environ, "PYTHONPATH": path}
-    return run_python(*arguments, cwd=project, env=environment)
+    return run_python(*arguments, cwd=project)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,7 @@ Scrapy goes on without a component that raises `NotConfigured`.
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from scrapy_rep.stores import Store
 from tests.crawl.harness import crawl, settings_of
 from tests.crawl.plugin import BUILT_IN, NOTHING, by_hand, obey
 from tests.crawl.spiders import RequestsSpider
-from tests.processes import ROOT, run_python
+from tests.processes import environment, run_python
 from tests.site import Site
 
 SETTINGS = """
@@ -243,13 +241,8 @@ def deployed(tmp_path: Path) -> Path:
 
 def run(deployed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`scrapy ...` in that folder."""
-    return run_python("-m", "scrapy", *arguments, cwd=deployed, env=environment(deployed))
-
-
-def environment(deployed: Path) -> dict[str, str]:
-    """What a line of a crontab sets."""
-    path = os.pathsep.join([str(deployed), str(ROOT), *filter(None, sys.path)])
-    return {**os.environ, "PYTHONPATH": path, "SCRAPY_SETTINGS_MODULE": "shop.settings"}
+    told = environment(deployed, SCRAPY_SETTINGS_MODULE="shop.settings")  # as a line of a crontab
+    return run_python("-m", "scrapy", *arguments, cwd=deployed, env=told)
 
 
 def test_a_store_that_is_not_configured_ends_scrapy_crawl(site: Site, deployed: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,7 +23,7 @@ from tests.crawl.leftovers import Leftovers
 from tests.crawl.logtap import LogTap
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
-from tests.processes import ROOT, run_python
+from tests.processes import run_python
 
 MODES: dict[str, dict[str, Any]] = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
@@ -156,7 +154,6 @@ def crawl_in_child(
         child = run_python(
             *("-m", "tests.crawl.child", str(order), str(answer)),
             options=WARNINGS,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
             timeout=timeout,
         )
         assert child.returncode == 0, child.stderr[-4000:]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
-import sys
 import time
 import traceback
 from collections.abc import Iterable
@@ -22,7 +20,7 @@ from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
-from tests.processes import ROOT, run_python
+from tests.processes import run_python
 from tests.proxy import Proxy
 from tests.replies import Hang, Reply, Reset
 from tests.rows import first
@@ -239,10 +237,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def scrapy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`scrapy ...` in that project."""
-    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    environment = {**os.environ, "PYTHONPATH": path}
-    words = ("-m", "scrapy", *arguments)
-    return run_python(*words, cwd=project, env=environment)
+    return run_python("-m", "scrapy", *arguments, cwd=project)
 
 
 def test_scrapy_fetch_prints_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:

@@ -24,7 +24,7 @@ from twisted.internet.task import react
 from tests.crawl.harness import MODES, QUIET
 from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.spiders import RequestsSpider
-from tests.processes import ROOT, run_python
+from tests.processes import run_python
 from tests.site import Site
 
 
@@ -123,11 +123,7 @@ def test_crawls_that_fail_to_start_leave_nothing_behind(
         **MODES["asyncio"],
     )
     code = "from tests.crawl.test_failed_starts import main; main()"
-    done = run_python(
-        *("-c", code, json.dumps(settings)),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
-        cwd=tmp_path,
-    )
+    done = run_python("-c", code, json.dumps(settings), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[], []]
     assert len(shop.robots_hits) == 1

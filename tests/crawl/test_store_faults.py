@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import sys
 import time
 from concurrent.futures import Future
 from pathlib import Path
@@ -23,7 +21,7 @@ from tests.crawl.plugin import obey
 from tests.crawl.result import Result
 from tests.crawl.sharing import CustomStore
 from tests.crawl.spiders import RequestsSpider
-from tests.processes import ROOT, run_python
+from tests.processes import run_python
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -328,7 +326,6 @@ def test_a_crawl_never_prints_the_password_of_its_store(
     done = run_python(
         *("-c", SCRIPT, repr(store), shop.url("/a"), priority),
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
     )
     said = done.stdout + done.stderr
     assert ("a page came" in said) is starts

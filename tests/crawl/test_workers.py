@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -17,7 +16,7 @@ import redis
 
 from tests.crawl.harness import WARNINGS
 from tests.crawl.worker import fill
-from tests.processes import ROOT, Forked, start_python
+from tests.processes import Forked, start_python
 from tests.replies import Hang, Reply
 from tests.rows import first
 from tests.site import Authority, Script, Site
@@ -57,11 +56,7 @@ class Workers:
 
     @staticmethod
     def _start(*arguments: str) -> Forked:
-        return start_python(
-            *("-m", "tests.crawl.worker", *arguments),
-            options=WARNINGS,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
+        return start_python("-m", "tests.crawl.worker", *arguments, options=WARNINGS)
 
     def lines(self, number: int) -> list[tuple[str, str]]:
         """What a worker said, and of which URL."""
