@@ -50,12 +50,6 @@ def says(robots: Script, **pages: Script) -> Maker:
     return lambda site: site.authority(robots, pages or None)
 
 
-def chain(hops: int, end: Script) -> Maker:
-    """An authority whose robots.txt is found after so many redirects."""
-    pages: dict[str, Script] = {f"/hop{n}": redirect(f"/hop{n + 1}") for n in range(1, hops)}
-    return lambda site: site.authority(redirect("/hop1"), {**pages, f"/hop{hops}": end})
-
-
 def elsewhere(site: Site) -> Authority:
     """A redirect to the robots.txt of an authority that the spider may not visit."""
     return site.authority(redirect(site.authority(NOTHING, host="127.2.0.1").url("/robots.txt")))
@@ -99,9 +93,6 @@ CASES: dict[str, tuple[Maker, tuple[str, str]]] = {
     "302 to a reset": (into_the_dark(Reset()), DARK),
     "307 to another path": (says(redirect("/rules", 307), **{"/rules": RULES}), RULED),
     "308 to another path": (says(redirect("/rules", 308), **{"/rules": RULES}), RULED),
-    "five redirects": (chain(5, RULES), RULED),
-    "six redirects": (chain(6, RULES), FREE),
-    "a loop": (says(redirect("/robots.txt")), FREE),
     "400": (says(Reply(400, NOTHING)), FREE),
     "401": (says(Reply(401, NOTHING, {"WWW-Authenticate": 'Basic realm="x"'})), FREE),
     "402": (says(Reply(402, NOTHING)), FREE),

@@ -23,29 +23,10 @@ from tests.rows import first
 from tests.site import Site
 from tests.spellings import local_hosts
 
-STATUSES = (301, 302, 303, 307, 308)
-
 
 async def visit(plans: list[Any], **settings: Any) -> Result:
     """A crawl."""
     return (await crawl(settings=obey(**settings), plans=plans)).check()
-
-
-@pytest.mark.parametrize("status", first(2, STATUSES))
-@ensureDeferred
-async def test_chains_of_up_to_five_lead_to_the_rules(site: Site, status: int) -> None:
-    """Chains of 0 to 8 across as many authorities: past the fifth hop unavailable, so allowed."""
-    plans, ends = [], []
-    for hops in range(9):
-        last = site.authority(RULES)
-        for _ in range(hops):
-            last = site.authority(redirect(last.url("/robots.txt"), status))
-        plans.append(last.url("/private"))
-        ends.append("forbidden" if hops <= 5 else "downloaded")
-    result = await visit(plans)
-    assert [result.kind(url) for url in plans] == ends
-    # 0 to 5 hops each cost one request more; the three longer chains are cut after six.
-    assert len([hit for hit in site.hits if hit.path == "/robots.txt"]) == 21 + 3 * 6
 
 
 @ensureDeferred

@@ -117,19 +117,6 @@ async def test_last_good_copies_of_a_dead_origin_judge_its_pages(
 
 
 @ensureDeferred
-async def test_a_copy_older_than_allowed_is_followed_no_more(site: Site, tmp_path: Path) -> None:
-    """RFC 9309 section 2.4: after REP_STALE_IF_UNREACHABLE nothing of the site is allowed."""
-    authority = site.authority("User-agent: *\nDisallow: /private\n")
-    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
-    plans = [authority.url("/"), authority.url("/private/x")]
-    (await crawl(settings=settings, plans=plans)).check()
-    store_in(tmp_path).grow_older(authority, 31 * DAY)
-    authority.robots = Reply(503)
-    result = (await crawl(settings=settings, plans=plans)).check()
-    assert result.unreachable == plans
-
-
-@ensureDeferred
 async def test_each_prefix_has_a_store_of_its_own(site: Site, tmp_path: Path) -> None:
     """`REP_STORE_PREFIX`: three crawls with one file, of which two share a prefix."""
     shop = site.authority("User-agent: *\nDisallow: /private\n")

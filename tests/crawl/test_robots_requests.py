@@ -281,16 +281,15 @@ NAMELESS: list[Any] = [
 
 
 @pytest.mark.parametrize(("settings", "name"), NAMELESS)
-@pytest.mark.parametrize("switch", [obey, by_hand])
 @ensureDeferred
 async def test_a_robots_txt_request_has_a_name_where_pages_have_none(
-    site: Site, switch: Any, settings: dict[str, Any], name: str
+    site: Site, settings: dict[str, Any], name: str
 ) -> None:
     """The product token, else the name that Scrapy goes by; on each hop."""
     closed = site.authority(refuses_the_nameless)
     moved = site.authority(redirect(closed.url("/robots.txt")))
     urls = [closed.url("/x"), moved.url("/x")]
-    settings = switch(**{"USER_AGENT": "", **settings})
+    settings = obey(**{"USER_AGENT": "", **settings})
     result = (await crawl(settings=settings, plans=urls)).check()
     assert sorted(result.forbidden) == sorted(urls)
     assert {hit.header("User-Agent") for hit in [*closed.hits, *moved.hits]} == {name}

@@ -83,22 +83,6 @@ def test_the_politest_value_counts(lines: str, seconds: float) -> None:
     assert pace.interval == seconds
 
 
-def test_a_pace_is_of_the_agents_right_above_it() -> None:
-    """A line for one crawler is none for the next, although their rules are one group's."""
-    text = "User-agent: a\nCrawl-delay: 10\n\nUser-agent: b\nUser-agent: *\nDisallow: /x\n"
-    assert [pace_of(text, agent).interval for agent in ("a", "b", "c")] == [10.0, 0.0, 0.0]
-    robots = RobotsTxt.parse(text.encode())
-    assert not any(robots.allowed("https://e.org/x", agent) for agent in ("a", "b", "c"))
-
-
-def test_a_pace_is_a_value() -> None:
-    """The same text gives equal paces, and none can be changed in place."""
-    pace = pace_of("User-agent: *\nCrawl-delay: 5\n")
-    assert pace == pace_of("User-agent: *\nCrawl-delay: 5 # s\n")
-    with pytest.raises(AttributeError):
-        pace.interval = 0.0  # type: ignore[misc]
-
-
 def test_a_pace_lasts_for_a_day() -> None:
     """RFC 9309 2.4: then it is forgotten, unless a request waits because of it."""
     clock = Clock()
