@@ -19,9 +19,8 @@ from scrapy_rep import Addon, RepDownloaderMiddleware
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import Store
-from tests.crawl.harness import crawl, settings_of
+from tests.crawl.harness import crawl
 from tests.crawl.plugin import BUILT_IN, NOTHING, by_hand, obey
-from tests.crawl.spiders import RequestsSpider
 from tests.processes import environment, run_python
 from tests.site import Site
 
@@ -155,9 +154,8 @@ async def test_a_middleware_that_is_not_built_ends_the_crawl(
 ) -> None:
     """Whatever keeps it from being built; with the add-on and by hand."""
     shop = site.authority(NOTHING)
-    crawler = Crawler(RequestsSpider, settings_of(settings))
     with pytest.raises(ValueError, match=said) as error:
-        await crawler.crawl(plans=[shop.url("/x")])
+        await crawl(settings=settings, plans=[shop.url("/x")])
     assert "\n" not in str(error.value)
     assert shop.hits == []
 

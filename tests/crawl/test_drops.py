@@ -23,7 +23,6 @@ from tests.crawl.spiders import RequestsSpider
 from tests.processes import run_python
 from tests.proxy import Proxy
 from tests.replies import Hang, Reply, Reset
-from tests.rows import first
 from tests.site import Site
 
 GROUPS = """\
@@ -218,20 +217,15 @@ async def test_a_media_pipeline_takes_a_drop_as_it_takes_the_built_ins(
     assert ours == await gathered(site, tmp_path / "theirs", BUILT_IN)
 
 
-PROJECTS = {
-    "scrapy_rep": 'ADDONS = {"scrapy_rep.Addon": 100}\nREP_RETRY_DELAYS = []\n',
-    "built-in": "ROBOTSTXT_OBEY = True\n",
-}
-
-
-@pytest.fixture(params=first(1, PROJECTS))
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A Scrapy project that obeys robots.txt, in each of the two ways."""
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A Scrapy project that uses the add-on."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").touch()
     settings = 'SPIDER_MODULES = ["shop"]\nTELNETCONSOLE_ENABLED = False\n'
-    (tmp_path / "shop" / "settings.py").write_text(settings + PROJECTS[request.param])
+    addons = 'ADDONS = {"scrapy_rep.Addon": 100}\n'
+    (tmp_path / "shop" / "settings.py").write_text(settings + addons)
     return tmp_path
 
 

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.crawler import Crawler
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsForbidden
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta, with_header
 from tests.crawl.plugin import BUILT_IN, RULES, by_hand, obey
 from tests.crawl.result import Result
-from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply, redirect
 from tests.site import Authority, Site
 
@@ -198,9 +196,8 @@ async def test_a_crawl_whose_marks_would_not_be_seen_does_not_start(site: Site) 
     shop = site.authority(RULES)
     spider = {"scrapy_rep.RepSpiderMiddleware": 100}
     settings = {"ROBOTSTXT_OBEY": True, "SPIDER_MIDDLEWARES": spider}
-    crawler = Crawler(RequestsSpider, settings_of(settings))
     with pytest.raises(ValueError, match="lacks RepDownloaderMiddleware"):
-        await within(10, crawler.crawl(plans=[shop.url("/")]))
+        await crawl(settings=settings, plans=[shop.url("/")])
     assert site.hits == []
 
 

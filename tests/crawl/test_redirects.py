@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ from pytest_twisted import ensureDeferred
 from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, RULES, obey
-from tests.crawl.redirect_graph import Graph, known
 from tests.crawl.result import Result
 from tests.crawl.test_freshness import visit_at
 from tests.proxy import Proxy
@@ -64,26 +62,6 @@ async def test_a_chain_may_change_the_scheme(site: Site) -> None:
     result = await visit([plan])
     assert result.forbidden == ["http://shop.example/private"]
     assert [hit.path for hit in proxy.hits] == ["/robots.txt", "/robots.txt", "/r"]
-
-
-# --- graphs
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "seeds", first(1, [range(3), *(range(n, n + 25) for n in range(3, 103, 25))]), ids=repr
-)
-@ensureDeferred
-async def test_what_is_learnt_of_an_authority_depends_on_no_other(site: Site, seeds: range) -> None:
-    """Seeded graphs of redirects over 20 authorities: each entry as if it was fetched alone."""
-    for seed in seeds:
-        graph = Graph(Proxy(site), random.Random(seed))
-        together = await visit(graph.plans(graph.origins), CONCURRENT_REQUESTS=40)
-        entries = known(together)
-        assert entries == {origin: graph.expected(origin) for origin in graph.origins}, seed
-        alone = random.Random(seed).choice(graph.origins)
-        single = await visit(graph.plans([alone]))
-        assert known(single) == {alone: entries[alone]}, seed
 
 
 # --- redirects into the network that the crawler runs in

@@ -70,7 +70,7 @@ async def test_a_cancelled_leader_takes_nobody_along_with_tasks(waiters: int) ->
 @pytest.mark.slow
 def test_a_cancelled_leader_takes_nobody_along_with_deferreds() -> None:
     """The same in a process whose reactor knows nothing of asyncio."""
-    command = [sys.executable, "-Werror", "-m", "tests.cancelling", "1000", "0", str(SEEDS)]
+    command = [sys.executable, "-Werror", "-m", "tests.cancelling", "200", "0", str(SEEDS)]
     child = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
     )
