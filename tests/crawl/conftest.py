@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from scrapy.core.engine import ExecutionEngine
 
+from tests.crawl.clock import Ahead, take_over
+from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
 from tests.stores.servers import RedisServer
 
 
@@ -33,3 +35,16 @@ def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite://{tmp_path}/robots.db"
     server: RedisServer = request.getfixturevalue("server")
     return server.uri
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
+    """The clock of the package."""
+    return take_over(monkeypatch)
+
+
+@pytest.fixture(params=[*OURS, *CUSTOM])
+def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
+    """A store of each kind, for several crawls."""
+    with shared_store_of(request.param) as shared:
+        yield shared

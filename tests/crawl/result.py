@@ -121,6 +121,11 @@ class Result:
         return [ending.kind for ending in sorted(self.endings, key=lambda ending: ending.number)]
 
     @property
+    def by_url(self) -> dict[str, str]:
+        """How the request for each URL ended."""
+        return {ending.url: ending.kind for ending in self.endings}
+
+    @property
     def gate(self) -> RepDownloaderMiddleware:
         """The middleware of a crawl that ran here."""
         gate: Any = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -16,19 +15,12 @@ from scrapy_rep.sites.store_adapter import crawler_digest
 from tests.crawl.harness import crawl, settings_of
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
+from tests.crawl.sharing import CUSTOM, OURS, SharedStore
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.site import Authority, Hit, Site
 
 DAY = 86_400.0
-
-
-@pytest.fixture(params=[*OURS, *CUSTOM])
-def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
-    """A store of each kind."""
-    with shared_store_of(request.param) as shared:
-        yield shared
 
 
 async def visit(shop: Authority, shared: SharedStore, **settings: Any) -> Result:

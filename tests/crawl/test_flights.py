@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.clock import Ahead, take_over
+from tests.crawl.clock import Ahead
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import OneByOneSpider, TickingSpider
@@ -47,12 +47,6 @@ async def test_waiting_needs_no_concurrency(site: Site, total: int) -> None:
 
 
 # --- at expiry, and after a failure
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
-    """The clock of the package."""
-    return take_over(monkeypatch)
 
 
 def asked(shops: Iterable[Authority]) -> Counter[int]:

@@ -15,7 +15,7 @@ from pytest_twisted import ensureDeferred
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.stores import Store
-from tests.crawl.clock import Ahead, take_over
+from tests.crawl.clock import Ahead
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
@@ -26,12 +26,6 @@ from tests.site import Authority, Hit, Site
 from tests.timed import waits
 
 DAY = 86_400.0
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
-    """The clock of the package."""
-    return take_over(monkeypatch)
 
 
 async def visit_at(clock: Ahead, times: list[float], url: str, **settings: Any) -> Result:

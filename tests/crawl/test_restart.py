@@ -12,7 +12,6 @@ from pytest_twisted import ensureDeferred
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
-from tests.crawl.result import Result
 from tests.crawl.sharing import SharedStore
 from tests.replies import Reply
 from tests.site import Authority, Site
@@ -34,11 +33,6 @@ def mixed_authorities(site: Site, count: int) -> list[Authority]:
 def plans_of(authorities: list[Authority]) -> list[str]:
     """Three pages of each."""
     return [a.url(path) for a in authorities for path in ("/", "/private/x", "/open")]
-
-
-def verdicts(result: Result) -> dict[str, str]:
-    """How each request ended."""
-    return {ending.url: ending.kind for ending in result.check().endings}
 
 
 def robots_hits(authorities: list[Authority]) -> int:
@@ -65,10 +59,10 @@ async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
     authorities = mixed_authorities(site, 30)
     plans = plans_of(authorities)
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", CONCURRENT_REQUESTS=32)
-    first = verdicts(await crawl(settings=settings, plans=plans))
+    first = (await crawl(settings=settings, plans=plans)).check().by_url
     assert robots_hits(authorities) == 30
     again = await crawl(settings=settings, plans=plans)
-    assert verdicts(again) == first
+    assert again.check().by_url == first
     assert robots_hits(authorities) == 30
     assert sorted(set(first.values())) == ["downloaded", "forbidden"]
     assert again.stats.get("robotstxt/request_count", 0) == 0
@@ -103,16 +97,16 @@ async def test_last_good_copies_of_a_dead_origin_judge_its_pages(
     authorities = [site.authority("User-agent: *\nDisallow: /private\n") for _ in range(8)]
     plans = [a.url(path) for a in authorities for path in ("/", "/private/x")]
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
-    first = verdicts(await crawl(settings=settings, plans=plans))
+    first = (await crawl(settings=settings, plans=plans)).check().by_url
     for authority in authorities:
         store_in(tmp_path).grow_older(authority, 2 * DAY)
         authority.robots = Reply(503)
     stranger = site.authority(Reply(503))
     again = await crawl(settings=settings, plans=[*plans, stranger.url()])
-    assert {**first, stranger.url(): "unreachable"} == verdicts(again)
+    assert {**first, stranger.url(): "unreachable"} == again.check().by_url
     assert robots_hits(authorities) == 16
     third = await crawl(settings=settings, plans=plans)  # the failures are remembered, too
-    assert verdicts(third) == first
+    assert third.check().by_url == first
     assert robots_hits(authorities) == 16
 
 

@@ -95,9 +95,7 @@ async def test_a_page_that_is_none_is_no_permission(site: Site) -> None:
     asked_for = {service.url(f"/render{number}"): value for number, value in enumerate(BAD)}
     plans = [{"url": url, "meta": {"robotstxt_page": value}} for url, value in asked_for.items()]
     result = (await crawl(settings=obey(), plans=plans)).check()
-    assert {ending.url: ending.kind for ending in result.endings} == dict.fromkeys(
-        asked_for, "unreachable"
-    )
+    assert result.by_url == dict.fromkeys(asked_for, "unreachable")
     for url, value in asked_for.items():
         assert result.problem(url).data["cause"] == "malformed url", value
     assert site.hits == []

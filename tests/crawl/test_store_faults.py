@@ -18,7 +18,6 @@ from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import StoreError
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
-from tests.crawl.result import Result
 from tests.crawl.sharing import CustomStore
 from tests.crawl.spiders import RequestsSpider
 from tests.processes import run_python
@@ -47,11 +46,6 @@ def plans_of(site: Site, *, count: int = 12) -> tuple[list[str], dict[str, str]]
     return list(ends), ends
 
 
-def verdicts(result: Result) -> dict[str, str]:
-    """How each request ended."""
-    return {ending.url: ending.kind for ending in result.check().endings}
-
-
 SOME = ("refuse", "hang", "garbage", "LOADING", "idle close", "another's entry")
 """A fault of each kind: the store's own tests, and the slow ones, know all of them."""
 
@@ -66,7 +60,7 @@ async def test_a_faulty_redis_changes_no_verdict(site: Site, fault: str) -> None
     plans, expected = plans_of(site)
     with faulty(fault) as uri:
         result = await crawl(settings=obey(REP_STORE=uri), plans=plans, timeout=100)
-    assert verdicts(result) == expected
+    assert result.check().by_url == expected
     errors = result.stats.get("robotstxt/store/error", 0)
     told = result.lines(SAID, "WARNING")
     if fault not in ("idle close", "another's entry"):
@@ -82,7 +76,7 @@ async def test_a_read_only_directory_is_said_once(site: Site) -> None:
     await crawl(settings=obey(), plans=plans[:1])  # another user may not import what it needs
     with read_only_directory() as directory:
         result = await crawl(settings=obey(REP_STORE=f"sqlite://{directory}/r.db"), plans=plans)
-    assert verdicts(result) == expected
+    assert result.check().by_url == expected
     (said,) = [line for line in result.lines(SAID, "WARNING") if "r.db" in line]
     assert "Permission denied" in said
 
@@ -94,7 +88,7 @@ async def test_a_full_disk_is_said_once(site: Site, tmp_path: Path) -> None:
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/r.db", CONCURRENT_REQUESTS=2)
     with no_file_beyond(20_000):
         result = await crawl(settings=settings, plans=plans)
-    assert verdicts(result) == expected
+    assert result.check().by_url == expected
     said = [line for line in result.lines(SAID, "WARNING") if "r.db" in line]
     assert len(said) == 1
     assert result.stats["robotstxt/store/error"] >= 1
@@ -125,7 +119,7 @@ async def test_a_file_deleted_in_mid_crawl_is_begun_anew(site: Site, tmp_path: P
     settings = obey(REP_STORE=f"sqlite://{file}", CONCURRENT_REQUESTS=2)
     later = site.authority(RULES).url("/later")
     result = await crawl(DeletingSpider, settings, plans=plans, file=file, later=later)
-    assert verdicts(result) == {**expected, later: "downloaded"}
+    assert result.check().by_url == {**expected, later: "downloaded"}
     assert result.crawler.spider.deleted
     assert result.lines(SAID, "WARNING") == []
     assert len(result.lines("opened anew", "WARNING")) == 1
@@ -140,12 +134,12 @@ async def test_a_corrupt_file_is_set_aside(site: Site, tmp_path: Path) -> None:
     plans, expected = plans_of(site)
     settings = obey(REP_STORE=f"sqlite://{file}")
     result = await crawl(settings=settings, plans=plans)
-    assert verdicts(result) == expected
+    assert result.check().by_url == expected
     (said,) = result.lines("set aside", "WARNING")
     assert "r.db" in said
     fetches = result.stats["robotstxt/request_count"]
     again = await crawl(settings=settings, plans=plans)
-    assert verdicts(again) == expected
+    assert again.check().by_url == expected
     assert again.stats.get("robotstxt/request_count", 0) == 0
     assert fetches == 13
 
@@ -167,11 +161,11 @@ async def test_a_write_lock_held_by_another_process_slows_no_crawl(
     later = site.authority(RULES).url("/later")
     arguments = {"plans": plans, "later": later, "blocker": blocker}
     result = await crawl(UnlockingSpider, settings, timeout=100, **arguments)
-    assert verdicts(result) == {**expected, later: "downloaded"}
+    assert result.check().by_url == {**expected, later: "downloaded"}
     assert len(result.lines(SAID, "WARNING")) == 1
     blocker.close()
     again = await crawl(settings=settings, plans=plans)
-    assert verdicts(again) == expected
+    assert again.check().by_url == expected
     assert again.stats.get("robotstxt/request_count", 0) == 0
 
 
@@ -252,7 +246,7 @@ async def test_a_broken_store_of_ones_own_changes_no_verdict(site: Site, store: 
     """Whatever it raises, the crawl goes on without it, and says so."""
     plans, expected = plans_of(site)
     result = await crawl(settings=obey(REP_STORE=f"{__name__}.{store.__name__}"), plans=plans)
-    assert verdicts(result) == expected
+    assert result.check().by_url == expected
     assert len(result.lines(SAID, "WARNING")) == 1
     assert result.stats["robotstxt/store/error"] >= 13  # for each site
 
@@ -268,7 +262,7 @@ async def test_a_custom_store_that_hangs_changes_no_verdict(
     plans, expected = plans_of(site)
     settings = obey(REP_STORE=f"{__name__}.{store}", REP_TIMEOUT=2)
     result = await crawl(settings=settings, plans=plans)
-    assert verdicts(result) == expected
+    assert result.check().by_url == expected
     assert result.lines("did not answer", "WARNING")
 
 
