@@ -23,6 +23,7 @@ from tests.crawl.leftovers import Leftovers
 from tests.crawl.logtap import LogTap
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
+from tests.processes import ROOT as ROOT
 from tests.processes import run_python
 
 MODES: dict[str, dict[str, Any]] = {

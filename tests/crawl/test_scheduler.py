@@ -16,10 +16,12 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.settings import Settings
+from scrapy.utils.asyncio import call_later
 
 from scrapy_rep import Addon, RepScheduler, Withholding
 from scrapy_rep.awaiting import sleep
 from scrapy_rep.scheduler import withholding
+from scrapy_rep.waiting.withheld import MOST
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import crawl
 from tests.crawl.pacing import at_once, gaps, taken
@@ -261,6 +263,14 @@ class LazySpider(ClosingSpider):
         self.url = url
         self.most = most
 
+    def opened(self) -> None:
+        """The stop is arranged: a second after there are as many as are withheld at most.
+
+        Before anything is withheld, a stop has all of ``start()`` read, by Scrapy alone as well.
+        """
+        is_full = self.crawler.stats.get_value("scheduler/enqueued", 0) >= MOST
+        call_later(1.0 if is_full else 0.01, self.stop if is_full else self.opened)
+
     async def start(self) -> AsyncIterator[Any]:
         """One request after another."""
         for number in range(self.most):
@@ -284,9 +294,7 @@ class LazySpider(ClosingSpider):
 async def test_a_start_of_a_million_urls_is_held_back(site: Site, robots: Any) -> None:
     """Memory is bounded while a site is not ready, although the downloader has room."""
     shop = site.authority(robots)
-    # Before anything is withheld a stop has all of ``start()`` read, by Scrapy alone as well.
-    how = {"parked": 100, "close_after": 1.0}
-    result = await crawl(LazySpider, obey(), url=shop.url("/"), most=1_000_000, **how)
+    result = await crawl(LazySpider, obey(), url=shop.url("/"), most=1_000_000)
     assert result.stats["scheduler/enqueued"] < 3_000
     assert result.stats["robotstxt/waiting/max"] <= 1_000
 

@@ -208,27 +208,6 @@ class StepsSpider(RequestsSpider):
 
 @pytest.mark.slow
 @ensureDeferred
-async def test_a_store_that_fails_leaves_each_worker_to_its_own_pace(
-    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a lease, in which other workers may hold turns; what begins and ends is said once."""
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 3.0)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.3)
-    shop = paced(site, 0.5)
-    steps: dict[int, Callable[[], object]] = {3: server.stop, 8: server.start}
-    settings = obey(REP_STORE=server.uri)
-    result = (await crawl(StepsSpider, settings, plans=urls(shop, 20), steps=steps)).check()
-    assert len(result.downloaded) == 20
-    assert min(gaps(shop)) >= 0.5
-    assert gaps(shop)[2] >= 3.0
-    assert 5 <= result.stats["robotstxt/crawl_delay/without_store"] < 17
-    assert len(result.lines(ALONE, "WARNING")) == 1
-    assert len(result.lines(TOGETHER, "WARNING")) == 1
-    assert result.stats["robotstxt/store/error"] > 0
-
-
-@pytest.mark.slow
-@ensureDeferred
 async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
     site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
