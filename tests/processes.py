@@ -65,6 +65,12 @@ COMMANDS = ("scrapy.commands", "scrapy_rep.commands")
 """Packages of which all modules are imported, as Scrapy would do for each command."""
 
 
+def environment(*folders: Path, **more: str) -> dict[str, str]:
+    """Our own, with all places where modules are found, and these folders before them."""
+    path = os.pathsep.join([*map(str, folders), str(ROOT), *filter(None, sys.path)])
+    return {**os.environ, "PYTHONPATH": path, **more}
+
+
 def run_python(
     *arguments: str, given: bytes = b"", timeout: float = 200, **how: Any
 ) -> subprocess.CompletedProcess[str]:
@@ -91,6 +97,7 @@ def start_python(
 ) -> Forked:
     """Start such a process, and do not wait for its end.
 
+    Without `env` its environment is ours, and it finds the modules that we find.
     `options` are those of the interpreter for warnings: ``-W...``. `output` is a file descriptor,
     such as a terminal's, that gets both streams of the process.
     """
@@ -98,7 +105,7 @@ def start_python(
         "arguments": arguments,
         "warnings": [option.removeprefix("-W") for option in options],
         "cwd": str(cwd),
-        "env": dict(os.environ if env is None else env),
+        "env": dict(environment() if env is None else env),
     }
     return Forked(_parent(), order, given, output)
 

@@ -325,21 +325,7 @@ INSIDE = "scrapy_rep.scrapy_names"
 ORDINARY = {"engine", "active", "closing", "connector", "handlers", "schedule", "_limit", "_slot"}
 """Words of these names that others use, too, or that Scrapy documents."""
 
-SCRAPYS_OWN = {part for name in NAMES for part in name.split(".")} - ORDINARY | {
-    "_connector",
-    "_get_slot",
-    "_jitter",
-    "_process_queue",
-    "_slot_gc",
-    "free_transfer_slots",
-    "inprogress",
-    "ip_concurrency",
-    "latercall",
-    "liveReceivers",
-    "needs_backout",
-    "randomize_delay",
-    "spider_is_idle",
-}
+SCRAPYS_OWN = {part for name in NAMES for part in name.split(".")} - ORDINARY
 
 
 def words_of(node: ast.AST) -> Iterator[str]:

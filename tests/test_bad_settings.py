@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.processes import ROOT, run_python
+from tests.processes import run_python
 from tests.rows import first
 
 SELECT = "TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"
@@ -97,9 +95,7 @@ def project(tmp_path: Path) -> Path:
 
 def run(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project."""
-    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    environment = {**os.environ, "PYTHONPATH": path}
-    return run_python(*arguments, cwd=project, env=environment)
+    return run_python(*arguments, cwd=project)
 
 
 @pytest.mark.parametrize(
@@ -135,17 +131,6 @@ def test_a_store_that_does_not_exist_gets_advice(project: Path, value: str, advi
     assert done.stderr.rstrip("\n").endswith(advice)
     assert done.stderr.count("\n") == 1
     assert "s3cret" not in done.stderr
-
-
-def test_an_archive_without_warcio_is_one_line(project: Path) -> None:
-    """It names the extra, in quotes for shells that read brackets."""
-    words = ["scrapy", "crawl", "plain", "-s", "REP_WARC=a.warc.gz"]
-    hide = "import sys; sys.modules['warcio'] = None"
-    done = run(project, "-c", f"{hide}; from scrapy.cmdline import execute; execute({words})")
-    assert (done.returncode, done.stderr) == (
-        1,
-        "REP_WARC = 'a.warc.gz' needs warcio: pip install 'scrapy_rep[evidence]'\n",
-    )
 
 
 def test_a_bad_setting_of_the_project_is_one_line(project: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 
 import pytest
 import scrapy
 
 from tests.benchmarks.crossings import Way, measure
-from tests.processes import ROOT, run_python
+from tests.processes import run_python
 from tests.timed import timed
 
 pytestmark = pytest.mark.slow
@@ -28,8 +26,7 @@ memory.main(["ours", "400"])
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the top folder."""
-    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    return run_python(*arguments, env={**os.environ, "PYTHONPATH": path}, timeout=100)
+    return run_python(*arguments, timeout=100)
 
 
 def test_memory_is_measured() -> None:

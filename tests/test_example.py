@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from functools import cache
@@ -28,9 +27,7 @@ def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One Python process in the project's folder."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    how = {"options": WARNINGS, "cwd": FOLDER, "env": environment}
-    return run_python(*arguments, **how)
+    return run_python(*arguments, options=WARNINGS, cwd=FOLDER)
 
 
 def table_of(output: str) -> dict[str, list[tuple[str, ...]]]:

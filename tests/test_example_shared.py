@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.harness import WARNINGS
-from tests.processes import ROOT, Forked, start_python
+from tests.processes import Forked, environment, start_python
 from tests.stores.servers import RedisServer
 from tests.test_example import FOLDER, table_of
 
@@ -26,7 +25,7 @@ def served_sites() -> Iterator[list[str]]:
     server = subprocess.Popen(
         [sys.executable, *WARNINGS, "-m", "example.serve"],
         cwd=FOLDER,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -49,18 +48,17 @@ def crawled() -> list[dict[str, list[tuple[str, ...]]]]:
         workers: list[Forked] = []
         try:
             crawl = ("-m", "scrapy", "crawl", "shared", "-a", f"sites={file}")
-            environment = {**os.environ, "PYTHONPATH": str(ROOT), "REDIS_URL": server.uri}
+            told = environment(REDIS_URL=server.uri)
             workers += [
-                start_python(*crawl, options=WARNINGS, cwd=FOLDER, env=environment)
-                for _ in range(WORKERS)
+                start_python(*crawl, options=WARNINGS, cwd=FOLDER, env=told) for _ in range(WORKERS)
             ]
-            told = [worker.communicate(timeout=60) for worker in workers]
+            said = [worker.communicate(timeout=60) for worker in workers]
         finally:
             for worker in workers:
                 worker.close()
             server.stop()
-    assert [worker.returncode for worker in workers] == [0] * WORKERS, told
-    return [table_of(out) for out, _ in told]
+    assert [worker.returncode for worker in workers] == [0] * WORKERS, said
+    return [table_of(out) for out, _ in said]
 
 
 @pytest.mark.slow

@@ -152,13 +152,8 @@ def test_a_limit_that_cannot_be_lifted_is_said_in_one_line(
     assert line.endswith(str(NAMES[LIMIT]))
 
 
-class OtherSlotsDownloader(SlotlessDownloader):
-    """Has names of Scrapy's downloader, and uses them for something else."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        self.slots: list[str] = []
-        self.per_slot_settings = self.domain_concurrency = None
+class FixedDownloader(SlotlessDownloader):
+    """Has a name of Scrapy's downloader, and uses it for something else."""
 
     @property
     def total_concurrency(self) -> int:
@@ -166,7 +161,7 @@ class OtherSlotsDownloader(SlotlessDownloader):
         return 5
 
 
-@pytest.mark.parametrize("downloader", [SlotlessDownloader, OtherSlotsDownloader])
+@pytest.mark.parametrize("downloader", [SlotlessDownloader, FixedDownloader])
 @ensureDeferred
 async def test_a_custom_downloader_may_lack_what_it_does_not_need(
     site: Site, downloader: type[Any]
@@ -181,14 +176,6 @@ async def test_a_custom_downloader_may_lack_what_it_does_not_need(
     result = (await crawl(settings=settings, plans=[*plans, quick.url("/private")])).check()
     assert (result.downloaded, result.forbidden) == (plans, [quick.url("/private")])
     assert not result.lines("does not know this Scrapy")
-
-
-@ensureDeferred
-async def test_a_scrapy_that_is_known_is_not_mentioned(site: Site) -> None:
-    """The check passes in silence on the Scrapy that the tests run on."""
-    shop = site.authority(RULES)
-    result = (await crawl(settings=obey(), plans=[shop.url("/a")])).check()
-    assert not result.lines("does not know")
 
 
 def test_there_are_at_most_twelve_names() -> None:

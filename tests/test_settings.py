@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 
 from scrapy_rep.robotstxt.profiles import PROFILES
 from scrapy_rep.settings import SETTINGS, RepSettings, unknown_settings
-from tests.crawl.harness import crawl, settings_of, within
+from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
-from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.rows import rows
 from tests.site import Site
@@ -269,19 +267,9 @@ def test_whatever_a_bad_value_is_the_error_is_one_line(name: str, value: Any) ->
 async def test_a_crawl_with_a_bad_setting_does_not_start(site: Site, name: str, value: Any) -> None:
     """Not one request, to whatever site."""
     shop = site.authority(Reply(404))
-    crawler = Crawler(RequestsSpider, settings_of(obey(**{name: value})))
     with pytest.raises(ValueError, match=name):
-        await within(10, crawler.crawl(plans=[shop.url("/a")]))
+        await crawl(settings=obey(**{name: value}), plans=[shop.url("/a")])
     assert site.hits == []
-
-
-@ensureDeferred
-async def test_a_bad_store_is_refused_without_its_password(site: Site) -> None:
-    """Error lines end up in logs."""
-    crawler = Crawler(RequestsSpider, settings_of(obey(REP_STORE="ftp://user:secret@host/")))
-    with pytest.raises(ValueError, match="store") as caught:
-        await within(10, crawler.crawl(plans=[]))
-    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import inspect
-import threading
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -20,7 +16,6 @@ from scrapy.utils.defer import deferred_from_coro
 
 import scrapy_rep
 from scrapy_rep import RepDownloaderMiddleware
-from tests.crawl.leftovers import turn
 from tests.crawl.spiders import RequestsSpider
 
 PACKAGE = str(Path(scrapy_rep.__file__).parent)
@@ -121,46 +116,3 @@ class ItemSpider(ClosingSpider):
     def found(self, response: Response) -> Iterable[Any]:
         """The item."""
         yield {"url": response.url, "file_urls": self.asked}
-
-
-class Remains:
-    """Coroutines of the package, threads and sockets at one moment."""
-
-    def __init__(self) -> None:
-        gc.collect()
-        self.coroutines = sum(1 for thing in gc.get_objects() if _suspended_here(thing))
-        # The reactor looks names up in threads that it keeps.
-        names = [thread.name for thread in threading.enumerate()]
-        self.threads = len([name for name in names if "twisted" not in name])
-        self.sockets = _sockets()
-
-    async def cleared(self, patience: float = 20.0) -> None:
-        """Returns when no more is there than before; fails if something stays."""
-        end = monotonic() + patience
-        while True:
-            now = Remains()
-            if (
-                now.coroutines <= self.coroutines
-                and now.threads <= self.threads
-                and now.sockets <= self.sockets
-            ):
-                return
-            assert monotonic() < end, f"{vars(self)} before, {vars(now)} after"
-            await turn(0.05)
-
-
-def _suspended_here(thing: Any) -> bool:
-    return (
-        inspect.iscoroutine(thing)
-        and thing.cr_frame is not None
-        and thing.cr_code.co_filename.startswith(PACKAGE)
-    )
-
-
-def _sockets() -> int:
-    """How many sockets the process holds open, where the system tells."""
-    count = 0
-    for entry in Path("/proc/self/fd").glob("*"):
-        with suppress(OSError):  # closed meanwhile
-            count += str(entry.readlink()).startswith("socket:")
-    return count

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from scrapy.core.engine import ExecutionEngine
+
+from tests.crawl.clock import Ahead, take_over
+from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
+from tests.stores.servers import RedisServer
 
 
 @pytest.fixture(autouse=True)
@@ -21,3 +26,25 @@ def _own_garbage(others_set_aside: None) -> Iterator[None]:
     gc.freeze()
     yield
     gc.collect()
+
+
+@pytest.fixture(params=["SQLite", "Redis"])
+def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store that several workers may share, of each kind."""
+    if request.param == "SQLite":
+        return f"sqlite://{tmp_path}/robots.db"
+    server: RedisServer = request.getfixturevalue("server")
+    return server.uri
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
+    """The clock of the package."""
+    return take_over(monkeypatch)
+
+
+@pytest.fixture(params=[*OURS, *CUSTOM])
+def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
+    """A store of each kind, for several crawls."""
+    with shared_store_of(request.param) as shared:
+        yield shared

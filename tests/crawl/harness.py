@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,11 +18,13 @@ from scrapy.utils.misc import load_object
 from tldextract import TLDExtract
 from twisted.internet.defer import Deferred
 
+from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.leftovers import Leftovers
 from tests.crawl.logtap import LogTap
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
-from tests.processes import ROOT, run_python
+from tests.processes import ROOT as ROOT
+from tests.processes import run_python
 
 MODES: dict[str, dict[str, Any]] = {
     "asyncio": {"TWISTED_REACTOR": "twisted.internet.asyncioreactor.AsyncioSelectorReactor"},
@@ -106,6 +106,13 @@ async def crawl_under(
     return crawl_in_child(spider, settings, mode=mode, **how)
 
 
+def gate_with(**settings: Any) -> RepDownloaderMiddleware:
+    """The middleware of a crawl that is built with these settings, and does not start."""
+    crawler = Crawler(RequestsSpider, settings_of({"ROBOTSTXT_OBEY": True, **settings}))
+    crawler._apply_settings()
+    return RepDownloaderMiddleware.from_crawler(crawler)
+
+
 def result_of(crawler: Crawler, tap: LogTap, *, keep: bool = False) -> Result:
     """What the spider, the stats and the log say; `keep`: with the crawler."""
     spider = crawler.spider
@@ -148,7 +155,6 @@ def crawl_in_child(
         child = run_python(
             *("-m", "tests.crawl.child", str(order), str(answer)),
             options=WARNINGS,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
             timeout=timeout,
         )
         assert child.returncode == 0, child.stderr[-4000:]

@@ -21,7 +21,8 @@ class HoldingMiddleware:
 class InnerMiddleware:
     """Downloads an inner page before each `/page`, or after the response of each `/after`.
 
-    It is a page of the same site, or the URL in the query.
+    It is a page of the same site, or the URL in the query. Before any page it downloads the URLs in
+    `meta["first"]`, as a login does.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -33,7 +34,9 @@ class InnerMiddleware:
         return cls(crawler)
 
     async def process_request(self, request: Request) -> None:
-        """The inner page first."""
+        """The inner pages first."""
+        for url in request.meta.get("first", ()):
+            await self._crawler.engine.download_async(Request(url))
         if "/page" in request.url:
             await self._download(request, "/page")
 

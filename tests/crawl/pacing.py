@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from time import perf_counter, process_time
 from typing import Any
 
@@ -32,6 +32,13 @@ def taken(authorities: Iterable[Authority]) -> float:
     """Seconds from the first request to the last reply of them all."""
     hits = [hit for authority in authorities for hit in authority.hits]
     return max(hit.finished or 0.0 for hit in hits) - min(hit.received for hit in hits)
+
+
+def at_once(*authorities: Authority) -> int:
+    """The most pages that were served at the same time, as far as the server can tell."""
+    hits = [hit for authority in authorities for hit in authority.page_hits]
+    steps = [(hit.received, 1) for hit in hits] + [(hit.sent or 0.0, -1) for hit in hits]
+    return max(accumulate(step for _, step in sorted(steps)))
 
 
 class BurstsSpider(RequestsSpider):

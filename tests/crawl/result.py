@@ -12,6 +12,8 @@ from typing import Any
 
 from scrapy.exceptions import IgnoreRequest
 
+from scrapy_rep import RepDownloaderMiddleware
+
 TROUBLE = re.compile(r"Traceback \(most recent|Unhandled|never retrieved|never awaited|destroyed")
 
 
@@ -106,6 +108,29 @@ class Result:
         """The end of the one request for that URL."""
         (found,) = (ending for ending in self.endings if ending.url == url)
         return found
+
+    def problem(self, url: str) -> Problem:
+        """The exception in which the one request for that URL ended."""
+        found = self.ending(url).problem
+        assert found is not None
+        return found
+
+    @property
+    def kinds(self) -> list[str]:
+        """How each request ended, in the order of asking."""
+        return [ending.kind for ending in sorted(self.endings, key=lambda ending: ending.number)]
+
+    @property
+    def by_url(self) -> dict[str, str]:
+        """How the request for each URL ended."""
+        return {ending.url: ending.kind for ending in self.endings}
+
+    @property
+    def gate(self) -> RepDownloaderMiddleware:
+        """The middleware of a crawl that ran here."""
+        gate: Any = self.crawler.get_downloader_middleware(RepDownloaderMiddleware)
+        assert gate is not None
+        return gate
 
     def kind(self, url: str) -> str:
         """How the one request for that URL ended."""

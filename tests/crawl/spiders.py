@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Any
 
 from scrapy import Request, Spider, signals
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from scrapy_rep.awaiting import sleep
 from tests.crawl.result import Ending, Problem
 
 Plan = str | Mapping[str, Any]
@@ -60,17 +59,40 @@ class RequestsSpider(Spider):
         self.endings.append(Ending(number=meta["number"], url=meta["asked"], **facts))
 
 
-class OneByOneSpider(RequestsSpider):
+class TickingSpider(RequestsSpider):
+    """Whenever a request ends, `tick` is told how many have ended."""
+
+    def __init__(self, tick: Callable[[int], Any] = lambda _: None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.tick = tick
+
+    def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
+        super()._note(meta, **facts)
+        self.tick(len(self.endings))
+
+
+class OneByOneSpider(TickingSpider):
     """Makes each request when the one before it has ended."""
 
-    name = "one-by-one"
-
     async def start(self) -> AsyncIterator[Any]:
-        """One request after the other."""
-        async for request in super().start():
+        """The first."""
+        self.left = [plan if isinstance(plan, Mapping) else {"url": plan} for plan in self.plans]
+        for request in self.following():
             yield request
-            while len(self.endings) < len(self.made):
-                await sleep(0.02)
+
+    def found(self, response: Response) -> Iterable[Any]:
+        """The next, after a page."""
+        return self.following()
+
+    def failed(self, failure: Failure) -> Iterable[Any]:  # type: ignore[override]
+        """The next, after a refusal."""
+        super().failed(failure)
+        return self.following()
+
+    def following(self) -> Iterable[Any]:
+        """The next."""
+        if self.left:
+            yield self.request(**self.left.pop(0), dont_filter=True)
 
 
 class QueuedSpider(RequestsSpider):

@@ -26,12 +26,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from warcio.archiveiterator import ArchiveIterator
 
-from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.clock import take_over
-from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_in_child, crawl_under, settings_of
+from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_in_child, crawl_under, gate_with
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
-from tests.crawl.spiders import RequestsSpider
-from tests.crawl.test_flights import OneByOneSpider
+from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.records.archives import Read, archives, records
 from tests.replies import Endless, Hang, Reply, Reset, ShortBody, redirect
 from tests.rows import first
@@ -374,27 +372,19 @@ def test_an_archive_that_cannot_be_made_ends_the_crawl(
     """At its start, in one line."""
     if missing:
         monkeypatch.setitem(sys.modules, missing, None)
-    settings = {"ROBOTSTXT_OBEY": True, "REP_WARC": str(tmp_path / path)}
-    crawler = Crawler(RequestsSpider, settings_of(settings))
-    crawler._apply_settings()
     with pytest.raises(ValueError, match=f"^REP_WARC = [^\n]*{said}[^\n]*$"):
-        RepDownloaderMiddleware.from_crawler(crawler)
+        gate_with(REP_WARC=str(tmp_path / path))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("log", [None, "none/decisions.jsonl"])
 def test_a_crawl_that_does_not_start_leaves_no_archive(tmp_path: Path, log: str | None) -> None:
     """A later setting is refused, or whatever else keeps the crawl from its start."""
-    settings = {
-        "ROBOTSTXT_OBEY": True,
-        "REP_WARC": str(tmp_path / "robots.warc.gz"),
-        "REP_DECISION_LOG": log and str(tmp_path / log),
-    }
-    crawler = Crawler(RequestsSpider, settings_of(settings))
-    crawler._apply_settings()
+    settings = {"REP_WARC": str(tmp_path / "robots.warc.gz")}
+    settings |= {"REP_DECISION_LOG": str(tmp_path / log)} if log else {}
     refused = pytest.raises(ValueError, match=r"^REP_DECISION_LOG") if log else nullcontext()
     with refused:
-        RepDownloaderMiddleware.from_crawler(crawler)
+        gate_with(**settings)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -22,9 +22,9 @@ from scrapy_rep.records.lines import Line
 from scrapy_rep.records.sections import sections
 from scrapy_rep.records.tally import Tally
 from tests.crawl.clock import take_over
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under, gate_with
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
-from tests.crawl.test_flights import OneByOneSpider
+from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply
 from tests.site import Site
 
@@ -146,7 +146,7 @@ async def test_requests_that_need_not_wait_for_their_rules_are_recorded(
     shop = site.authority(RULES)
     urls = [shop.url(path) for path in ("/a", "/b", "/private", "/c")]
     settings = recorded(log, REP_DECISIONS="all")
-    result = await crawl(OneByOneSpider, settings, plans=urls, tick=lambda _: None)
+    result = await crawl(OneByOneSpider, settings, plans=urls)
     result.check()
     assert result.stats["robotstxt/cache/hit"] == 3
     found = [(line["url"], line["allowed"]) for line in decisions(log)]
@@ -335,39 +335,22 @@ async def test_decisions_are_recorded_under_every_reactor(site: Site, log: Path,
         log.unlink()  # noqa: ASYNC240
 
 
-def test_a_log_that_cannot_be_opened_ends_the_crawl(tmp_path: Path) -> None:
-    """At its start, with a line."""
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep import RepDownloaderMiddleware
-    from tests.crawl.harness import settings_of
-    from tests.crawl.spiders import RequestsSpider
-
-    settings = {"ROBOTSTXT_OBEY": True, "REP_DECISION_LOG": str(tmp_path / "none" / "log")}
-    crawler = Crawler(RequestsSpider, settings_of(settings))
-    crawler._apply_settings()
-    with pytest.raises(ValueError, match=r"^REP_DECISION_LOG = .*log' cannot be opened: No such"):
-        RepDownloaderMiddleware.from_crawler(crawler)
-
-
-def test_a_log_without_msgspec_ends_the_crawl(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("path", "missing", "said"),
+    [
+        ("none/log", "", "cannot be opened: No such"),
+        ("log", "msgspec", r"needs msgspec: pip install 'scrapy_rep\[evidence\]'$"),
+    ],
+)
+def test_a_log_that_cannot_be_written_ends_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, missing: str, said: str
 ) -> None:
-    """In one line, which says what to install."""
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep import RepDownloaderMiddleware
-    from tests.crawl.harness import settings_of
-    from tests.crawl.spiders import RequestsSpider
-
-    monkeypatch.delitem(sys.modules, "scrapy_rep.records.recorder")
-    monkeypatch.setitem(sys.modules, "msgspec", None)
-    settings = {"ROBOTSTXT_OBEY": True, "REP_DECISION_LOG": str(tmp_path / "log")}
-    crawler = Crawler(RequestsSpider, settings_of(settings))
-    crawler._apply_settings()
-    said = r"^REP_DECISION_LOG = [^\n]* needs msgspec: pip install 'scrapy_rep\[evidence\]'$"
-    with pytest.raises(ValueError, match=said):
-        RepDownloaderMiddleware.from_crawler(crawler)
+    """At its start, in one line, which says what to install."""
+    if missing:
+        monkeypatch.delitem(sys.modules, "scrapy_rep.records.recorder")
+        monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ValueError, match=f"^REP_DECISION_LOG = [^\n]*{said}"):
+        gate_with(REP_DECISION_LOG=str(tmp_path / path))
     assert list(tmp_path.iterdir()) == []
 
 

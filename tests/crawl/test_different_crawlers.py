@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -16,7 +15,7 @@ from scrapy_rep.sites.store_adapter import crawler_digest
 from tests.crawl.harness import crawl, settings_of
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
+from tests.crawl.sharing import CUSTOM, OURS, SharedStore
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.site import Authority, Hit, Site
@@ -24,22 +23,10 @@ from tests.site import Authority, Hit, Site
 DAY = 86_400.0
 
 
-@pytest.fixture(params=[*OURS, *CUSTOM])
-def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
-    """A store of each kind."""
-    with shared_store_of(request.param) as shared:
-        yield shared
-
-
 async def visit(shop: Authority, shared: SharedStore, **settings: Any) -> Result:
     """A crawl of two pages of a site."""
     plans = [shop.url("/open"), shop.url("/private")]
     return (await crawl(settings=obey(REP_STORE=shared.uri, **settings), plans=plans)).check()
-
-
-def kinds(result: Result) -> list[str]:
-    """How the requests for the open page and the private one ended."""
-    return [e.kind for e in sorted(result.endings, key=lambda e: e.number)]
 
 
 LONG = Reply(
@@ -61,41 +48,33 @@ async def test_a_larger_limit_fetches_a_cut_file_again_in_full(
     A crawl with the old limit may use the whole file.
     """
     shop = site.authority(conditional)
-    assert kinds(await visit(shop, shared)) == ["downloaded", "downloaded"]
-    assert kinds(await visit(shop, shared)) == ["downloaded", "downloaded"]
+    assert (await visit(shop, shared)).kinds == ["downloaded", "downloaded"]
+    assert (await visit(shop, shared)).kinds == ["downloaded", "downloaded"]
     assert len(shop.robots_hits) == 1
     larger = {"REP_MAX_SIZE": 1_000_000}
-    assert kinds(await visit(shop, shared, **larger)) == ["downloaded", "forbidden"]
-    assert kinds(await visit(shop, shared, **larger)) == ["downloaded", "forbidden"]
+    assert (await visit(shop, shared, **larger)).kinds == ["downloaded", "forbidden"]
+    assert (await visit(shop, shared, **larger)).kinds == ["downloaded", "forbidden"]
     await visit(shop, shared)
     assert len(shop.robots_hits) == 2
     assert [hit.header("If-None-Match") for hit in shop.robots_hits] == [None, None]
 
 
+@pytest.mark.parametrize(
+    ("fetches", "age", "reads"),
+    [({"REP_PROFILE": "kollar"}, 2 * DAY, {}), ({}, 7_200, {"REP_MAX_TTL": 3_600})],
+    ids=["profile", "REP_MAX_TTL"],
+)
 @ensureDeferred
-async def test_a_copy_is_used_as_long_as_the_profile_of_its_reader_says(
-    site: Site, shared: SharedStore
+async def test_a_copy_is_used_as_long_as_its_reader_says(
+    site: Site, shared: SharedStore, fetches: Any, age: float, reads: Any
 ) -> None:
-    """What a crawl of profile `kollar` stored two days ago is fetched again under RFC 9309."""
+    """Not as long as the crawl that has stored it would, by another profile or setting."""
     shop = site.authority(RULES)
-    kollar = {"REP_PROFILE": "kollar"}
-    await visit(shop, shared, **kollar)
-    shared.grow_older(shop, 2 * DAY)
-    await visit(shop, shared, **kollar)
+    await visit(shop, shared, **fetches)
+    shared.grow_older(shop, age)
+    await visit(shop, shared, **fetches)
     assert len(shop.robots_hits) == 1
-    await visit(shop, shared)
-    assert len(shop.robots_hits) == 2
-
-
-@ensureDeferred
-async def test_a_shorter_life_counts_for_what_is_stored(site: Site, shared: SharedStore) -> None:
-    """REP_MAX_TTL of an hour: an entry of two hours is fetched again."""
-    shop = site.authority(RULES)
-    await visit(shop, shared)
-    shared.grow_older(shop, 7_200)
-    await visit(shop, shared)
-    assert len(shop.robots_hits) == 1
-    await visit(shop, shared, REP_MAX_TTL=3_600)
+    await visit(shop, shared, **reads)
     assert len(shop.robots_hits) == 2
 
 
@@ -120,8 +99,8 @@ async def test_a_refusal_counts_for_the_crawler_that_got_it(
     """
     shop = site.authority(partial(refuses_alpha, status=status))
     for _ in range(2):
-        assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
-        assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]
+        assert (await visit(shop, shared, **ALPHA)).kinds == ["downloaded", "downloaded"]
+        assert (await visit(shop, shared, **BETA)).kinds == ["downloaded", "forbidden"]
     agents = [hit.header("User-Agent") for hit in shop.robots_hits]
     assert agents == ["alpha/1.0", "beta/1.0"]
 
@@ -134,9 +113,9 @@ async def test_a_refusal_of_one_crawler_costs_no_copy_of_another(
     shop = site.authority(refuses_alpha)
     await visit(shop, shared, **BETA)
     shared.grow_older(shop, 2 * DAY)
-    assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
+    assert (await visit(shop, shared, **ALPHA)).kinds == ["downloaded", "downloaded"]
     shop.robots = Reply(503)
-    assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]
+    assert (await visit(shop, shared, **BETA)).kinds == ["downloaded", "forbidden"]
     assert len(shop.robots_hits) == 3
 
 
@@ -148,8 +127,8 @@ async def test_a_refusal_in_a_custom_store_is_told_to_no_other_crawler(
     """A store that keeps octets keeps it for the crawler that got it."""
     shop = site.authority(refuses_alpha)
     for _ in range(2):
-        assert kinds(await visit(shop, shared, **ALPHA)) == ["downloaded", "downloaded"]
-    assert kinds(await visit(shop, shared, **BETA)) == ["downloaded", "forbidden"]
+        assert (await visit(shop, shared, **ALPHA)).kinds == ["downloaded", "downloaded"]
+    assert (await visit(shop, shared, **BETA)).kinds == ["downloaded", "forbidden"]
     assert len(shop.robots_hits) == (2 if shared.kind == "custom, blocking" else 3)
 
 

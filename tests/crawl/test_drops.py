@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import subprocess
-import sys
 import time
 import traceback
 from collections.abc import Iterable
@@ -22,10 +20,9 @@ from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
 from tests.crawl.result import Result
 from tests.crawl.spiders import RequestsSpider
-from tests.processes import ROOT, run_python
+from tests.processes import run_python
 from tests.proxy import Proxy
 from tests.replies import Hang, Reply, Reset
-from tests.rows import first
 from tests.site import Site
 
 GROUPS = """\
@@ -41,12 +38,16 @@ BUILT_IN = {"ROBOTSTXT_OBEY": True}
 
 @ensureDeferred
 async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
-    """The errback gets RobotsForbidden with the verdict: rule, line, group; and the authority."""
+    """The errback gets RobotsForbidden with the verdict: rule, line, group; and the authority.
+
+    One line of DEBUG for each request says the same.
+    """
     shop = site.authority(GROUPS)
-    url = shop.url("/private/page")
-    result = (await crawl(settings=obey(ROBOTSTXT_USER_AGENT="mybot"), plans=[url])).check()
-    problem = result.ending(url).problem
-    assert problem is not None
+    url, other = shop.url("/private/page"), shop.url("/private/2")
+    plans = [url, other, shop.url("/star")]
+    result = (await crawl(settings=obey(ROBOTSTXT_USER_AGENT="mybot"), plans=plans)).check()
+    assert result.forbidden == [url, other]
+    problem = result.problem(url)
     error = problem.exception
     assert isinstance(error, RobotsForbidden)
     assert isinstance(error, IgnoreRequest)
@@ -59,6 +60,12 @@ async def test_a_forbidden_request_says_by_which_rule(site: Site) -> None:
     assert "/private" in str(verdict.rule)
     assert str(error.authority) == shop.url("")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    begun, *said = [line.text for line in result.log if line.logger.startswith("scrapy_rep")]
+    assert begun.startswith("Obeying robots.txt as ")
+    assert sorted(said) == [
+        f"Forbidden by robots.txt: <GET {one}> (Disallow: /private, line 6, group mybot)"
+        for one in sorted([url, other])
+    ]
 
 
 @ensureDeferred
@@ -68,8 +75,7 @@ async def test_what_a_request_ends_in_keeps_no_rules_alive(site: Site) -> None:
     urls = [shop.url("/private"), shop.url("/private/2"), dark.url("/a")]
     result = (await crawl(settings=obey(REP_RETRY_DELAYS=[]), plans=urls)).check()
     for url in urls:
-        problem = result.ending(url).problem
-        assert problem is not None
+        problem = result.problem(url)
         assert problem.exception is not None
         frames = [frame for frame, _ in traceback.walk_tb(problem.exception.__traceback__)]
         kept = {type(value).__name__ for frame in frames for value in frame.f_locals.values()}
@@ -86,8 +92,7 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     result = (await crawl(settings=obey(REP_TIMEOUT=2), plans=urls)).check()
     errors = []
     for url in urls:
-        problem = result.ending(url).problem
-        assert problem is not None
+        problem = result.problem(url)
         assert isinstance(problem.exception, RobotsUnreachable)
         assert isinstance(problem.exception, IgnoreRequest)
         errors.append(problem.exception)
@@ -100,24 +105,6 @@ async def test_an_unreachable_request_says_why_and_until_when(site: Site) -> Non
     assert errors[1].retry_at is not None
     assert now + 59 <= errors[1].retry_at <= over + 61
     assert str(pickle.loads(pickle.dumps(errors[0]))) == str(errors[0])
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_one_debug_line_says_why_a_request_is_forbidden(site: Site, mode: str) -> None:
-    """The URL, the rule, its line number and the group: one line for each request."""
-    shop = site.authority(GROUPS)
-    urls = [shop.url("/private/1"), shop.url("/private/2"), shop.url("/star")]
-    settings = obey(ROBOTSTXT_USER_AGENT="mybot")
-    result = (await crawl_under(mode, settings=settings, plans=urls)).check()
-    assert result.forbidden == urls[:2]
-    for url in urls[:2]:
-        (line,) = result.lines(f"Forbidden by robots.txt: <GET {url}>", "DEBUG")
-        for word in ("/private", "line 6", "mybot"):
-            assert word in line.replace(url, "")
-    ours = [line.text for line in result.log if line.logger.startswith("scrapy_rep")]
-    assert len(ours) == 3
-    assert ours[0].startswith("Obeying robots.txt as ")
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
@@ -230,29 +217,21 @@ async def test_a_media_pipeline_takes_a_drop_as_it_takes_the_built_ins(
     assert ours == await gathered(site, tmp_path / "theirs", BUILT_IN)
 
 
-PROJECTS = {
-    "scrapy_rep": 'ADDONS = {"scrapy_rep.Addon": 100}\nREP_RETRY_DELAYS = []\n',
-    "built-in": "ROBOTSTXT_OBEY = True\n",
-}
-
-
-@pytest.fixture(params=first(1, PROJECTS))
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A Scrapy project that obeys robots.txt, in each of the two ways."""
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A Scrapy project that uses the add-on."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "__init__.py").touch()
     settings = 'SPIDER_MODULES = ["shop"]\nTELNETCONSOLE_ENABLED = False\n'
-    (tmp_path / "shop" / "settings.py").write_text(settings + PROJECTS[request.param])
+    addons = 'ADDONS = {"scrapy_rep.Addon": 100}\n'
+    (tmp_path / "shop" / "settings.py").write_text(settings + addons)
     return tmp_path
 
 
 def scrapy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`scrapy ...` in that project."""
-    path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
-    environment = {**os.environ, "PYTHONPATH": path}
-    words = ("-m", "scrapy", *arguments)
-    return run_python(*words, cwd=project, env=environment)
+    return run_python("-m", "scrapy", *arguments, cwd=project)
 
 
 def test_scrapy_fetch_prints_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:
@@ -308,8 +287,7 @@ async def test_a_refusal_says_what_forbids_the_request(
     url = shop.url("/x")
     result = (await crawl(settings=obey(**settings), plans=[url])).check()
     assert result.forbidden == [url]
-    problem = result.ending(url).problem
-    assert problem is not None
+    problem = result.problem(url)
     assert problem.text.startswith(f"Forbidden by {begins}")
     by, _, why = begins.partition(": ")
     assert isinstance(problem.exception, RobotsForbidden)
@@ -330,8 +308,7 @@ async def test_a_dead_proxy_is_blamed_and_not_the_site(site: Site, mode: str) ->
     result = (await crawl_under(mode, settings=obey(), plans=plans)).check()
     assert result.unreachable == urls
     for url in urls:
-        problem = result.ending(url).problem
-        assert problem is not None
+        problem = result.problem(url)
         assert problem.data["cause"] == "proxy failure"
         assert problem.text.startswith("robots.txt unreachable: proxy failure (http")
     assert len(result.lines(r"is unreachable \(proxy failure: ", "WARNING")) == 2

@@ -19,7 +19,7 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import shared_store_of
-from tests.crawl.test_flights import OneByOneSpider
+from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Authority, Site
@@ -73,9 +73,7 @@ async def test_large_files_are_fetched_once_each_under_a_small_limit(
     plans = [*rounds_of(shops, 2), shops[0].url("/private")]
     with uri_of(kind) as uri:
         settings = obey(REP_STORE=uri, REP_MEMORY_LIMIT=MIB)
-        result = await crawl(
-            OneByOneSpider, settings, plans=plans, tick=lambda _: None, timeout=100
-        )
+        result = await crawl(OneByOneSpider, settings, plans=plans, timeout=100)
     result.check()
     assert (len(result.downloaded), len(result.forbidden)) == (30, 1)
     assert {len(shop.robots_hits) for shop in shops} == {1}
@@ -131,47 +129,13 @@ async def test_requests_that_wait_for_their_turns_keep_no_rules(site: Site) -> N
     assert max(alive) - before < 8
 
 
-@pytest.mark.slow
-@ensureDeferred
-async def test_long_redirects_count(site: Site) -> None:
-    """120 sites whose robots.txt is behind URLs of 15 KB in all: the limit holds."""
-
-    def robots(number: int) -> Any:
-        target = site_urls[number]
-        hops = [f"{target}/robots.txt?{step}{'x' * 3_700}" for step in range(4)]
-        return lambda hit: _hop(hit, hops)
-
-    site_urls: dict[int, str] = {}
-    shops = []
-    for number in range(120):
-        shop = site.authority()
-        site_urls[number] = shop.url("")
-        shop.robots = robots(number)
-        shops.append(shop)
-    settings = obey(REP_MEMORY_LIMIT=MIB)
-    result = (await crawl(settings=settings, plans=[s.url("/open") for s in shops])).check()
-    assert len(result.downloaded) == 120
-    assert {len(shop.robots_hits) for shop in shops} == {5}
-    assert result.stats["robotstxt/cache/evicted"] > 50
-
-
-def _hop(hit: Any, hops: list[str]) -> Reply:
-    query = hit.target.partition("?")[2]
-    step = int(query[0]) + 1 if query else 0
-    if step < len(hops):
-        return Reply(301, "", {"Location": hops[step]})
-    return Reply(200, "User-agent: *\nDisallow: /private\n", {"ETag": '"1"'})
-
-
 @ensureDeferred
 async def test_what_a_store_drops_at_its_limit_is_counted(site: Site) -> None:
     """Ten files of 480 KB in a SQLite file of 1 MiB: the stat says how many parts had to go."""
     shops = [site.authority(Reply(200, noise(n))) for n in range(10)]
     with uri_of("SQLite") as uri:
         settings = obey(REP_STORE=uri, REP_STORE_LIMIT=MIB)
-        result = await crawl(
-            OneByOneSpider, settings, plans=rounds_of(shops, 1), tick=lambda _: None
-        )
+        result = await crawl(OneByOneSpider, settings, plans=rounds_of(shops, 1))
     result.check()
     assert result.stats["robotstxt/store/evicted"] >= 6
     assert [len(shop.robots_hits) for shop in shops] == [1] * 10

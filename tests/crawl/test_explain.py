@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden, Verdict
+from scrapy_rep import RobotsForbidden, Verdict
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
@@ -99,8 +99,7 @@ async def test_explain_gives_the_reason_that_a_request_ends_with(site: Site) -> 
     result = await ask([(shop.url("/a"), None)], settings=settings)
     (told,) = answers(result)
     refused = (await crawl(settings=obey(**settings), plans=[shop.url("/a")])).check()
-    problem = refused.ending(shop.url("/a")).problem
-    assert problem is not None
+    problem = refused.problem(shop.url("/a"))
     assert isinstance(problem.exception, RobotsForbidden)
     assert told == problem.exception.verdict
     assert told.reason == "asks for 900 s between requests, more than 60 s"
@@ -161,8 +160,7 @@ async def test_explain_judges_the_url_that_a_request_has(site: Site) -> None:
     told = answers(await ask([(url, None) for url in urls]))
     plans = [{"url": url, "dont_filter": True} for url in urls]
     crawled = (await crawl(settings=obey(), plans=plans)).check()
-    ended = sorted(crawled.endings, key=lambda ending: ending.number)
-    assert [one.allowed for one in told] == [one.kind == "downloaded" for one in ended]
+    assert [one.allowed for one in told] == [kind == "downloaded" for kind in crawled.kinds]
 
 
 @pytest.mark.parametrize("agent", ["", [], [""]])
@@ -182,8 +180,7 @@ async def test_what_explain_learnt_serves_the_crawl(site: Site) -> None:
     assert [result.kind(url) == "downloaded" for url in urls] == [
         verdict.allowed for verdict in answers(result)
     ]
-    problem = result.ending(urls[0]).problem
-    assert problem is not None
+    problem = result.problem(urls[0])
     assert problem.exception.verdict == answers(result)[0]  # type: ignore[union-attr]
     assert len(shop.robots_hits) == 1
 
@@ -206,6 +203,5 @@ async def test_cache_info_counts_what_is_under_way(site: Site) -> None:
     urls = [slow.url(f"/{n}") for n in range(5)]
     result = await crawl(ClosingSpider, obey(), plans=urls, parked=5, close_after=0.1)
     assert result.stats["closing/waiting"] == 5
-    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-    info = gate.cache_info()
+    info = result.gate.cache_info()
     assert (info["fetches"], info["waiting"]) == (0, 0)

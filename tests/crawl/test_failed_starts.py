@@ -11,8 +11,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,8 @@ from twisted.internet.task import react
 from tests.crawl.harness import MODES, QUIET
 from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.spiders import RequestsSpider
-from tests.processes import ROOT, run_python
+from tests.processes import run_python
 from tests.site import Site
-from tests.stores.servers import running_server
 
 
 class Nameless(RequestsSpider):
@@ -109,35 +107,23 @@ def main() -> None:
     react(lambda _: deferred_from_coro(fail(settings)))
 
 
-@contextmanager
-def store_uri(kind: str, folder: Path) -> Iterator[str]:
-    """A store, which runs."""
-    if kind == "sqlite":
-        yield f"sqlite://{folder}/robots.db"
-    else:
-        with running_server() as server:
-            yield server.uri
-
-
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted there")
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
 def test_crawls_that_fail_to_start_leave_nothing_behind(
-    site: Site, tmp_path: Path, kind: str
+    site: Site, tmp_path: Path, store_uri: str
 ) -> None:
     """Twenty of them in one process: with a store, a decision log and an archive."""
     shop = site.authority(NOTHING)
     log, archive = tmp_path / "log.jsonl", tmp_path / "a.warc.gz"
     records = {"REP_DECISION_LOG": str(log), "REP_WARC": str(archive)}
-    with store_uri(kind, tmp_path) as uri:
-        settings = obey(
-            REP_STORE=uri, **records, PLANS=[shop.url("/x")], LOG_ENABLED=False, **MODES["asyncio"]
-        )
-        code = "from tests.crawl.test_failed_starts import main; main()"
-        done = run_python(
-            *("-c", code, json.dumps(settings)),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])},
-            cwd=tmp_path,
-        )
+    settings = obey(
+        REP_STORE=store_uri,
+        **records,
+        PLANS=[shop.url("/x")],
+        LOG_ENABLED=False,
+        **MODES["asyncio"],
+    )
+    code = "from tests.crawl.test_failed_starts import main; main()"
+    done = run_python("-c", code, json.dumps(settings), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[], []]
     assert len(shop.robots_hits) == 1

@@ -60,7 +60,7 @@ async def outlived(site: Site, uri: str, die: Callable[[], None]) -> Result:
     result = await crawl(
         OnwardSpider, obey(REP_STORE=uri), plans=plans, site=site, die=die, timeout=40
     )
-    kinds = {ending.url: ending.kind for ending in result.check().endings}
+    kinds = result.check().by_url
     assert {url for url in kinds if "private" in url} == set(result.forbidden)
     assert {url for url in kinds if "private" not in url} == set(result.downloaded)
     return result

@@ -23,6 +23,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tests.commands.running import robots
+from tests.crawl.closing import FetchingSpider
 from tests.crawl.faults import FaultError, Faults, modules
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
 from tests.crawl.logtap import LogTap
@@ -67,8 +68,7 @@ async def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, m
     result = (await crawl_under(mode, settings=browse(), plans=urls)).check()
     assert [result.kind(url) for url in urls] == [*targets.values()]
     assert len(far.robots_hits) == 2  # one of them is the page of a request
-    problem = result.ending(urls[2]).problem
-    assert problem is not None
+    problem = result.problem(urls[2])
     assert "Disallow: /private" in problem.text
     assert far.url("").rstrip("/") in problem.text
     stats = result.stats
@@ -96,16 +96,16 @@ async def test_a_response_of_the_page_that_was_asked_for_is_not_judged_again(sit
     assert looked_up == len(plans)
 
 
-@pytest.mark.parametrize(
-    "final", ["about:blank", "chrome-error://chromewebdata/", "data:,x", "file:///x", "x", ""]
-)
 @ensureDeferred
-async def test_what_no_robots_txt_governs_is_not_judged(site: Site, final: str) -> None:
+async def test_what_no_robots_txt_governs_is_not_judged(site: Site) -> None:
     """A browser that could not load a page says so."""
     shop = site.authority(RULES)
-    plan = {"url": shop.url("/open"), "meta": {"final_url": final}}
-    result = (await crawl(settings=obey(**SERVICE), plans=[plan])).check()
-    assert result.downloaded == [plan["url"]]
+    finals = ["about:blank", "chrome-error://chromewebdata/", "data:,x", "file:///x", "x", ""]
+    plans = [
+        {"url": shop.url(f"/{n}"), "meta": {"final_url": final}} for n, final in enumerate(finals)
+    ]
+    result = (await crawl(settings=obey(**SERVICE), plans=plans)).check()
+    assert result.kinds == ["downloaded"] * len(finals)
     assert "robotstxt/final_url/judged" not in result.stats
 
 
@@ -116,7 +116,7 @@ async def test_a_final_url_without_a_usable_host_is_no_permission(site: Site) ->
     plan = {"url": shop.url("/open"), "meta": {"final_url": "http://[::1/x"}}
     result = (await crawl(settings=obey(**SERVICE), plans=[plan])).check()
     assert result.unreachable == [plan["url"]]
-    assert result.ending(plan["url"]).problem.data["cause"] == "malformed url"
+    assert result.problem(plan["url"]).data["cause"] == "malformed url"
     assert result.stats["robotstxt/final_url/refused"] == 1
 
 
@@ -286,7 +286,7 @@ async def test_a_stop_ends_a_response_that_waits_for_rules(site: Site, mode: str
     settings = browse(REP_TIMEOUT=60)
     result = await crawl_under(mode, settings=settings, plans=[url], timeout=40, **STOPPED)
     assert result.check().unreachable == [url]
-    assert result.ending(url).problem.data["cause"] == "crawl closing"
+    assert result.problem(url).data["cause"] == "crawl closing"
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
@@ -306,30 +306,13 @@ async def test_a_stop_gives_back_a_request_whose_response_waits_for_rules(
     assert ends == {(urls[0], "downloaded"): 1, (urls[1], "forbidden"): 1}
 
 
-class DownloadingSpider(RequestsSpider):
-    """Downloads `target` directly in a callback, and notes how that ended."""
-
-    def __init__(self, target: str = "", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.target = target
-
-    async def page(self, response: Response) -> None:
-        """The page, then the direct download."""
-        list(super().page(response))
-        try:
-            await self.crawler.engine.download_async(Request(self.target))
-        except Exception as error:  # noqa: BLE001
-            self.crawler.stats.set_value("direct", type(error).__name__)
-
-
 @ensureDeferred
 async def test_a_direct_download_is_refused_as_well(site: Site) -> None:
     """`engine.download_async` raises what an errback would get."""
     far = site.authority(RULES)
     urls = leading_to(site, "/open", far.url("/private"))
-    settings = browse()
-    result = await crawl(DownloadingSpider, settings, plans=urls[:1], target=urls[1])
-    assert result.check().stats["direct"] == "RobotsForbidden"
+    result = await crawl(FetchingSpider, browse(), plans=urls[:1], inner=urls[1])
+    assert result.check().stats["inner"] == ["RobotsForbidden"]
 
 
 @ensureDeferred

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.http import Response
-from twisted.python.failure import Failure
 
-from tests.crawl.clock import Ahead, take_over
+from tests.crawl.clock import Ahead
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.plugin import NOTHING, RULES, obey
-from tests.crawl.result import Result
-from tests.crawl.spiders import RequestsSpider
+from tests.crawl.spiders import OneByOneSpider, TickingSpider
 from tests.replies import Reply, Reset
 from tests.rows import first
 from tests.site import Authority, Site
-from tests.timed import waits
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -51,81 +46,7 @@ async def test_waiting_needs_no_concurrency(site: Site, total: int) -> None:
     assert [len(shop.robots_hits) for shop in shops] == [1] * 10
 
 
-@ensureDeferred
-async def test_a_herd_before_an_unreachable_robots_txt_gets_one_answer(site: Site) -> None:
-    """RFC 9309 2.3.1.4: a 503 disallows all that wait, by one fetch."""
-    shop = site.authority(Reply(503, delay=0.1))
-    urls = [shop.url(f"/{number}") for number in range(50)]
-    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=50), plans=urls)).check()
-    assert result.unreachable == urls
-    assert (len(shop.robots_hits), shop.page_hits) == (1, [])
-
-
 # --- at expiry, and after a failure
-
-
-DAY = 86_400.0
-
-BY_TURNS = {"CONCURRENT_REQUESTS_PER_DOMAIN": 2}
-"""No authority is through with its requests while others have hardly begun."""
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
-    """The clock of the package."""
-    return take_over(monkeypatch)
-
-
-class PacedSpider(RequestsSpider):
-    """Whenever a request ends, `tick` is told how many have ended."""
-
-    tick: Callable[[int], Any]
-
-    def _note(self, meta: Mapping[str, Any], **facts: Any) -> None:
-        super()._note(meta, **facts)
-        self.tick(len(self.endings))
-
-
-class OneByOneSpider(PacedSpider):
-    """Makes a request when the one before has ended."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        """The first."""
-        self.left = list(self.plans)
-        yield self.request(self.left.pop(0), dont_filter=True)
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """The next, after a page."""
-        return self.following()
-
-    def failed(self, failure: Failure) -> Iterable[Any]:
-        """The next, after a refusal."""
-        super().failed(failure)
-        return self.following()
-
-    def following(self) -> Iterable[Any]:
-        """The next."""
-        if self.left:
-            yield self.request(self.left.pop(0), dont_filter=True)
-
-
-async def visit(
-    plans: list[str],
-    tick: Callable[[int], Any],
-    spider: type[RequestsSpider] = PacedSpider,
-    **settings: Any,
-) -> Result:
-    """A crawl with plenty under way at once."""
-    many = {"CONCURRENT_REQUESTS": 200, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
-    settings = obey(**{**many, **settings})
-    result = await crawl(spider, settings, plans=plans, tick=tick, timeout=100)
-    return result.check()
-
-
-def spread(shops: list[Authority], count: int) -> list[str]:
-    """So many URLs, the authorities by turns; every tenth is one that RULES forbid."""
-    paths = [f"/private/{n}" if n // len(shops) % 10 == 9 else f"/{n}" for n in range(count)]
-    return [shops[n % len(shops)].url(path) for n, path in enumerate(paths)]
 
 
 def asked(shops: Iterable[Authority]) -> Counter[int]:
@@ -138,86 +59,23 @@ def asked(shops: Iterable[Authority]) -> Counter[int]:
     return Counter(len(shop.robots_hits) for shop in shops)
 
 
-@pytest.mark.parametrize("count", first(1, [200, 1_000]))
+@pytest.mark.parametrize("requests", first(1, [300, 10_000]))
 @ensureDeferred
-async def test_many_requests_to_20_authorities_make_20_fetches(site: Site, count: int) -> None:
-    """All at once: one fetch each, and every request by its rules."""
-    shops = site.authorities(20, Reply(200, RULES, delay=0.1))
-    result = await visit(spread(shops, count), lambda _: None, CONCURRENT_REQUESTS=count)
-    assert asked(shops) == {1: 20}
-    assert len(result.forbidden) == count // 10
-    assert len(result.downloaded) == count - count // 10
-
-
-class Leap:
-    """The clock leaps ahead once every site has served a page; `ended` requests had by then."""
-
-    def __init__(self, clock: Ahead, shops: list[Authority], seconds: float) -> None:
-        self.clock, self.shops, self.seconds = clock, shops, seconds
-        self.ended = 0
-        self.pages = 0
-
-    def __call__(self, ended: int) -> None:
-        """So many requests have ended."""
-        if not self.ended and all(shop.page_hits for shop in self.shops):
-            self.ended = ended
-            self.pages = sum(len(shop.page_hits) for shop in self.shops)
-            self.clock.seconds += self.seconds
-
-
-@waits
-@ensureDeferred
-async def test_at_expiry_under_load_there_are_20_more(site: Site, clock: Ahead) -> None:
-    """In the middle of many requests a day goes by: 40 fetches, and the new rules hold."""
-    rules = [Reply(200, RULES, delay=0.1), Reply(200, NOTHING, delay=0.1)]
-    # No site is through with its pages before all others have begun.
-    shops = site.authorities(20, rules, Reply(200, "page", delay=0.1))
-    leap = Leap(clock, shops, DAY)
-    result = await visit(spread(shops, 2_000), leap, CONCURRENT_REQUESTS=32, **BY_TURNS)
-    assert asked(shops) == {2: 20}
-    # What was let through before the day went by may still be on its way.
-    assert leap.pages <= len(result.downloaded) <= leap.pages + 100
-    assert result.stats["robotstxt/request_count"] == 40
-
-
-@waits
-@ensureDeferred
-async def test_in_the_last_tenth_the_refresh_makes_nobody_wait(site: Site, clock: Ahead) -> None:
-    """20 more fetches, in the background: requests go on by the rules there are."""
-    shops = site.authorities(20, [RULES, Reply(200, NOTHING, delay=0.5)])
-    leap = Leap(clock, shops, 0.95 * DAY)
-    await visit(spread(shops, 600), leap, CONCURRENT_REQUESTS=16, **BY_TURNS)
-    assert asked(shops) == {2: 20}
-    refreshed = min(shop.robots_hits[1].sent or 0.0 for shop in shops)
-    early = [h for shop in shops for h in shop.page_hits if h.received < refreshed]
-    assert len(early) > leap.pages + 20
-
-
-async def a_minute_of_dead_hosts(site: Site, clock: Ahead, requests: int) -> None:
-    """Ten dead hosts are each tried three times, however many requests there are."""
+async def test_dead_hosts_are_left_alone_for_a_minute(
+    site: Site, clock: Ahead, requests: int
+) -> None:
+    """RFC 9309 2.3.1.4: ten of them are each tried three times, and no page is asked for."""
     dead = [site.authority(Reset() if n % 2 else Reply(503)) for n in range(10)]
 
     def tick(ended: int) -> None:
         clock.seconds = 59.0 * ended / requests
 
-    urls = spread(dead, requests)
-    result = await visit(urls, tick, REP_RETRY_DELAYS=[0.05, 0.1])
+    settings = obey(CONCURRENT_REQUESTS=200, REP_RETRY_DELAYS=[0.05, 0.1])
+    plans = [dead[n % 10].url(f"/{n}") for n in range(requests)]
+    result = (await crawl(TickingSpider, settings, plans=plans, tick=tick)).check()
     assert asked(dead) == {3: 10}
     assert len(result.unreachable) == requests
     assert [hit for shop in dead for hit in shop.page_hits] == []
-
-
-@ensureDeferred
-async def test_dead_hosts_are_left_alone_for_a_minute(site: Site, clock: Ahead) -> None:
-    """300 requests to 10 dead hosts in a minute: 30 attempts, and no page."""
-    await a_minute_of_dead_hosts(site, clock, 300)
-
-
-@pytest.mark.slow
-@ensureDeferred
-async def test_dead_hosts_are_left_alone_for_a_minute_at_length(site: Site, clock: Ahead) -> None:
-    """10,000 requests to 10 dead hosts in a minute: 30 attempts."""
-    await a_minute_of_dead_hosts(site, clock, 10_000)
 
 
 @ensureDeferred
@@ -230,7 +88,8 @@ async def test_a_host_that_recovers_is_visited_again(site: Site, clock: Ahead) -
             clock.seconds += 61.0
 
     urls = [shop.url(f"/{n}") for n in range(20)]
-    result = await visit([*urls, shop.url("/private")], tick, OneByOneSpider)
+    plans = [*urls, shop.url("/private")]
+    result = (await crawl(OneByOneSpider, obey(), plans=plans, tick=tick)).check()
     assert (result.unreachable, result.downloaded) == (urls[:10], urls[10:])
     assert result.forbidden == [shop.url("/private")]
     assert asked([shop]) == {2: 1}

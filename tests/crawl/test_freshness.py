@@ -15,23 +15,17 @@ from pytest_twisted import ensureDeferred
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.stores import Store
-from tests.crawl.clock import Ahead, take_over
+from tests.crawl.clock import Ahead
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.result import Result
-from tests.crawl.test_flights import OneByOneSpider
+from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply, redirect
 from tests.rows import first
 from tests.site import Authority, Hit, Site
 from tests.timed import waits
 
 DAY = 86_400.0
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
-    """The clock of the package."""
-    return take_over(monkeypatch)
 
 
 async def visit_at(clock: Ahead, times: list[float], url: str, **settings: Any) -> Result:
@@ -87,18 +81,12 @@ def date(clock: Ahead, seconds: float) -> str:
 LIVES: list[tuple[dict[str, str], float]] = [
     ({}, DAY),
     ({"Cache_Control": "max-age=600"}, 600),
-    ({"Cache_Control": "public, Max-Age=600, must-revalidate"}, 600),
     ({"Cache_Control": "max-age=600", "Age": "300"}, 300),
     ({"Cache_Control": "max-age=10"}, 60),
-    ({"Cache_Control": "no-cache"}, 60),
     ({"Cache_Control": "no-store"}, 60),
     ({"Cache_Control": "no-cache, max-age=86400"}, 60),
-    ({"Cache_Control": "max-age=86400, no-store"}, 60),
-    ({"Cache_Control": "max-age=86400", "Age": "99999999999"}, 60),
     ({"Cache_Control": "max-age=31536000"}, DAY),
-    ({"Cache_Control": "max-age=nonsense"}, DAY),
     ({"Expires": "0"}, 60),
-    ({"Expires": "Thu, 01 Jan 1970 00:00:00 GMT"}, 60),
     ({"Cache_Control": "max-age=600", "Expires": "0"}, 600),
 ]
 
@@ -135,8 +123,7 @@ async def test_an_unavailable_answer_lives_and_dies_the_same_way(site: Site, clo
     """A 404 is fetched again after a day, or as it says."""
     shop = site.authority([Reply(404, "", {"Cache-Control": "max-age=600"}), NOTHING])
     result = await visit_at(clock, [0, 500, 700], shop.url("/a"))
-    kinds = [ending.kind for ending in sorted(result.endings, key=lambda e: e.number)]
-    assert kinds == ["downloaded", "downloaded", "forbidden"]
+    assert result.kinds == ["downloaded", "downloaded", "forbidden"]
 
 
 # --- conditional requests
@@ -203,8 +190,7 @@ async def test_a_new_version_replaces_the_old(site: Site, clock: Ahead) -> None:
 
     plans = [shop.url("/open")] * 2
     result = (await crawl(OneByOneSpider, obey(), plans=plans, tick=tick)).check()
-    kinds = [ending.kind for ending in sorted(result.endings, key=lambda e: e.number)]
-    assert kinds == ["downloaded", "forbidden"]
+    assert result.kinds == ["downloaded", "forbidden"]
 
 
 @ensureDeferred
@@ -227,15 +213,6 @@ async def test_validators_do_not_follow_a_moved_robots_txt(site: Site, clock: Ah
     result = await visit_at(clock, [0, DAY + 1], shop.url("/private"))
     assert len(result.forbidden) == 2
     assert [hit.header("If-None-Match") for hit in new.page_hits] == [None]
-
-
-@pytest.mark.parametrize("status", [304, 200])
-@ensureDeferred
-async def test_a_304_that_nobody_asked_for_is_no_answer(site: Site, status: int) -> None:
-    """Without a copy there is nothing to renew: unreachable; beside it a plain answer."""
-    shop = site.authority(Reply(status, "" if status == 304 else RULES))
-    result = (await crawl(settings=obey(), plans=[shop.url("/open")])).check()
-    assert result.kind(shop.url("/open")) == ("unreachable" if status == 304 else "downloaded")
 
 
 @waits  # how many go by the copy is a matter of how long a fetch takes
@@ -262,10 +239,7 @@ WAITS: list[tuple[str | None, float]] = [
     ("600", 600),
     ("10", 60),
     ("9999999", DAY),
-    ("9" * 11, DAY),
-    ("9" * 999, DAY),
     ("soon", 60),
-    ("-5", 60),
     (None, 60),
 ]
 
@@ -293,18 +267,6 @@ async def test_retry_after_may_be_a_date(site: Site, clock: Ahead) -> None:
     problem = result.endings[0].problem
     assert problem is not None
     assert 995 <= problem.data["retry_at"] - (clock.time() - 990) <= 1_001
-
-
-@ensureDeferred
-async def test_no_attempt_is_made_before_retry_after(site: Site) -> None:
-    """Attempts while requests wait are for failures that may pass, not against a server's word."""
-    shop = site.authority([Reply(503, "", {"Retry-After": "30"}), RULES])
-    plain = site.authority([Reply(503), RULES])
-    plans = [shop.url("/open"), plain.url("/open")]
-    settings = obey(REP_RETRY_DELAYS=[0.1, 0.2])
-    result = (await crawl(settings=settings, plans=plans)).check()
-    assert (result.unreachable, result.downloaded) == (plans[:1], plans[1:])
-    assert (len(shop.robots_hits), len(plain.robots_hits)) == (1, 2)
 
 
 # --- rules that age while requests wait

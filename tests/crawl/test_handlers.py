@@ -74,15 +74,6 @@ async def test_a_body_of_more_than_eight_limits_is_cut_unless_its_length_is_anno
     assert [result.kind(url) for url in urls] == ["unreachable", "forbidden"]
 
 
-@ensureDeferred
-async def test_scrapys_own_handler_cuts_at_the_limit(site: Site) -> None:
-    """The counterpart: RFC 9309 section 2.5, whatever DOWNLOAD_MAXSIZE a project has for pages."""
-    long = site.authority(LONG)
-    result = await visit([long.url("/private")], DOWNLOAD_MAXSIZE=1000)
-    assert result.forbidden == [long.url("/private")]
-    assert result.stats["robotstxt/truncated"] == 1
-
-
 ZYTE = '''
 import logging
 

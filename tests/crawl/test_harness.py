@@ -35,8 +35,7 @@ async def test_the_built_in_forbids_one_page(site: Site) -> None:
     plans = [shop.url("/a"), {"url": shop.url("/b"), "headers": {"X-Two": "2"}, "meta": {"k": 1}}]
     result = (await crawl(settings={"ROBOTSTXT_OBEY": True}, plans=plans)).check()
     assert (result.forbidden, result.downloaded) == ([shop.url("/a")], [shop.url("/b")])
-    problem = result.ending(shop.url("/a")).problem
-    assert problem is not None
+    problem = result.problem(shop.url("/a"))
     assert (problem.type, problem.text) == ("IgnoreRequest", "Forbidden by robots.txt")
     assert isinstance(problem.exception, Exception)
     assert [hit.header("X-Two") for hit in shop.page_hits] == ["2"]

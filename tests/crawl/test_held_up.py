@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
-from scrapy import Request
-from scrapy.crawler import Crawler
 
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.middlewares import HoldingMiddleware
-from tests.crawl.pacing import gaps, taken
+from tests.crawl.pacing import at_once, gaps, taken
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
 from tests.site import Site
@@ -22,28 +20,10 @@ from tests.timed import waits
 SLOW = "User-agent: *\nCrawl-delay: 0.15\n"
 
 
-class Asking:
-    """A downloader middleware that first downloads the URLs in `meta["first"]`, as logins do."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Asking:
-        """For this crawl."""
-        return cls(crawler)
-
-    async def process_request(self, request: Request) -> None:
-        """What comes first is awaited."""
-        for url in request.meta.get("first", ()):
-            assert self._crawler.engine is not None
-            await self._crawler.engine.download_async(Request(url))
-
-
 UNLIMITED = 0 if scrapy.version_info >= (2, 15) else 1_000
 """``CONCURRENT_REQUESTS`` without a limit; with 0, Scrapy 2.14 downloads nothing at all."""
 
-ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.test_held_up.Asking": 900}}
+ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.InnerMiddleware": 900}}
 
 
 @pytest.mark.parametrize("concurrent", [UNLIMITED, 1, 16])
@@ -108,17 +88,6 @@ async def test_rules_that_expire_on_the_way_do_not_stall_a_slot(
     assert taken([shop]) < 8  # the pages alone take 2.5 seconds
 
 
-def most_at_once(site: Site) -> int:
-    """How many pages the server was busy with at the same time."""
-    pages = [hit for hit in site.hits if hit.path != "/robots.txt"]
-    events = [(hit.received, 1) for hit in pages] + [(hit.sent or 0.0, -1) for hit in pages]
-    under_way = most = 0
-    for _, change in sorted(events):
-        under_way += change
-        most = max(most, under_way)
-    return most
-
-
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, mode: str) -> None:
@@ -129,40 +98,10 @@ async def test_the_end_of_a_fetch_is_no_place_for_one_page_too_many(site: Site, 
     plans = [shop.url(f"/{n}") for n in range(6) for shop in shops]
     plans[8:8] = [other.url("/") for other in rest]
     (await crawl_under(mode, settings=settings, plans=plans)).check()
-    assert most_at_once(site) == 1
-
-
-# --- turns that were not used in time
+    assert at_once(*shops, *rest) == 1
 
 
 SLOWER = "User-agent: *\nCrawl-delay: 0.3\n"
-
-
-def holding(middleware: type[Any], order: int = 950, **settings: Any) -> dict[str, Any]:
-    """Settings of a crawl with a middleware behind the gate."""
-    path = f"{middleware.__module__}.{middleware.__name__}"
-    return obey(CONCURRENT_REQUESTS=16, DOWNLOADER_MIDDLEWARES={path: order}, **settings)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("order", [150, 950])
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_what_is_held_up_for_long_still_keeps_the_pace(
-    site: Site, mode: str, order: int
-) -> None:
-    """However long each is held up, and however many others go meanwhile."""
-    slow = site.authority(SLOWER)
-    held = [slow.url(f"/held{n}?{1.1 + n * 0.17:.2f}") for n in range(4)]
-    plans = [{"url": url, "priority": 1} for url in held]
-    plans += [{"url": slow.url(f"/{n}")} for n in range(8)]
-    result = (
-        await crawl_under(mode, settings=holding(HoldingMiddleware, order), plans=plans)
-    ).check()
-    assert len(result.downloaded) == 12
-    assert len(slow.page_hits) == 12
-    assert min(gaps(slow)) >= 0.3
-    assert result.stats["robotstxt/allowed"] == 12
 
 
 @waits
@@ -171,37 +110,32 @@ async def test_what_passed_the_gate_before_its_host_asked_for_a_pace_keeps_it(si
     """Two sites of one host; only the second asks, while pages of the first are held up."""
     one = site.authority(RULES)
     two = site.authority(Reply(200, SLOWER, delay=0.3), host=one.host)
+    settings = obey(DOWNLOADER_MIDDLEWARES={HoldingMiddleware: 950})
     plans = [one.url(f"/{n}?0.6") for n in range(5)] + [two.url(f"/{n}") for n in range(5)]
-    result = (await crawl(settings=holding(HoldingMiddleware), plans=plans)).check()
+    result = (await crawl(settings=settings, plans=plans)).check()
     assert len(result.downloaded) == 10
     assert one.page_hits[0].received > two.page_hits[0].received
     assert min(gaps(one, two)) >= 0.3
 
 
-@waits
 @ensureDeferred
-async def test_a_late_request_goes_before_those_that_have_yet_to_begin(site: Site) -> None:
-    """It is the next of its host, or it would be late for ever."""
-    slow = site.authority(SLOWER)
-    plans = [{"url": slow.url("/held?1.2"), "priority": 1}]
-    plans += [{"url": slow.url(f"/{n}")} for n in range(8)]
-    (await crawl(settings=holding(HoldingMiddleware), plans=plans)).check()
-    order = [hit.target for hit in slow.page_hits]
-    assert order.index("/held?1.2") <= 3
-
-
-@pytest.mark.slow
-@ensureDeferred
-async def test_a_late_request_is_given_back_when_the_crawl_stops(
+async def test_what_waits_at_the_last_step_is_given_back_at_a_stop(
     site: Site, tmp_path: Path
 ) -> None:
-    """A job loses no request, wherever it waits."""
-    slow = site.authority("User-agent: *\nCrawl-delay: 2\n")
-    settings = holding(HoldingMiddleware, JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=2)
-    plans = [slow.url(f"/held{n}?1.1") for n in range(3)]
-    first = await crawl(settings=settings, plans=plans)
-    settings.pop("CLOSESPIDER_TIMEOUT")
-    second = await crawl(settings=settings, plans=[])
-    assert sorted([*first.downloaded, *second.downloaded]) == plans
-    assert not first.errors
-    assert not second.errors
+    """Its host began to ask for a pace when it was on its way there; the job loses no request."""
+    one = site.authority(RULES)
+    asks = Reply(200, "User-agent: *\nCrawl-delay: 60\n", delay=0.3)
+    two = site.authority(asks, host=one.host)
+    settings = obey(
+        DOWNLOADER_MIDDLEWARES={HoldingMiddleware: 950},
+        JOBDIR=str(tmp_path),
+        REP_STORE="memory:",
+        CLOSESPIDER_TIMEOUT=1,
+    )
+    plans = [two.url("/"), *(one.url(f"/{n}?0.6") for n in range(3))]
+    first = (await crawl(settings=settings, plans=plans, timeout=40)).check_log()
+    assert first.downloaded == plans[:1]
+    two.robots = RULES
+    settings["CLOSESPIDER_TIMEOUT"] = 0
+    second = (await crawl(settings=settings, plans=[])).check_log()
+    assert sorted(second.downloaded) == sorted(plans[1:])

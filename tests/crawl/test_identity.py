@@ -85,29 +85,6 @@ async def test_a_list_is_in_falling_preference(
     assert result.forbidden == [shop.url(forbidden)]
 
 
-class GoodSpider(RequestsSpider):
-    """A welcome guest."""
-
-    name = "good"
-    robotstxt_user_agent = "goodbot"
-
-
-class BadSpider(RequestsSpider):
-    """An unwelcome one of the same project."""
-
-    name = "bad"
-    robotstxt_user_agent = "badbot"
-
-
-@ensureDeferred
-async def test_two_spiders_get_two_verdicts_from_one_robots_txt(site: Site) -> None:
-    """Each spider of a project may have a name of its own."""
-    shop = site.authority("User-agent: badbot\nDisallow: /\n\nUser-agent: goodbot\nAllow: /\n")
-    good = (await crawl(GoodSpider, obey(), plans=[shop.url("/a")])).check()
-    bad = (await crawl(BadSpider, obey(), plans=[shop.url("/a")])).check()
-    assert (good.downloaded, bad.forbidden) == ([shop.url("/a")], [shop.url("/a")])
-
-
 @ensureDeferred
 async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
     """Requests of one crawl may go by different names; the robots.txt is fetched once."""
@@ -119,18 +96,6 @@ async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
     result = (await crawl(settings=obey(), plans=plans)).check()
     assert result.forbidden == [shop.url("/badbot")]
     assert len(shop.robots_hits) == 1
-
-
-@ensureDeferred
-async def test_a_spiders_own_user_agent_setting_counts(site: Site) -> None:
-    """custom_settings are the settings of that crawl."""
-
-    class OwnSpider(RequestsSpider):
-        custom_settings = {"USER_AGENT": "badbot (+http://x)"}  # noqa: RUF012
-
-    shop = site.authority("User-agent: badbot\nDisallow: /\n")
-    result = (await crawl(OwnSpider, obey(USER_AGENT="goodbot"), plans=[shop.url("/a")])).check()
-    assert result.forbidden == [shop.url("/a")]
 
 
 @ensureDeferred
@@ -148,14 +113,17 @@ async def test_a_browser_names_no_crawler_and_one_warning_says_so(site: Site) ->
     assert "ROBOTSTXT_USER_AGENT" in warning
 
 
-@pytest.mark.parametrize("value", ["", [], 7, [""]])
 @ensureDeferred
-async def test_a_name_that_is_none_is_no_permission(site: Site, value: Any) -> None:
+async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
     """A meta value that names nobody either counts as absent or stops the request,
     and then it is named in the log.
     """
     shop = site.authority("User-agent: *\nDisallow: /\n")
-    plans = [{"url": shop.url("/a"), "meta": {"robotstxt_user_agent": value}}]
+    values: list[Any] = ["", [], 7, [""]]
+    plans = [
+        {"url": shop.url(f"/{n}"), "meta": {"robotstxt_user_agent": value}}
+        for n, value in enumerate(values)
+    ]
     result = await crawl(settings=obey(), plans=plans)
     result.check(expected=["robotstxt_user_agent"])
     assert result.downloaded == []

@@ -10,7 +10,6 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_under
-from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, by_hand, obey
 from tests.replies import Reply
 from tests.rows import first
@@ -51,23 +50,6 @@ async def test_pages_that_wait_for_their_own_site_end(site: Site, mode: str) -> 
     result = (await crawl_under(mode, settings=settings, plans=plans)).check()
     assert sorted(result.downloaded) == sorted(plans)
     assert len(shop.page_hits) == 40
-
-
-@waits
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_one_whose_rules_are_unknown_waits_for_them_alone(site: Site, mode: str) -> None:
-    """The inner pages are of other sites, one of which disallows them."""
-    shop = site.authority(Reply(200, RULES, delay=0.1))
-    others = [site.authority(Reply(200, RULES, delay=0.05)) for _ in range(10)]
-    strict = site.authority("User-agent: *\nDisallow: /")
-    plans = [shop.url(f"/page{n}?{other.url('/inner')}") for n, other in enumerate(others)]
-    plans.append(shop.url(f"/page?{strict.url('/inner')}"))
-    result = (await crawl_under(mode, settings=inner(CONCURRENT_REQUESTS=1), plans=plans)).check()
-    assert sorted(result.downloaded) == sorted(plans[:-1])
-    assert [len(other.page_hits) for other in others] == [1] * 10
-    assert strict.page_hits == []
-    assert taken([shop, *others]) < 0.2 * 10  # 0.1 s for the rules, 0.05 s for each inner site
 
 
 @waits

@@ -98,16 +98,6 @@ async def test_an_ipv6_literal_is_an_authority(site: Site, mode: str) -> None:
     assert [hit.header("Host") for hit in six.robots_hits] == [f"[::1]:{six.port}"]
 
 
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_two_ports_of_one_address_are_two_authorities(site: Site, mode: str) -> None:
-    """One host may hold a closed and an open server."""
-    one, two = site.authority(NOTHING, host="127.3.0.1"), site.authority("", host="127.3.0.1")
-    urls = [one.url("/a"), two.url("/a")]
-    result = (await crawl_under(mode, settings=obey(), plans=urls)).check()
-    assert (result.forbidden, result.downloaded) == ([one.url("/a")], [two.url("/a")])
-
-
 def told(result: Result) -> str:
     """All that was logged and counted."""
     lines = [f"{line.text}\n{line.traceback}" for line in result.log]
@@ -129,17 +119,6 @@ async def test_credentials_in_a_url_are_never_shown(site: Site, mode: str) -> No
     assert PASSWORD not in told(result)
     problems = [ending.problem for ending in result.endings]
     assert not any(PASSWORD in f"{p.text} {p.data}" for p in problems if p)
-
-
-@ensureDeferred
-async def test_credentials_do_not_open_a_forbidden_door(site: Site) -> None:
-    """A page with user information that the rules allow gets as far as the downloader."""
-    shop = site.authority(RULES)
-    urls = [shop.url("/open", user="me:pw"), shop.url("/private", user="me:pw")]
-    result = await crawl(settings=obey(), plans=urls)
-    result.check()
-    assert result.kind(urls[0]) in ("downloaded", "error")
-    assert result.kind(urls[1]) == "forbidden"
 
 
 @ensureDeferred

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
-from pathlib import Path
 from threading import Timer
 from typing import Any
 
@@ -17,34 +14,22 @@ from scrapy_rep.access import authority as protocol
 from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.codec import encode_stored
-from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.stored import StoredEntry
 from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import RULES, obey
 from tests.crawl.sharing import (
-    CUSTOM,
-    OURS,
     CustomStore,
     OctetsStore,
     SharedStore,
     key_of,
-    shared_store_of,
     shift,
 )
 from tests.replies import Reply
 from tests.rows import first
-from tests.site import Authority, Hit, Site
-from tests.stores.servers import RedisServer
+from tests.site import Authority, Site
 
 DAY = 86_400.0
-
-
-@pytest.fixture(params=[*OURS, *CUSTOM])
-def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
-    """A store of each kind."""
-    with shared_store_of(request.param) as shared:
-        yield shared
 
 
 def copy_of(shop: Authority, age: float) -> Entry:
@@ -124,33 +109,6 @@ async def test_a_custom_store_that_hangs_costs_no_copy(site: Site, age: float) -
     CustomStore.entries[key_of(shop)] = copy_of(shop, age)
     await judges_by_the_copy(shop, f"{__name__}.HangingStore")
     kept = CustomStore.entries[key_of(shop)]
-    assert kept.answer
-    assert kept.answer.body == RULES.encode()
-
-
-@pytest.mark.parametrize("age", first(1, [DAY + 30, 30.0]))
-@ensureDeferred
-async def test_a_redis_server_that_hangs_costs_no_copy(
-    site: Site, tmp_path: Path, age: float
-) -> None:
-    """The server stands still until robots.txt is asked for, which answers 503."""
-    server = RedisServer(tmp_path).start()
-
-    def back(_: Hit) -> Reply:
-        server.signal(signal.SIGCONT)
-        return Reply(503, delay=0.3)
-
-    try:
-        shop = site.authority(back)
-        shared = SharedStore("Redis", server.uri, lambda: RedisStore(server.uri))
-        shared.keep(shop, copy_of(shop, age))
-        server.signal(signal.SIGSTOP)
-        await judges_by_the_copy(shop, server.uri)
-        assert len(shop.robots_hits) == 1  # what failed was the look-up, not the crawl
-        kept = shared.kept(shop)
-    finally:
-        server.stop()
-    assert kept
     assert kept.answer
     assert kept.answer.body == RULES.encode()
 

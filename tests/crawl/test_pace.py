@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.http import Response
 from scrapy.resolver import dnscache
 
-from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
-from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under
-from tests.crawl.pacing import BurstsSpider, gaps, taken
+from scrapy_rep import RobotsForbidden
+from tests.crawl.clock import take_over
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
+from tests.crawl.pacing import gaps, taken
 from tests.crawl.plugin import RULES, obey
-from tests.crawl.result import Result
-from tests.crawl.spiders import RequestsSpider
+from tests.crawl.spiders import OneByOneSpider
 from tests.replies import Reply, html, redirect
 from tests.rows import first
-from tests.scripted import Clock
 from tests.site import Authority, Site
-from tests.timed import timed, waits
+from tests.timed import waits
 
 DAY = 86_400.0
 
@@ -120,17 +115,6 @@ async def test_slots_by_address_keep_the_pace_of_each_host(
 
 
 @ensureDeferred
-async def test_the_pace_of_a_slot_outlasts_it(site: Site) -> None:
-    """Whoever shared the slot still keeps the politest pace after Scrapy collected the slot."""
-    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n")
-    other = site.authority(host=slow.host)
-    bursts = [[slow.url("/")], pages(other, 3)]
-    result = (await crawl(BurstsSpider, obey(), bursts=bursts, idle=[0.5])).check()
-    assert result.stats["slots/collected"] >= 2
-    assert min(gaps(other)) >= 0.3
-
-
-@ensureDeferred
 async def test_one_request_at_a_time(site: Site) -> None:
     """However short the delay, no request is sent before the end of the one before."""
     shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n", html(delay=0.2))
@@ -150,27 +134,6 @@ async def test_the_pace_can_be_switched_off(site: Site) -> None:
     assert "robotstxt/crawl_delay/applied" not in result.stats
 
 
-class ChainSpider(RequestsSpider):
-    """Asks for one page after another; after the fourth it is two days later."""
-
-    clock: Clock
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """The next page."""
-        number = len(self.made)
-        if number == 4:
-            self.clock.now += 2 * DAY
-        if number < 8:
-            yield self.request(response.urljoin(f"/{number}"))
-
-
-class MovedTime:
-    """Takes the place of the module `time` in the package."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.time = clock
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -185,13 +148,15 @@ async def test_a_refresh_changes_the_pace(
     site: Site, monkeypatch: pytest.MonkeyPatch, before: float, after: float
 ) -> None:
     """RFC 9309 2.4: what the newer robots.txt asks for is kept, be it more, less or nothing."""
-    clock = Clock(time.time())
-    monkeypatch.setattr("scrapy_rep.parts.time", MovedTime(clock))
-    monkeypatch.setattr(ChainSpider, "clock", clock, raising=False)
+    clock = take_over(monkeypatch)
+
+    def tick(ended: int) -> None:
+        clock.seconds = 2 * DAY if ended >= 4 else 0.0
+
     shop = site.authority(
         [f"User-agent: *\nCrawl-delay: {seconds}\n" for seconds in (before, after)]
     )
-    (await crawl(ChainSpider, obey(), plans=[shop.url("/0")])).check()
+    (await crawl(OneByOneSpider, obey(), plans=pages(shop, 8), tick=tick)).check()
     assert (len(shop.page_hits), len(shop.robots_hits)) == (8, 2)
     first, second = gaps(shop)[:3], gaps(shop)[4:]
     assert min(first) >= before
@@ -241,17 +206,15 @@ async def test_a_long_delay_can_forbid(site: Site) -> None:
     result = (await crawl(settings=settings, plans=plans)).check()
     assert result.forbidden == pages(shy, 2)
     assert result.downloaded == [*pages(shop, 2), *pages(at_will, 2)]
-    problem = result.ending(shy.url("/0")).problem
-    assert problem is not None
+    problem = result.problem(shy.url("/0"))
     assert isinstance(problem.exception, RobotsForbidden)
     assert problem.text.startswith("Forbidden by pace: asks for 61 s between requests")
     assert result.stats["robotstxt/forbidden"] == 2
     assert "robotstxt/crawl_delay/capped" not in result.stats
-    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-    assert (await gate.explain(shy.url("/0"))).reason == problem.exception.verdict.reason
-    assert (await gate.explain(shy.url("/x"))).reason == "rule"
-    assert (await gate.explain(shop.url("/0"))).allowed
-    assert (await gate.explain(at_will.url("/0"))).allowed
+    assert (await result.gate.explain(shy.url("/0"))).reason == problem.exception.verdict.reason
+    assert (await result.gate.explain(shy.url("/x"))).reason == "rule"
+    assert (await result.gate.explain(shop.url("/0"))).allowed
+    assert (await result.gate.explain(at_will.url("/0"))).allowed
 
 
 @pytest.mark.parametrize(
@@ -285,75 +248,52 @@ async def test_a_refused_request_leaves_its_turn_to_the_next(site: Site) -> None
 
 
 SLOW = "User-agent: *\nCrawl-delay: 0.3\n"
-PLAIN = "User-agent: *\nDisallow: /private\n"
 
 
-class Measured(NamedTuple):
-    """What a crawl came to, and the authorities that it visited."""
-
-    result: Result
-    shop: Authority
-    other: Authority
-
-
-def settings(**more: Any) -> dict[str, Any]:
+def hurried(**more: Any) -> dict[str, Any]:
     """Much more concurrency than a robots.txt with a delay agrees to."""
     return obey(CONCURRENT_REQUESTS=32, CONCURRENT_REQUESTS_PER_DOMAIN=8, **more)
 
 
-SCENARIOS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "autothrottle": {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1},
-    "download delay": {"DOWNLOAD_DELAY": 0.2},
-    "bursts": {},
-}
-
-
-def measure(site: Site, name: str, mode: str) -> Measured:
-    """One crawl: five pages of an authority that asks for 0.3 s, five of one that does not."""
-    shop, other = site.authority(SLOW), site.authority(PLAIN)
-    pages = [shop.url(f"/{number}") for number in range(5)]
-    plans: dict[str, Any] = {"plans": [*pages, *(other.url(f"/{n}") for n in range(5))]}
-    spider = "tests.crawl.spiders.RequestsSpider"
-    if name == "download delay":
-        shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
-        plans = {"plans": [shop.url(f"/{number}") for number in range(10)]}
-    if name == "bursts":
-        spider = "tests.crawl.pacing.BurstsSpider"
-        plans = {"bursts": [pages[:2], pages[2:4], pages[4:]], "idle": [0.1, 0.5]}
-    chosen = settings(**SCENARIOS[name])
-    return Measured(crawl_in_child(spider, chosen, mode=mode, **plans).check(), shop, other)
+@pytest.mark.parametrize("mode", EACH_MODE)
+@ensureDeferred
+async def test_autothrottle_makes_no_gap_shorter(site: Site, mode: str) -> None:
+    """Neither does concurrency; and the delay of one authority does not slow another."""
+    shop, other = site.authority(SLOW), site.authority(RULES)
+    settings = hurried(AUTOTHROTTLE_ENABLED=True, AUTOTHROTTLE_START_DELAY=0.1)
+    plans = [*pages(shop, 5), *pages(other, 5)]
+    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
+    assert (len(shop.page_hits), len(other.page_hits)) == (5, 5)
+    assert min(gaps(shop)) >= 0.3
+    assert other.page_hits[-1].received < shop.page_hits[-1].received
+    assert result.stats["robotstxt/crawl_delay/applied"] == 1
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_every_gap_is_as_long_as_asked_for(site: Site, mode: str) -> None:
-    """Neither concurrency, nor jitter, nor AutoThrottle, nor an idle spider makes it shorter.
-
-    The crawls of the table above take time, so all are made at once.
-    """
-    with ThreadPoolExecutor(len(SCENARIOS)) as pool:
-        runs = {name: pool.submit(measure, site, name, mode) for name in SCENARIOS}
-    for name in ("plain", "autothrottle", "bursts"):
-        run = runs[name].result()
-        assert len(run.shop.page_hits) == 5
-        assert min(gaps(run.shop)) >= 0.3
-        assert run.result.stats["robotstxt/crawl_delay/applied"] == 1
-    # Scrapy may collect the slot meanwhile: the interval is the host's.
-    assert run.result.stats["slots/collected"] >= 2
-    # A delay of one authority does not slow another.
-    run = runs["plain"].result()
-    assert len(run.other.page_hits) == 5
-    assert run.other.page_hits[-1].received < run.shop.page_hits[-1].received
-    # The operator's longer delay is never undercut. Jitter varies it by up to a half; of that, what
-    # lengthens it is kept.
-    found = gaps(runs["download delay"].result().shop)
-    assert len(found) == 9
-    assert min(found) >= 0.2
-    assert max(found) > 0.205
+@ensureDeferred
+async def test_an_idle_spider_makes_no_gap_shorter(site: Site, mode: str) -> None:
+    """Scrapy may collect the slot meanwhile: the interval is the host's."""
+    shop = site.authority(SLOW)
+    urls = pages(shop, 5)
+    result = await crawl_under(
+        mode,
+        "tests.crawl.pacing.BurstsSpider",
+        hurried(),
+        bursts=[urls[:2], urls[2:4], urls[4:]],
+        idle=[0.1, 0.5],
+    )
+    assert result.check().stats["slots/collected"] >= 2
+    assert len(shop.page_hits) == 5
+    assert min(gaps(shop)) >= 0.3
 
 
-@timed
-def test_the_gap_is_not_much_longer_than_asked_for(site: Site) -> None:
-    """Jitter is Scrapy's, for the operator's delay: what a robots.txt asks for is kept as it is."""
-    run = measure(site, "plain", "asyncio")
-    assert sorted(gaps(run.shop))[2] < 0.4
+@pytest.mark.parametrize("mode", EACH_MODE)
+@ensureDeferred
+async def test_the_longer_delay_of_the_operator_is_never_undercut(site: Site, mode: str) -> None:
+    """Jitter varies it by up to a half; of that, what lengthens it is kept."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    settings = hurried(DOWNLOAD_DELAY=0.2)
+    (await crawl_under(mode, settings=settings, plans=pages(shop, 10))).check()
+    assert len(gaps(shop)) == 9
+    assert min(gaps(shop)) >= 0.2
+    assert max(gaps(shop)) > 0.205

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import scrapy
 from pytest_twisted import ensureDeferred
-from scrapy import Request, signals
-from scrapy.core.downloader import Slot
-from scrapy.crawler import Crawler
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
-from scrapy.utils.asyncio import call_later
 
 from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_under
@@ -28,7 +22,7 @@ from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply, html, redirect
 from tests.rows import first
 from tests.site import Authority, Site
-from tests.timed import timed, waits
+from tests.timed import timed
 
 SLOW = "User-agent: *\nCrawl-delay: 0.2\n"
 
@@ -53,48 +47,6 @@ async def test_redirected_pages_keep_the_pace(site: Site, mode: str) -> None:
     assert min(gaps(slow)) >= 0.2
 
 
-class OnwardSpider(RequestsSpider):
-    """From each page on to the same site, with all the meta of the page, as many spiders do."""
-
-    def __init__(self, onward: str = "", **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.onward = onward
-
-    def found(self, response: Response) -> Iterable[Any]:
-        """One page of the other site for each page."""
-        if not response.url.startswith(self.onward):
-            number = len(self.made)
-            yield self.request(f"{self.onward}/{number}", meta=dict(response.meta))
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_the_meta_of_another_response_keeps_the_pace(site: Site, mode: str) -> None:
-    """`meta=response.meta` carries `download_slot` to another host."""
-    slow, others = site.authority(SLOW), site.authorities(5, RULES)
-    result = (
-        await crawl_under(
-            mode,
-            "tests.crawl.test_pace_everywhere.OnwardSpider",
-            many(),
-            plans=[other.url("/a") for other in others],
-            onward=slow.url(""),
-        )
-    ).check()
-    assert len(result.downloaded) == 10
-    assert min(gaps(slow)) >= 0.2
-
-
-@ensureDeferred
-async def test_slots_of_the_operators_own_choice_keep_the_pace(site: Site) -> None:
-    """However many download slots serve a host, it is asked at its pace."""
-    slow = site.authority(SLOW)
-    plans = [{"url": slow.url(f"/{n}"), "meta": {"download_slot": f"s{n}"}} for n in range(5)]
-    (await crawl(settings=many(), plans=plans)).check()
-    assert len(slow.page_hits) == 5
-    assert min(gaps(slow)) >= 0.2
-
-
 @ensureDeferred
 async def test_a_slot_of_two_hosts_holds_up_only_the_slow_one(site: Site) -> None:
     """A host that asks for nothing is not slowed by one that shares its download slot."""
@@ -104,26 +56,6 @@ async def test_a_slot_of_two_hosts_holds_up_only_the_slow_one(site: Site) -> Non
     (await crawl(settings=many(), plans=plans)).check()
     assert min(gaps(slow)) >= 0.2
     assert quick.page_hits[-1].received < slow.page_hits[-1].received
-
-
-@ensureDeferred
-async def test_no_slot_is_changed(site: Site) -> None:
-    """Its class, its delay and its concurrency are Scrapy's, whatever a robots.txt asks for."""
-    slow = site.authority(SLOW)
-    seen: list[Any] = []
-
-    def watch(crawler: Crawler) -> None:
-        def reached(request: Request) -> None:
-            slot = crawler.engine.downloader.slots[request.meta["download_slot"]]
-            seen.append((type(slot), slot.delay, slot.concurrency))
-
-        crawler.keep = reached  # type: ignore[attr-defined]
-        crawler.signals.connect(reached, signal=signals.request_reached_downloader)
-
-    plans = [slow.url(f"/{n}") for n in range(3)]
-    (await crawl(settings=many(), plans=plans, prepare=watch)).check()
-    assert len(seen) == 4
-    assert set(seen) == {(Slot, 0.0, 8)}
 
 
 @ensureDeferred
@@ -158,18 +90,6 @@ async def test_requests_that_pass_by_wait_for_no_interval(site: Site) -> None:
 
     (await crawl(Spider, settings=many(), plans=[slow.url("/1")], timeout=50)).check()
     assert len(slow.page_hits) == 3
-
-
-@ensureDeferred
-async def test_pages_from_the_http_cache_are_not_slowed(site: Site, tmp_path: Path) -> None:
-    """What Scrapy has in its cache asks nothing of the site, so it waits for no interval."""
-    slow = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
-    urls = [slow.url(f"/{number}") for number in range(10)]
-    settings = many(HTTPCACHE_ENABLED=True, HTTPCACHE_DIR=str(tmp_path))
-    (await crawl(settings=settings, plans=urls)).check()
-    slow.robots = "User-agent: *\nCrawl-delay: 30\n"
-    again = (await crawl(settings=settings, plans=urls)).check()  # within much less than 9 x 30 s
-    assert len(again.downloaded) == len(slow.page_hits) == 10
 
 
 class LimboMiddleware:
@@ -215,28 +135,6 @@ async def test_a_middleware_that_takes_its_time_does_not_lose_the_pace(site: Sit
     plans = [slow.url(f"/{number}?1.3") for number in range(2)]
     (await crawl(settings=settings, plans=plans)).check()
     assert len(slow.page_hits) == 2
-    assert min(gaps(slow)) >= 0.2
-
-
-class BusyMiddleware:
-    """Blocks the loop for longer than a request may be on its way, and takes a turn itself."""
-
-    async def process_request(self, request: Request) -> None:
-        """The loop is busy between two turns."""
-        if "/page" in request.url:
-            call_later(0, time.sleep, 1.2)
-            await sleep(0.001)
-
-
-@pytest.mark.slow
-@ensureDeferred
-async def test_a_busy_loop_does_not_lose_the_pace(site: Site) -> None:
-    """A request that was let go is on its way, however long the loop is busy meanwhile."""
-    slow = site.authority(SLOW)
-    settings = many(DOWNLOADER_MIDDLEWARES={BusyMiddleware: 950})
-    plans = [slow.url(f"/page{number}") for number in range(3)]
-    (await crawl(settings=settings, plans=plans)).check()
-    assert len(slow.page_hits) == 3
     assert min(gaps(slow)) >= 0.2
 
 
@@ -339,54 +237,20 @@ def test_five_slow_authorities_of_fifty_do_not_slow_the_others(
     pytest.fail(f"they took {ratios} times as long")
 
 
-@waits
-@pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
-async def test_a_stop_does_not_wait_for_its_turn(site: Site, mode: str) -> None:
-    """What waits for its turn stays with the scheduler; one page of each host came."""
-    shops = site.authorities(2, "User-agent: *\nCrawl-delay: 30\n")
-    urls = [shop.url(f"/{number}") for shop in shops for number in range(20)]
-    settings = obey(CLOSESPIDER_TIMEOUT=0.5, CONCURRENT_REQUESTS=4)
-    result = (await crawl_under(mode, settings=settings, plans=urls)).check_log()
-    assert result.stats["elapsed_time_seconds"] < 2.5
-    assert [len(shop.page_hits) for shop in shops] == [1, 1]
-    assert len(result.downloaded) == len(result.endings) == 2
-
-
-@waits
-@pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy 2.14 leaves queue files open")
-@pytest.mark.parametrize("mode", ["asyncio", "select"])
-@ensureDeferred
-async def test_a_resumed_crawl_makes_what_waited_for_its_turn(
-    site: Site, tmp_path: Path, mode: str
-) -> None:
-    """With JOBDIR, a stop gives it back to the scheduler: made later, once, at its pace."""
+async def test_a_resumed_crawl_makes_what_waited_for_its_turn(site: Site, tmp_path: Path) -> None:
+    """A stop waits for no turn: with JOBDIR, requests are made later, once, at their pace."""
     shop = site.authority("User-agent: *\nCrawl-delay: 30\n")
     urls = [shop.url(f"/{number}") for number in range(6)]
-    settings = obey(CLOSESPIDER_TIMEOUT=0.5, JOBDIR=str(tmp_path), REP_STORE="memory:")
-    first = await crawl_under(mode, settings=settings, plans=urls)
-    assert first.stats["elapsed_time_seconds"] < 2.5
-    assert [ending.kind for ending in first.endings] == ["downloaded"]
-    shop.robots = "User-agent: *\nCrawl-delay: 0.1\n"
-    second = await crawl_under(mode, settings={**settings, "CLOSESPIDER_TIMEOUT": 0}, plans=urls)
-    ends = Counter((ending.url, ending.kind) for ending in [*first.endings, *second.endings])
-    assert ends == Counter((url, "downloaded") for url in urls)
-    assert min(gaps(shop)) >= 0.1
-
-
-@pytest.mark.parametrize("kept", first(1, [True, False]))
-@ensureDeferred
-async def test_a_stop_leaves_nothing_behind(site: Site, tmp_path: Path, kept: bool) -> None:
-    """No timer of a slot, no request without an end but those that the scheduler keeps."""
-    shop = site.authority("User-agent: *\nCrawl-delay: 30\n")
-    urls = [shop.url(f"/{number}") for number in range(6)]
-    settings = obey(CLOSESPIDER_TIMEOUT=1.5, REP_STORE="memory:")
-    if kept:
-        settings["JOBDIR"] = str(tmp_path)
-    result = await crawl(settings=settings, plans=urls)
-    assert len(result.downloaded) == len(result.endings) == 1
+    settings = obey(CLOSESPIDER_TIMEOUT=1.5, REP_STORE="memory:", JOBDIR=str(tmp_path))
+    first = (await crawl(settings=settings, plans=urls)).check_log()
+    assert len(first.downloaded) == len(first.endings) == 1
     # The first request of a site is returned and withheld, and five are given back at the end.
-    assert result.stats["scheduler/enqueued"] == 6 + 5
+    assert first.stats["scheduler/enqueued"] == 6 + 5
+    shop.robots = SLOW
+    second = (await crawl(settings={**settings, "CLOSESPIDER_TIMEOUT": 0}, plans=urls)).check_log()
+    assert sorted([*first.downloaded, *second.downloaded]) == urls
+    assert min(gaps(shop)) >= 0.2
 
 
 @ensureDeferred
@@ -399,16 +263,6 @@ async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.Mon
     result = (await crawl(settings=obey(REP_MAX_CRAWL_DELAY=0.2), plans=urls)).check()
     assert all(min(gaps(shop)) >= 0.2 for shop in shops)
     assert len(result.lines("asks for 30 s")) == 5
-
-
-@ensureDeferred
-async def test_nothing_is_lent_when_nothing_waits(site: Site) -> None:
-    """However many waited for their turn, CONCURRENT_REQUESTS is in force again at the end."""
-    shop = site.authority("User-agent: *\nCrawl-delay: 0.02\n")
-    urls = [shop.url(f"/{number}") for number in range(30)]
-    result = (await crawl(settings=obey(CONCURRENT_REQUESTS=5), plans=urls)).check()
-    assert result.crawler.engine.downloader.total_concurrency == 5
-    assert min(gaps(shop)) >= 0.02
 
 
 @ensureDeferred

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.crawler import Crawler
 
 from scrapy_rep import RepDownloaderMiddleware, RepSpiderMiddleware, RobotsForbidden
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.links import CLOSED, VILLAGE, LinksSpider, links, meta, with_header
-from tests.crawl.plugin import RULES, by_hand, obey
+from tests.crawl.plugin import BUILT_IN, RULES, by_hand, obey
 from tests.crawl.result import Result
-from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply, redirect
 from tests.site import Authority, Site
 
@@ -57,6 +55,7 @@ async def test_links_of_nofollow_pages_end_in_robots_forbidden(
     assert {"/open/1", "/for-other/1"} <= {*paths(shop, result.downloaded)}
     assert result.errors == []
     assert result.stats["robotstxt/forbidden"] == len(CLOSED)
+    assert result.stats["item_scraped_count"] == 9  # those of noindex pages are kept by default
     assert page_stats(result) == {
         "count": 9,
         "nofollow": 4,
@@ -76,8 +75,7 @@ async def test_the_exception_says_which_source_asked(site: Site) -> None:
         ("/by-header/1", "X-Robots-Tag"),
         ("/by-tag/1", "X-Robots-Tag"),
     ]:
-        problem = result.ending(shop.url(path)).problem
-        assert problem is not None
+        problem = result.problem(shop.url(path))
         assert isinstance(problem.exception, RobotsForbidden)
         assert problem.text.startswith(f"Forbidden by page directive: nofollow ({source})")
         assert problem.exception.verdict.reason == f"nofollow ({source})"
@@ -87,12 +85,17 @@ async def test_the_exception_says_which_source_asked(site: Site) -> None:
         assert len(result.lines(line, "DEBUG")) == 1
 
 
+@pytest.mark.parametrize("more", [{}, {"REP_NOINDEX": "drop"}], ids=["plain", "noindex"])
 @ensureDeferred
-async def test_by_default_pages_are_counted_and_nothing_changes(site: Site) -> None:
-    """One line at the close says what pages said, and advertises no setting."""
+async def test_by_default_pages_are_counted_and_nothing_changes(site: Site, more: Any) -> None:
+    """One line at the close says what pages said, and advertises no setting.
+
+    `REP_NOINDEX` is a part of obeying.
+    """
     shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obey(ROBOTSTXT_USER_AGENT="mybot"))
+    result = await visit(shop, obey(ROBOTSTXT_USER_AGENT="mybot", **more))
     assert result.forbidden == []
+    assert result.stats["item_scraped_count"] == 14
     assert {*CLOSED} <= {*paths(shop, result.downloaded)}
     assert page_stats(result) == {"count": 14, "nofollow": 4, "noindex": 2, "noarchive": 1}
     assert result.lines("^Of .* pages read", "INFO") == [
@@ -109,14 +112,19 @@ async def test_a_crawl_of_pages_that_say_nothing_says_nothing(site: Site) -> Non
     assert result.lines("pages read") == []
 
 
+@pytest.mark.parametrize("preferences", ["off", "report"])
 @ensureDeferred
-async def test_off_reads_no_page(site: Site) -> None:
-    """The spider middleware only holds back ``start()`` then."""
+async def test_off_reads_no_page(site: Site, preferences: str) -> None:
+    """The spider middleware has other things to do; callbacks may ask all the same."""
     shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obey(REP_PAGE_DIRECTIVES="off", REP_PREFERENCES="off"))
+    off = {"REP_PAGE_DIRECTIVES": "off", "REP_NOINDEX": "drop", "REP_PREFERENCES": preferences}
+    result = await visit(shop, obey(**off))
     assert page_stats(result) == {}
     assert result.forbidden == []
+    assert result.stats["item_scraped_count"] == 14
     assert result.lines("pages read") == []
+    said = result.crawler.spider.said
+    assert said[shop.url("/by-header")].restrictions == {"noindex", "nofollow"}
 
 
 @pytest.mark.parametrize(
@@ -164,14 +172,22 @@ async def test_the_add_on_leaves_the_order_of_the_project(site: Site, name: Any)
     assert paths(shop, result.forbidden) == CLOSED
 
 
+class OwnGate(RepDownloaderMiddleware):
+    """A project's own."""
+
+
+@pytest.mark.parametrize("gate", ["scrapy_rep.RepDownloaderMiddleware", OwnGate])
 @ensureDeferred
-async def test_the_middlewares_can_be_set_by_hand(site: Site) -> None:
-    """Two lines do what the add-on does."""
+async def test_the_middlewares_can_be_set_by_hand(site: Site, gate: Any) -> None:
+    """Two lines do what the add-on does; a project may extend the gate."""
     shop = site.authority(RULES, VILLAGE)
-    spider = {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": 100}}
-    settings = {"REP_PAGE_DIRECTIVES": "obey", "ROBOTSTXT_USER_AGENT": "mybot"}
-    result = await visit(shop, by_hand(**spider, **settings))
-    assert paths(shop, result.forbidden) == CLOSED
+    settings = by_hand(
+        DOWNLOADER_MIDDLEWARES={BUILT_IN: None, gate: 100},
+        SPIDER_MIDDLEWARES={"scrapy_rep.RepSpiderMiddleware": 100},
+        REP_PAGE_DIRECTIVES="obey",
+        ROBOTSTXT_USER_AGENT="mybot",
+    )
+    assert paths(shop, (await visit(shop, settings)).forbidden) == CLOSED
 
 
 @ensureDeferred
@@ -180,30 +196,9 @@ async def test_a_crawl_whose_marks_would_not_be_seen_does_not_start(site: Site) 
     shop = site.authority(RULES)
     spider = {"scrapy_rep.RepSpiderMiddleware": 100}
     settings = {"ROBOTSTXT_OBEY": True, "SPIDER_MIDDLEWARES": spider}
-    crawler = Crawler(RequestsSpider, settings_of(settings))
     with pytest.raises(ValueError, match="lacks RepDownloaderMiddleware"):
-        await within(10, crawler.crawl(plans=[shop.url("/")]))
+        await crawl(settings=settings, plans=[shop.url("/")])
     assert site.hits == []
-
-
-@ensureDeferred
-async def test_a_subclass_of_the_gate_is_a_gate(site: Site) -> None:
-    """A project may extend it."""
-    shop = site.authority(RULES, VILLAGE)
-    settings = by_hand(
-        DOWNLOADER_MIDDLEWARES={
-            "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-            OwnGate: 100,
-        },
-        SPIDER_MIDDLEWARES={RepSpiderMiddleware: 100},
-        REP_PAGE_DIRECTIVES="obey",
-        ROBOTSTXT_USER_AGENT="mybot",
-    )
-    assert paths(shop, (await visit(shop, settings)).forbidden) == CLOSED
-
-
-class OwnGate(RepDownloaderMiddleware):
-    """A project's own."""
 
 
 @ensureDeferred
@@ -333,16 +328,6 @@ async def test_a_pdf_has_a_header_and_no_metas(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_items_of_noindex_pages_are_kept_by_default(site: Site) -> None:
-    """What an item is for, only the project knows."""
-    shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obeying())
-    assert result.stats["item_scraped_count"] == 9
-    [line] = result.lines("pages read", "INFO")
-    assert "2 noindex" in line
-
-
-@ensureDeferred
 async def test_items_of_noindex_pages_are_dropped_on_request(site: Site) -> None:
     """Also of those whose date is over; one line of DEBUG for each page."""
     pages = {
@@ -375,14 +360,6 @@ class TwoItemsSpider(LinksSpider):
         yield {"more": response.url}
 
 
-@ensureDeferred
-async def test_noindex_drops_nothing_unless_pages_are_obeyed(site: Site) -> None:
-    """`REP_NOINDEX` is a part of obeying."""
-    shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obey(REP_NOINDEX="drop"))
-    assert result.stats["item_scraped_count"] == 14
-
-
 LINKS = """<html><head><base href="/shop/"></head><body>
 <a href="open">1</a>
 <a rel="ugc NoFollow" href="closed">2</a>
@@ -405,24 +382,24 @@ class MapSpider(LinksSpider):
                 yield self.request(response.urljoin(path))
 
 
-@pytest.mark.parametrize("settings", [{}, {"REP_LINK_NOFOLLOW": True}])
+@pytest.mark.parametrize(
+    ("settings", "refused"),
+    [
+        (obeying(REP_LINK_NOFOLLOW=True), ["/map?a=2&b=1", "/shop/closed"]),
+        (obeying(), []),
+        (obey(REP_LINK_NOFOLLOW=True), []),
+    ],
+    ids=["on request", "by default", "where pages are not obeyed"],
+)
 @ensureDeferred
-async def test_nofollow_links_are_refused_on_request(site: Site, settings: Any) -> None:
+async def test_nofollow_links_are_refused_on_request(
+    site: Site, settings: dict[str, Any], refused: list[str]
+) -> None:
     """A URL to which another link of the page leads without it is open."""
     shop = site.authority(RULES, {"/": LINKS})
-    result = await crawl(MapSpider, obeying(**settings), plans=[shop.url("/")])
-    refused = ["/map?a=2&b=1", "/shop/closed"] if settings else []
+    result = await crawl(MapSpider, settings, plans=[shop.url("/")])
     assert paths(shop, result.forbidden) == refused
     for path in refused:
-        problem = result.ending(shop.url(path)).problem
-        assert problem is not None
+        problem = result.problem(shop.url(path))
         assert problem.text.startswith("Forbidden by page directive: nofollow (rel)")
     assert len(result.downloaded) == 6 - len(refused)
-
-
-@ensureDeferred
-async def test_nofollow_links_count_for_nothing_unless_pages_are_obeyed(site: Site) -> None:
-    """`REP_LINK_NOFOLLOW` is a part of obeying."""
-    shop = site.authority(RULES, {"/": LINKS})
-    result = await crawl(MapSpider, obey(REP_LINK_NOFOLLOW=True), plans=[shop.url("/")])
-    assert result.forbidden == []

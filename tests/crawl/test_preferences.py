@@ -24,11 +24,10 @@ from scrapy_rep.preferences.statement import CATEGORIES
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import BUILT_IN, by_hand, obey
 from tests.crawl.result import Result
-from tests.crawl.spiders import RequestsSpider
-from tests.crawl.test_flights import OneByOneSpider
+from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.preferences.answers import answers
 from tests.preferences.test_robots_rows import MANAGED
-from tests.replies import Reply, redirect
+from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
 
@@ -131,8 +130,7 @@ async def test_skip_refuses_what_robots_txt_disallows(site: Site, mode: str, spi
     assert result.forbidden == urls[:2]
     assert result.downloaded == urls[2:]
     assert items(result) == 2
-    problem = result.ending(urls[1]).problem
-    assert problem is not None
+    problem = result.problem(urls[1])
     assert problem.text.startswith(
         "Forbidden by usage preference: Content-Usage disallows train-ai (http://"
     )
@@ -205,7 +203,7 @@ async def test_a_token_counts_for_text_and_data_mining_too(site: Site, mode: str
         REP_PURPOSE_TOKENS={"tdm": ["miner"]},
     )
     assert result.forbidden == plans[:1]
-    assert "the group of miner disallows tdm" in result.ending(plans[0]).problem.text
+    assert "the group of miner disallows tdm" in result.problem(plans[0]).text
 
 
 class ErrbackSpider(UseSpider):
@@ -271,16 +269,6 @@ async def test_a_request_that_passes_by_is_left_alone(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_a_redirect_is_judged_by_where_it_leads(site: Site) -> None:
-    """Each hop passes the gate."""
-    managed = site.authority(MANAGED)
-    shop = site.authority(None, {"/r": redirect(managed.url("/x"))})
-    result = await visit([shop.url("/r")], REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
-    assert result.forbidden == [shop.url("/r")]
-    assert managed.page_hits == []
-
-
-@ensureDeferred
 async def test_the_page_of_a_service_is_the_one_that_counts(site: Site) -> None:
     """`robotstxt_page`: the preferences of the page that is named, not of the service."""
     shop, service = site.authority(BY_PATH), site.authority()
@@ -319,7 +307,7 @@ async def test_skip_refuses_what_need_not_wait_for_its_rules(site: Site) -> None
     shop = site.authority("User-agent: *\nContent-Usage: /b train-ai=n\nAllow: /\n")
     urls = [shop.url("/a"), shop.url("/b")]
     settings = obey(REP_PREFERENCES="skip", REP_PURPOSES=["train-ai"])
-    result = await crawl(OneByOneSpider, settings, plans=urls, tick=lambda _: None)
+    result = await crawl(OneByOneSpider, settings, plans=urls)
     result.check()
     assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
     assert result.stats["robotstxt/cache/hit"] == 1

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import random
-import socket
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,42 +10,21 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep import RepDownloaderMiddleware
 from tests.crawl.clock import take_over
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import NOTHING, RULES, obey
-from tests.crawl.redirect_graph import Graph, known
 from tests.crawl.result import Result
 from tests.crawl.test_freshness import visit_at
 from tests.proxy import Proxy
 from tests.replies import Raw, Reply, redirect
 from tests.rows import first
-from tests.site import Script, Site
+from tests.site import Site
 from tests.spellings import local_hosts
-
-STATUSES = (301, 302, 303, 307, 308)
 
 
 async def visit(plans: list[Any], **settings: Any) -> Result:
     """A crawl."""
     return (await crawl(settings=obey(**settings), plans=plans)).check()
-
-
-@pytest.mark.parametrize("status", first(2, STATUSES))
-@ensureDeferred
-async def test_chains_of_up_to_five_lead_to_the_rules(site: Site, status: int) -> None:
-    """Chains of 0 to 8 across as many authorities: past the fifth hop unavailable, so allowed."""
-    plans, ends = [], []
-    for hops in range(9):
-        last = site.authority(RULES)
-        for _ in range(hops):
-            last = site.authority(redirect(last.url("/robots.txt"), status))
-        plans.append(last.url("/private"))
-        ends.append("forbidden" if hops <= 5 else "downloaded")
-    result = await visit(plans)
-    assert [result.kind(url) for url in plans] == ends
-    # 0 to 5 hops each cost one request more; the three longer chains are cut after six.
-    assert len([hit for hit in site.hits if hit.path == "/robots.txt"]) == 21 + 3 * 6
 
 
 @ensureDeferred
@@ -88,97 +64,7 @@ async def test_a_chain_may_change_the_scheme(site: Site) -> None:
     assert [hit.path for hit in proxy.hits] == ["/robots.txt", "/robots.txt", "/r"]
 
 
-NOT_HTTP = [
-    "file:///etc/hostname",
-    "data:text/plain,hello",
-    "ftp://127.0.0.1/robots.txt",
-    "javascript:alert(1)",
-    "s3://bucket/robots.txt",
-    "about:blank",
-    "http://[::1",
-]
-
-
-@ensureDeferred
-async def test_a_redirect_to_anything_but_http_is_not_followed(site: Site) -> None:
-    """Refused, and the authority unreachable: no page is requested."""
-    shops = {location: site.authority(redirect(location)) for location in NOT_HTTP}
-    result = await visit([shop.url("/a") for shop in shops.values()])
-    for location, shop in shops.items():
-        assert result.kind(shop.url("/a")) == "unreachable", location
-        assert (len(shop.robots_hits), shop.page_hits) == (1, []), location
-
-
-# --- graphs
-
-
-async def compare_graphs(site: Site, seeds: range) -> None:
-    """Each of twenty entries is the one that the graph says, and one is also fetched alone."""
-    for seed in seeds:
-        graph = Graph(Proxy(site), random.Random(seed))
-        together = await visit(graph.plans(graph.origins), CONCURRENT_REQUESTS=40)
-        entries = known(together)
-        assert entries == {origin: graph.expected(origin) for origin in graph.origins}, seed
-        alone = random.Random(seed).choice(graph.origins)
-        single = await visit(graph.plans([alone]))
-        assert known(single) == {alone: entries[alone]}, seed
-
-
-@ensureDeferred
-async def test_what_is_learnt_of_an_authority_depends_on_no_other(site: Site) -> None:
-    """Three seeded graphs of redirects over 20 authorities: each entry as if fetched alone."""
-    await compare_graphs(site, range(3))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("first", range(0, 100, 25))
-@ensureDeferred
-async def test_what_is_learnt_of_an_authority_depends_on_no_other_at_length(
-    site: Site, first: int
-) -> None:
-    """100 seeded graphs."""
-    await compare_graphs(site, range(first, first + 25))
-
-
 # --- redirects into the network that the crawler runs in
-
-
-class Listener:
-    """A port on every address of this machine; it counts who connects."""
-
-    def __init__(self) -> None:
-        self._sock = socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
-        self.port = self._sock.getsockname()[1]
-        self.connections = 0
-        self._thread = threading.Thread(target=self._listen, name="listener", daemon=True)
-        self._thread.start()
-
-    def _listen(self) -> None:
-        answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + NOTHING.encode()
-        while True:
-            try:
-                peer, _ = self._sock.accept()
-            except OSError:
-                return
-            with peer:
-                self.connections += 1
-                peer.recv(65536)
-                peer.sendall(answer)
-
-    def close(self) -> None:
-        """The port is closed."""
-        self._sock.shutdown(socket.SHUT_RDWR)
-        self._sock.close()
-        self._thread.join(5)
-
-
-@pytest.fixture
-def listener() -> Iterator[Listener]:
-    """Where a crawl should never get to."""
-    listener = Listener()
-    yield listener
-    listener.close()
 
 
 _connects: list[Any] | None = None
@@ -211,7 +97,7 @@ def behind_a_proxy(proxy: Proxy, monkeypatch: pytest.MonkeyPatch, directly: list
 
 @ensureDeferred
 async def test_200_spellings_of_local_addresses_get_no_connection(
-    site: Site, listener: Listener, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A public robots.txt cannot send the crawler to a host of its own network."""
     proxy = Proxy(site)
@@ -220,42 +106,43 @@ async def test_200_spellings_of_local_addresses_get_no_connection(
     behind_a_proxy(proxy, monkeypatch, [*ascii_forms, "127.0.0.1", "localhost", "::1"])
     plans = []
     for number, host in enumerate(hosts):
-        target = f"http://{host}:{listener.port}/robots.txt".encode().decode("latin-1")
+        target = f"http://{host}/robots.txt".encode().decode("latin-1")
         proxy.authority(f"http://s{number}.example", redirect(target))
         plans.append(f"http://s{number}.example/a")
     with connections_made() as made:
         result = await visit(plans, CONCURRENT_REQUESTS=50)
     assert len(plans) >= 200
     assert result.unreachable == plans
-    assert (listener.connections, proxy.strays) == (0, [])
+    assert proxy.strays == []
     assert {f"http://{address[0]}:{address[1]}" for address in made} == {proxy.url}
 
 
 @ensureDeferred
-async def test_the_way_there_is_open_all_the_same(site: Site, listener: Listener) -> None:
+async def test_the_way_there_is_open_all_the_same(site: Site) -> None:
     """The counterpart: from a local site those redirects are followed, and rules found."""
+    inner = site.authority(NOTHING, host="127.0.0.1")
     shops = [
-        site.authority(redirect(f"http://{host}:{listener.port}/robots.txt"))
+        site.authority(redirect(f"http://{host}:{inner.port}/robots.txt"))
         for host in ("127.0.0.1", "localhost")
     ]
     result = await visit([shop.url("/a") for shop in shops])
     assert len(result.forbidden) == 2
-    assert listener.connections == 2
+    assert len(inner.robots_hits) == 2
 
 
 @ensureDeferred
 async def test_a_chain_cannot_launder_its_origin(
-    site: Site, listener: Listener, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Public to public to local is refused at the last hop."""
     proxy = Proxy(site)
     behind_a_proxy(proxy, monkeypatch, ["127.0.0.1"])
-    last: Script = redirect(f"http://127.0.0.1:{listener.port}/robots.txt")
+    inner = site.authority(NOTHING, host="127.0.0.1")
     proxy.authority("http://a.example", redirect("http://b.example/robots.txt"))
-    proxy.authority("http://b.example", last)
+    proxy.authority("http://b.example", redirect(inner.url("/robots.txt")))
     result = await visit(["http://a.example/x"])
     assert result.unreachable == ["http://a.example/x"]
-    assert listener.connections == 0
+    assert inner.hits == []
 
 
 # --- what is kept is bounded
@@ -279,11 +166,6 @@ async def test_a_long_validator_is_dropped(
     sent = [hit.header(VALIDATORS[name]) for hit in shop.robots_hits]
     assert sent == [None, "v" * size if kept else None]
     assert result.stats.get("robotstxt/too_long/validator", 0) == (0 if kept else 2)
-
-
-def cache_of(result: Result) -> Any:
-    """What a crawl held in memory in the end."""
-    return result.crawler.get_downloader_middleware(RepDownloaderMiddleware)._parts.cache
 
 
 def of_length(start: str, length: int) -> str:
@@ -335,7 +217,7 @@ async def test_what_is_kept_of_many_sites_is_bounded(site: Site, count: int) -> 
     assert {ending.kind for ending in result.endings} == {"forbidden", "unreachable"}
     assert result.stats["robotstxt/too_long/url"] == count // 2
     assert result.stats["robotstxt/too_long/validator"] == count
-    entries = [known.entry for _, known in cache_of(result).entries()]
+    entries = [known.entry for _, known in result.gate._parts.cache.entries()]
     assert len(entries) == count
     assert max(len(repr(entry)) for entry in entries) < 2_000
 

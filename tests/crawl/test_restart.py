@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.access.authority import authority_of
-from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
-from tests.crawl.result import Result
+from tests.crawl.sharing import SharedStore
 from tests.replies import Reply
 from tests.site import Authority, Site
-from tests.stores.samples import told
 
 DAY = 86_400.0
 
@@ -39,34 +35,20 @@ def plans_of(authorities: list[Authority]) -> list[str]:
     return [a.url(path) for a in authorities for path in ("/", "/private/x", "/open")]
 
 
-def verdicts(result: Result) -> dict[str, str]:
-    """How each request ended."""
-    return {ending.url: ending.kind for ending in result.check().endings}
-
-
 def robots_hits(authorities: list[Authority]) -> int:
     """How often a robots.txt was asked for."""
     return sum(len(authority.robots_hits) for authority in authorities)
 
 
+def store_in(directory: Path) -> SharedStore:
+    """The file that crawls use, between them."""
+    path = directory / "robots.db"
+    return SharedStore("SQLite", f"sqlite://{path}", lambda: SqliteStore(path))
+
+
 def files_under(directory: Path) -> set[str]:
     """In which folders of a directory there is a file of ours."""
     return {p.relative_to(directory).parts[0] for p in directory.rglob("robots.db")}
-
-
-def grow_older(path: Path, authorities: list[Authority], seconds: float) -> None:
-    """Each stored answer is as it was, but was fetched that long before."""
-    store = SqliteStore(path)
-    for authority in authorities:
-        key = authority_of(authority.url())
-        assert key
-        entry = told(store.get(key))
-        assert isinstance(entry, Entry)
-        assert entry.answer
-        store.forget(key)
-        fetched_at = entry.answer.fetched_at - seconds
-        store.put(key, Entry(replace(entry.answer, fetched_at=fetched_at)))
-    store.close()
 
 
 @ensureDeferred
@@ -77,10 +59,10 @@ async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
     authorities = mixed_authorities(site, 30)
     plans = plans_of(authorities)
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", CONCURRENT_REQUESTS=32)
-    first = verdicts(await crawl(settings=settings, plans=plans))
+    first = (await crawl(settings=settings, plans=plans)).check().by_url
     assert robots_hits(authorities) == 30
     again = await crawl(settings=settings, plans=plans)
-    assert verdicts(again) == first
+    assert again.check().by_url == first
     assert robots_hits(authorities) == 30
     assert sorted(set(first.values())) == ["downloaded", "forbidden"]
     assert again.stats.get("robotstxt/request_count", 0) == 0
@@ -115,30 +97,17 @@ async def test_last_good_copies_of_a_dead_origin_judge_its_pages(
     authorities = [site.authority("User-agent: *\nDisallow: /private\n") for _ in range(8)]
     plans = [a.url(path) for a in authorities for path in ("/", "/private/x")]
     settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
-    first = verdicts(await crawl(settings=settings, plans=plans))
-    grow_older(tmp_path / "robots.db", authorities, 2 * DAY)
+    first = (await crawl(settings=settings, plans=plans)).check().by_url
     for authority in authorities:
+        store_in(tmp_path).grow_older(authority, 2 * DAY)
         authority.robots = Reply(503)
     stranger = site.authority(Reply(503))
     again = await crawl(settings=settings, plans=[*plans, stranger.url()])
-    assert {**first, stranger.url(): "unreachable"} == verdicts(again)
+    assert {**first, stranger.url(): "unreachable"} == again.check().by_url
     assert robots_hits(authorities) == 16
     third = await crawl(settings=settings, plans=plans)  # the failures are remembered, too
-    assert verdicts(third) == first
+    assert third.check().by_url == first
     assert robots_hits(authorities) == 16
-
-
-@ensureDeferred
-async def test_a_copy_older_than_allowed_is_followed_no_more(site: Site, tmp_path: Path) -> None:
-    """RFC 9309 section 2.4: after REP_STALE_IF_UNREACHABLE nothing of the site is allowed."""
-    authority = site.authority("User-agent: *\nDisallow: /private\n")
-    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
-    plans = [authority.url("/"), authority.url("/private/x")]
-    (await crawl(settings=settings, plans=plans)).check()
-    grow_older(tmp_path / "robots.db", [authority], 31 * DAY)
-    authority.robots = Reply(503)
-    result = (await crawl(settings=settings, plans=plans)).check()
-    assert result.unreachable == plans
 
 
 @ensureDeferred

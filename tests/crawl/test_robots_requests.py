@@ -96,14 +96,6 @@ async def test_the_spiders_status_list_changes_no_verdict(site: Site) -> None:
     assert result.unreachable == urls[2:]
 
 
-@ensureDeferred
-async def test_pages_redirected_in_the_spiders_sight_are_judged_too(site: Site) -> None:
-    """A spider that handles 302 itself gets the 302 of an allowed page."""
-    shop = site.authority(RULES, {"/open": redirect("/private")})
-    result = (await crawl(ListSpider, obey(), plans=[shop.url("/open")])).check()
-    assert result.ending(shop.url("/open")).status == 302
-
-
 @pytest.mark.parametrize("missing", [False, True])
 @ensureDeferred
 async def test_the_http_cache_opens_nothing(site: Site, tmp_path: Path, missing: bool) -> None:
@@ -147,17 +139,6 @@ async def test_an_offsite_page_asks_for_no_robots_txt(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_a_robots_txt_may_be_offsite(site: Site) -> None:
-    """A robots.txt that redirects beyond `allowed_domains` is followed there."""
-    away = site.authority(NOTHING)
-    shop = site.authority(redirect(away.url("/robots.txt")))
-    plans = [shop.url("/a")]
-    result = (await crawl(settings=obey(), plans=plans, allowed_domains=[shop.host])).check()
-    assert result.forbidden == plans
-    assert "offsite/filtered" not in result.stats
-
-
-@ensureDeferred
 async def test_small_download_limits_do_not_reach_robots_txt(site: Site) -> None:
     """DOWNLOAD_MAXSIZE, DOWNLOAD_TIMEOUT and URLLENGTH_LIMIT are about pages."""
     shop = site.authority(Reply(200, RULES + "#" * 5000, delay=1.5), {"/open": html("x")})
@@ -181,17 +162,6 @@ async def test_a_further_attempt_goes_by_another_proxy(site: Site) -> None:
     assert result.downloaded == [plan["url"] for plan in plans[1:]]
     assert result.unreachable == []  # the first fails for its proxy's sake, not for robots.txt
     assert len(shop.robots_hits) == 1
-
-
-@ensureDeferred
-async def test_robots_txt_comes_by_the_pages_proxy(site: Site) -> None:
-    """A page that goes through a proxy asks for its rules through it."""
-    proxy = Proxy(site)
-    shop = proxy.authority("http://behind.example", NOTHING)
-    plan = {"url": "http://behind.example/a", "meta": {"proxy": proxy.url}}
-    result = (await crawl(settings=obey(), plans=[plan])).check()
-    assert result.forbidden == ["http://behind.example/a"]
-    assert [hit.path for hit in shop.hits] == ["/robots.txt"]
 
 
 # --- of the crawler, and of a spider
@@ -311,16 +281,15 @@ NAMELESS: list[Any] = [
 
 
 @pytest.mark.parametrize(("settings", "name"), NAMELESS)
-@pytest.mark.parametrize("switch", [obey, by_hand])
 @ensureDeferred
 async def test_a_robots_txt_request_has_a_name_where_pages_have_none(
-    site: Site, switch: Any, settings: dict[str, Any], name: str
+    site: Site, settings: dict[str, Any], name: str
 ) -> None:
     """The product token, else the name that Scrapy goes by; on each hop."""
     closed = site.authority(refuses_the_nameless)
     moved = site.authority(redirect(closed.url("/robots.txt")))
     urls = [closed.url("/x"), moved.url("/x")]
-    settings = switch(**{"USER_AGENT": "", **settings})
+    settings = obey(**{"USER_AGENT": "", **settings})
     result = (await crawl(settings=settings, plans=urls)).check()
     assert sorted(result.forbidden) == sorted(urls)
     assert {hit.header("User-Agent") for hit in [*closed.hits, *moved.hits]} == {name}

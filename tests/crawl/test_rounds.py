@@ -24,7 +24,7 @@ from tests.crawl.plugin import RULES, obey
 from tests.crawl.result import Result
 from tests.crawl.sharing import OURS, SharedStore, key_of, shared_store_of
 from tests.crawl.spiders import RequestsSpider
-from tests.replies import Reply, Reset
+from tests.replies import Reply
 from tests.rows import first
 from tests.site import Authority, Hit, Site
 from tests.stores.samples import told
@@ -114,23 +114,16 @@ async def test_the_failure_of_another_worker_leaves_the_copy(
     assert shop.robots_hits == []
 
 
-@ensureDeferred
-async def test_an_earlier_failure_is_not_the_outcome(site: Site, shared: SharedStore) -> None:
-    """What was stored before the wait, and is due again, says nothing of the round."""
-    shop = site.authority(RULES)
-    long_ago = time.time() - 4_000
-    shared.keep(shop, Entry(failure=Failure(long_ago, long_ago, cause="status 503")))
-    result = await visit_while_another_fetches(shop, shared, lambda _: None)
-    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
-    assert len(shop.robots_hits) == 1
-
-
+@pytest.mark.parametrize("failed_before", [True, False])
 @ensureDeferred
 async def test_a_round_without_an_outcome_is_followed_by_another(
-    site: Site, shared: SharedStore
+    site: Site, shared: SharedStore, failed_before: bool
 ) -> None:
-    """A worker that failed by its own fault puts nothing: the next one tries."""
+    """A worker that failed by its own fault puts nothing, and what was due before is no outcome."""
     shop = site.authority(RULES)
+    if failed_before:
+        long_ago = time.time() - 4_000
+        shared.keep(shop, Entry(failure=Failure(long_ago, long_ago, cause="status 503")))
     result = await visit_while_another_fetches(shop, shared, lambda _: None)
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
     assert len(shop.robots_hits) == 1
@@ -254,22 +247,6 @@ async def test_a_lease_that_does_not_end_shuts_no_site(
     assert result.downloaded == [shop.url("/open")]
     assert len(result.forbidden) == 1
     assert len(shop.robots_hits) == 1
-
-
-@ensureDeferred
-async def test_a_fault_of_ours_is_told_to_no_other_crawl(site: Site, tmp_path: Path) -> None:
-    """A dead proxy says nothing of the site: the next crawl with the same store asks it."""
-    shop, dead = site.authority(RULES), site.refusing()
-    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
-    plan = {"url": shop.url("/a"), "meta": {"proxy": dead.url("")}}
-    first = (await crawl(settings=settings, plans=[plan])).check()
-    assert first.unreachable == [shop.url("/a")]
-    second = (await crawl(settings=settings, plans=[shop.url("/a")])).check()
-    assert second.downloaded == [shop.url("/a")]
-    gone = site.authority(Reset())
-    (await crawl(settings=settings, plans=[gone.url("/a")])).check()
-    (await crawl(settings=settings, plans=[gone.url("/a")])).check()
-    assert len(gone.robots_hits) == 1
 
 
 class ReturningSpider(RequestsSpider):

@@ -42,7 +42,7 @@ async def test_the_rules_of_the_page_govern_a_request_to_a_service(
     assert (result.downloaded, result.forbidden) == (urls(plans[:1]), urls(plans[1:]))
     assert service.robots_hits == []
     assert (len(shop.robots_hits), shop.page_hits) == (1, [])
-    problem = result.ending(plans[1]["url"]).problem.exception
+    problem = result.problem(plans[1]["url"]).exception
     assert str(problem.authority) == shop.url("").rstrip("/")
     assert result.lines(f"Forbidden by robots.txt: <GET {shop.url('/private/x')}>")
     assert result.stats["robotstxt/forbidden"] == result.stats["robotstxt/allowed"] == 1
@@ -95,11 +95,9 @@ async def test_a_page_that_is_none_is_no_permission(site: Site) -> None:
     asked_for = {service.url(f"/render{number}"): value for number, value in enumerate(BAD)}
     plans = [{"url": url, "meta": {"robotstxt_page": value}} for url, value in asked_for.items()]
     result = (await crawl(settings=obey(), plans=plans)).check()
-    assert {ending.url: ending.kind for ending in result.endings} == dict.fromkeys(
-        asked_for, "unreachable"
-    )
+    assert result.by_url == dict.fromkeys(asked_for, "unreachable")
     for url, value in asked_for.items():
-        assert result.ending(url).problem.data["cause"] == "malformed url", value
+        assert result.problem(url).data["cause"] == "malformed url", value
     assert site.hits == []
     said = result.lines(r"meta\['robotstxt_page'\] is not an http or https URL", "DEBUG")
     assert len(said) == len(BAD)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import redis
 
-from tests.crawl.pacing import gaps, slowness, taken
+from tests.crawl.pacing import slowness, taken
 from tests.crawl.test_workers import Workers
 from tests.crawl.worker import fill
 from tests.replies import Reply
@@ -58,27 +58,6 @@ def used(shop: Authority, interval: float) -> float:
     hits = sorted(shop.page_hits, key=lambda hit: hit.received)
     possible = sum(interval + (hit.finished or 0.0) - hit.received for hit in hits[:-1])
     return possible / (hits[-1].received - hits[0].received)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("store", ["SQLite", "Redis"])
-def test_three_workers_keep_one_pace_together(
-    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
-) -> None:
-    """The host asks for 0.5 s and gets 0.5 s, from all of them; each has its turns."""
-    shop = paced(site, 0.5)
-    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
-    own = {"REP_STORE": uri, "CONCURRENT_REQUESTS": 2}
-    workers = at_work(queue, tmp_path, 3, [shop.url(f"/{n}") for n in range(12)], **own)
-    workers.finish()
-    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 12}
-    assert min(gaps(shop)) >= 0.5
-    assert len({worker_of(hit) for hit in shop.page_hits}) >= 2
-    stats = [workers.stats(number) for number in range(3)]
-    assert 2 <= sum(each.get("robotstxt/crawl_delay/hosts", 0) for each in stats) <= 3
-    assert sum(each.get("robotstxt/crawl_delay/waited", 0) for each in stats) >= 10
-    print(f"used: {used(shop, 0.5):.0%}")  # noqa: T201
 
 
 @pytest.mark.slow
@@ -134,15 +113,16 @@ class Estate:
 
 @waits
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("count", "store"), [(4, "SQLite"), (8, "Redis")])
+@pytest.mark.parametrize(
+    ("count", "store_uri"), [(4, "SQLite"), (8, "Redis")], indirect=["store_uri"]
+)
 def test_few_turns_are_wasted(
-    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, count: int, store: str
+    site: Site, queue: RedisServer, tmp_path: Path, count: int, store_uri: str
 ) -> None:
     """85 % of one request per interval and page time are made, on a machine that is free."""
-    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     estate = Estate(site, 2.0)
     urls = estate.urls(8, 3)
-    workers = at_work(queue, tmp_path, count, urls, REP_STORE=uri)
+    workers = at_work(queue, tmp_path, count, urls, REP_STORE=store_uri)
     workers.finish()
     assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": len(urls)}
     assert not estate.early()
@@ -155,12 +135,10 @@ def test_few_turns_are_wasted(
 
 @timed
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("store", ["SQLite", "Redis"])
 def test_other_hosts_are_not_slowed(
-    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
+    site: Site, queue: RedisServer, tmp_path: Path, store_uri: str
 ) -> None:
     """They take at most 1.2 times what they take alone; each the best of two runs."""
-    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     seconds: dict[int, list[float]] = {0: [], 4: []}
     for number in range(4):
         each = 4 * (number % 2)
@@ -168,7 +146,7 @@ def test_other_hosts_are_not_slowed(
         urls = estate.urls(each, 8)
         directory = tmp_path / str(number)
         directory.mkdir()
-        workers = at_work(queue, directory, 4, urls, REP_STORE=uri)
+        workers = at_work(queue, directory, 4, urls, REP_STORE=store_uri)
         workers.finish()
         assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": len(urls)}
         assert not estate.early()
@@ -196,14 +174,12 @@ LEASE = 10.0
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("store", ["SQLite", "Redis"])
 def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
-    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
+    site: Site, queue: RedisServer, tmp_path: Path, store_uri: str
 ) -> None:
     """SIGKILL while a request is under way: it is not renewed, and lapses; the pace is kept."""
-    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     estate = Estate(site, 2.0, page=0.5)
-    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), REP_STORE=uri)
+    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), REP_STORE=store_uri)
     workers.when(100, lambda: None)
     number = int(serving(estate).removeprefix("worker-"))
     workers.processes[number].kill()
@@ -220,14 +196,12 @@ def test_a_killed_worker_holds_up_the_others_for_a_lease_and_an_interval(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("store", ["SQLite", "Redis"])
 def test_a_stopped_worker_makes_one_request_late_at_most(
-    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, store: str
+    site: Site, queue: RedisServer, tmp_path: Path, store_uri: str
 ) -> None:
     """SIGSTOP for longer than a lease, then SIGCONT: the others go on, the pace is kept."""
-    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     estate = Estate(site, 2.0)
-    workers = at_work(queue, tmp_path, 4, estate.urls(16, 3), REP_STORE=uri)
+    workers = at_work(queue, tmp_path, 4, estate.urls(16, 3), REP_STORE=store_uri)
     workers.when(100, lambda: None)
     name = serving(estate)
     process = workers.processes[int(name.removeprefix("worker-"))]

@@ -13,8 +13,8 @@ import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
 
-from tests.crawl.closing import ClosingSpider, Remains
-from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_under
+from tests.crawl.closing import ClosingSpider
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.leftovers import turn
 from tests.crawl.pacing import slowness
 from tests.crawl.plugin import RULES, obey
@@ -65,18 +65,18 @@ async def stop_at(site: Site, seed: int, parked: int) -> Result:
     urls = [silent[n % len(silent)].url(f"/{n}") for n in range(parked)]
     urls += [shops[n % len(shops)].url(f"/{n}") for n in range(100)]
     chance.shuffle(urls)
-    remains = Remains()
     after = chance.uniform(0.0, 1.0)
     how = {"parked": min(parked, 200), "close_after": after, "timeout": 20}
-    result = await crawl(ClosingSpider, busy(), plans=urls, **how)
-    await remains.cleared()
-    return result
+    return await crawl(ClosingSpider, busy(), plans=urls, **how)
 
 
-async def stop_at_many(site: Site, seeds: range) -> None:
-    """One crawl after another; every request has its end, or is left with the scheduler."""
+@waits
+@pytest.mark.timeout(400)
+@ensureDeferred
+async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
+    """500 for silent sites, thirteen seeded points: every request ends, or is left as it was."""
     waiting, seconds = [], []
-    for seed in seeds:
+    for seed in range(13):
         result = await stop_at(site, seed, 500)
         stopped_well(result)
         stats = result.stats
@@ -90,36 +90,6 @@ async def stop_at_many(site: Site, seeds: range) -> None:
     assert min(waiting) >= 190  # a few may have come to their end in the last moment
 
 
-@waits
-@ensureDeferred
-async def test_a_stop_at_any_point_is_over_at_once(site: Site) -> None:
-    """500 for silent sites, three seeded points: within 2 s, nothing pending, nothing unhandled."""
-    await stop_at_many(site, range(3))
-
-
-@waits
-@pytest.mark.timeout(400)
-@ensureDeferred
-async def test_a_stop_at_any_point_is_over_at_once_at_length(site: Site) -> None:
-    """500 for silent sites, ten more seeded points."""
-    await stop_at_many(site, range(3, 13))
-
-
-@waits
-@pytest.mark.parametrize("mode", MODES)
-def test_a_stop_is_over_at_once_under_every_reactor(site: Site, mode: str) -> None:
-    """Asyncio's, another one, none: the hung fetches are interrupted, and nobody complains."""
-    shops = mixed(site, random.Random(mode))
-    urls = [shops[n % len(shops)].url(f"/{n}") for n in range(500)]
-    result = crawl_in_child(
-        "tests.crawl.closing.ClosingSpider", busy(), mode=mode, plans=urls, close_after=0.7
-    )
-    stopped_well(result)
-    assert result.stats["closing/waiting"] > 10
-    left = result.stats["scheduler/enqueued"] - result.stats["scheduler/dequeued"]
-    assert len(result.endings) + left == 500
-
-
 # --- with a job directory
 
 
@@ -131,15 +101,22 @@ def every_page_once(shops: list[Authority], urls: list[str]) -> None:
     assert (lost, twice) == ([], [])
 
 
-async def stop_and_resume(site: Site, directory: Path, seed: int, requests: int) -> None:
-    """Stopped at a seeded point, twice; the third crawl makes all the rest."""
+@waits
+@pytest.mark.parametrize(
+    ("seed", "requests"), [*((seed, 100) for seed in range(3)), (10, 500), (11, 500)]
+)
+@ensureDeferred
+async def test_what_a_stop_interrupts_is_made_by_a_later_run(
+    site: Site, tmp_path: Path, seed: int, requests: int
+) -> None:
+    """JOBDIR: 0 lost, 0 downloaded twice, over two stops at seeded points."""
     chance = random.Random(seed)
     shops = [
         site.authority([Hang(), Hang(), RULES] if n % 2 else Reply(200, RULES, delay=0.1 * n))
         for n in range(6)
     ]
     urls = [shops[n % len(shops)].url(f"/{n}") for n in range(requests)]
-    settings = busy(JOBDIR=str(directory))
+    settings = busy(JOBDIR=str(tmp_path))
     for _ in range(2):
         after = chance.uniform(0.0, 0.9)
         result = await crawl(ClosingSpider, settings, plans=urls, close_after=after)
@@ -149,27 +126,6 @@ async def stop_and_resume(site: Site, directory: Path, seed: int, requests: int)
         shop.robots = RULES
     stopped_well(await crawl(ClosingSpider, settings, plans=urls))
     every_page_once(shops, urls)
-
-
-@waits
-@pytest.mark.parametrize("seed", range(3))
-@ensureDeferred
-async def test_what_a_stop_interrupts_is_made_by_a_later_run(
-    site: Site, tmp_path: Path, seed: int
-) -> None:
-    """JOBDIR: 0 lost, 0 downloaded twice, over two stops at seeded points."""
-    await stop_and_resume(site, tmp_path, seed, 100)
-
-
-@waits
-@pytest.mark.timeout(400)
-@ensureDeferred
-async def test_what_a_stop_interrupts_is_made_by_a_later_run_at_length(
-    site: Site, tmp_path: Path
-) -> None:
-    """JOBDIR at five times two seeded points with 500 requests."""
-    for seed in range(10, 15):
-        await stop_and_resume(site, tmp_path / str(seed), seed, 500)
 
 
 @ensureDeferred
@@ -261,18 +217,6 @@ async def test_a_resumed_crawl_makes_what_a_stop_left(
     assert pages == {"/1": 4, "/2": 4}
 
 
-@waits
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_a_page_in_progress_is_finished(site: Site, mode: str) -> None:
-    """A stop waits, as ever, for the page that is on its way."""
-    slow = site.authority(RULES, Reply(200, "slow", delay=1.5))
-    settings = obey(CLOSESPIDER_TIMEOUT=0.75)
-    plans = [slow.url("/a"), slow.url("/private")]
-    result = (await crawl_under(mode, settings=settings, plans=plans)).check()
-    assert (result.downloaded, result.forbidden) == (plans[:1], plans[1:])
-
-
 @ensureDeferred
 async def test_nothing_is_left_of_the_fetches_that_a_stop_ended(site: Site) -> None:
     """In a process that lives on: no task, no delayed call, and every connection is hung up."""
@@ -295,10 +239,11 @@ async def test_an_endless_robots_txt_ends_with_the_crawl(site: Site) -> None:
     await hung_up(endless)
 
 
+@pytest.mark.parametrize("asks", ["", "Crawl-delay: 0.02\n"], ids=["rules", "turns"])
 @ensureDeferred
-async def test_the_downloader_is_left_as_it_was(site: Site) -> None:
+async def test_the_downloader_is_left_as_it_was(site: Site, asks: str) -> None:
     """However many waited, CONCURRENT_REQUESTS is in force again, and nothing waits any more."""
-    shops = site.authorities(5, [Reply(200, RULES, delay=0.2)])
+    shops = site.authorities(5, Reply(200, RULES + asks, delay=0.2))
     urls = [shop.url(f"/{number}") for shop in shops for number in range(20)]
     result = (await crawl(settings=obey(CONCURRENT_REQUESTS=7), plans=urls)).check()
     downloader = result.crawler.engine.downloader
@@ -363,15 +308,3 @@ async def test_a_stop_soon_after_the_rules_came_is_quick(site: Site) -> None:
     result = await crawl(settings=settings, plans=plans)
     assert len(result.downloaded) < 40
     assert {p.type for _, p in result.errors} <= {"IgnoreRequest"}
-
-
-@pytest.mark.slow
-@ensureDeferred
-async def test_a_stop_long_after_the_rules_came_is_quick(site: Site) -> None:
-    """All fetches are over, 30 requests wait for their slot: as many as the downloader has go."""
-    shop = site.authority(LATE)
-    plans = [shop.url(f"/{n}") for n in range(30)]
-    settings = obey(CLOSESPIDER_TIMEOUT=1, DOWNLOAD_DELAY=0.8, CONCURRENT_REQUESTS=2)
-    result = (await crawl(settings=settings, plans=plans)).check_log()
-    assert result.stats["elapsed_time_seconds"] < 6
-    assert len(result.endings) == len(result.downloaded) < 10

@@ -13,6 +13,7 @@ from tests.crawl.closing import ClosingSpider, FetchingSpider, ItemSpider
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_under
 from tests.crawl.pacing import gaps, slowness
 from tests.crawl.plugin import RULES
+from tests.crawl.test_explain import AskingSpider
 from tests.crawl.test_stops import AT_ONCE, busy, stopped_well
 from tests.replies import Hang, Reply
 from tests.site import Site
@@ -46,16 +47,6 @@ async def test_closespider_settings_stop_a_crawl_that_waits(
     assert result.stats["finish_reason"].startswith("closespider_")
     # The spider without items is looked at once a second, and the second time it has none.
     assert result.stats["elapsed_time_seconds"] < (2 + AT_ONCE) * slowness()
-    assert dark.page_hits == []
-
-
-@ensureDeferred
-async def test_a_stop_while_attempts_are_made_requests_no_page(site: Site) -> None:
-    """A stop in the middle leaves no page of a dark authority requested."""
-    dark = site.authority(Reply(503, delay=0.2))
-    urls = [dark.url(f"/{n}") for n in range(20)]
-    result = await crawl(ItemSpider, busy(CLOSESPIDER_PAGECOUNT=1), plans=urls, timeout=6)
-    stopped_well(result)
     assert dark.page_hits == []
 
 
@@ -162,17 +153,10 @@ async def test_a_stop_waits_for_what_a_middleware_downloads(site: Site, mode: st
 async def test_explain_ends_with_the_crawl(site: Site) -> None:
     """Who asks about a URL gets an answer, and it is no permission."""
     dark = site.authority(Hang())
-    verdicts: list[Any] = []
-
-    class AskingSpider(ClosingSpider):
-        async def start(self) -> Any:
-            verdicts.append(await self.gate.explain(dark.url("/a")))
-            for nothing in ():
-                yield nothing
-
-    result = await crawl(AskingSpider, busy(), close_after=0.5, timeout=6)
+    questions = [(dark.url("/a"), None)]
+    result = await crawl(AskingSpider, busy(), questions=questions, close_after=0.5, timeout=6)
     stopped_well(result)
-    assert [verdict.allowed for verdict in verdicts] in ([False], [])
+    assert [verdict.allowed for verdict in result.crawler.spider.answers] in ([False], [])
 
 
 @ensureDeferred

@@ -53,29 +53,6 @@ class FailingStore(CustomStore):
         return super().get(authority, crawler)
 
 
-class CodeError(StoreError):
-    """An error of a custom store whose ``__init__`` does not call that of ``StoreError``."""
-
-    def __init__(self, code: int) -> None:
-        self.code = code
-
-
-class ErrorsOfItsOwnStore(CustomStore):
-    """It raises a custom error, from every method."""
-
-    def get(self, authority: Authority, crawler: str = "") -> Entry | None:
-        """Nothing."""
-        raise CodeError(3)
-
-    def lease(self, authority: Authority, seconds: float) -> str:
-        """Nothing."""
-        raise CodeError(4)
-
-    def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
-        """Nothing."""
-        raise CodeError(5)
-
-
 class LeaselessStore(FailingStore):
     """It grants no leases, for the reason for which it fails otherwise."""
 
@@ -177,16 +154,6 @@ async def test_a_single_request_is_enough_for_the_line(site: Site, server: Redis
 
 
 @ensureDeferred
-async def test_a_custom_store_may_raise_errors_of_its_own(site: Site) -> None:
-    """No error of a store reaches a request, even if it was not made as ``StoreError`` is."""
-    plans = [one.url("/a") for one in site.authorities(5)]
-    settings = obey(REP_STORE=f"{__name__}.ErrorsOfItsOwnStore")
-    result = (await crawl(settings=settings, plans=plans)).check()
-    assert len(result.downloaded) == len(plans)
-    assert result.stats["robotstxt/store/error"] >= 2 * len(plans)
-
-
-@ensureDeferred
 async def test_a_store_whose_leases_go_on_failing_is_said_to_fail_again(site: Site) -> None:
     """Look-ups may be answered while leases still fail. What is said last is what holds."""
     FailingStore.left = 5
@@ -198,7 +165,7 @@ async def test_a_store_whose_leases_go_on_failing_is_said_to_fail_again(site: Si
     assert "the disk is far away" in result.lines("robots.txt store", "WARNING")[-1]
 
 
-def lock(path: Path, server: RedisServer, seconds: float) -> None:
+def lock(path: Path, seconds: float) -> None:
     """Another process holds the write lock of the file."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -206,29 +173,29 @@ def lock(path: Path, server: RedisServer, seconds: float) -> None:
         other.execute("ROLLBACK")
 
 
-def stop(path: Path, server: RedisServer, seconds: float) -> None:
-    """The server is down."""
+def down(server: RedisServer, seconds: float) -> None:
+    """It is gone, and what it held with it."""
     server.stop()
     time.sleep(seconds)
     server.start()
 
 
-def flap(path: Path, server: RedisServer, seconds: float) -> None:
+def flap(server: RedisServer, seconds: float) -> None:
     """The server answers for a second and a half, and then not for five, again and again."""
     with redis.Redis(port=server.port) as client:
         for _ in range(3):
-            client.execute_command("CLIENT", "PAUSE", 5_500, "WRITE")
-            time.sleep(7.0)
+            client.execute_command("CLIENT", "PAUSE", int(seconds * 1_000), "WRITE")
+            time.sleep(seconds + 1.5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("outage", "seconds"), [(lock, 8.0), (stop, 8.5), (flap, 5.5)])
+@pytest.mark.parametrize(("outage", "seconds"), [(lock, 8.0), (down, 8.5), (flap, 5.5)])
 @ensureDeferred
 async def test_an_outage_is_over_when_it_is_over(
     site: Site,
     server: RedisServer,
     tmp_path: Path,
-    outage: Callable[[Path, RedisServer, float], None],
+    outage: Callable[[Any, float], None],
     seconds: float,
 ) -> None:
     """If it is shorter than a lease, no request is made without a turn, however often it comes.
@@ -241,7 +208,7 @@ async def test_an_outage_is_over_when_it_is_over(
     def break_down() -> None:
         while not all(len(shop.page_hits) > 2 for shop in shops):
             time.sleep(0.02)
-        outage(path, server, seconds)
+        outage(path if outage is lock else server, seconds)
 
     breaking = threading.Thread(target=break_down)
     breaking.start()
@@ -318,13 +285,6 @@ async def test_a_worker_far_from_the_server_gets_its_share(site: Site, server: R
     near.join()
     assert len(result.downloaded) == 4
     assert turns < 60
-
-
-def down(server: RedisServer, seconds: float) -> None:
-    """It is gone, and what it held with it."""
-    server.stop()
-    time.sleep(seconds)
-    server.start()
 
 
 def frozen(server: RedisServer, seconds: float) -> None:

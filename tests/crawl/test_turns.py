@@ -57,9 +57,10 @@ def sharing(tmp_path: Path, **settings: Any) -> dict[str, Any]:
     return obey(REP_STORE=f"sqlite://{tmp_path}/robots.db", **settings)
 
 
+@pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_a_turn_of_another_worker_is_waited_for(
-    site: Site, store: Store, tmp_path: Path
+    site: Site, store: Store, tmp_path: Path, mode: str
 ) -> None:
     """All pages of another host are fetched meanwhile; then the turn ends."""
     shop, other = paced(site, 0.5), site.authority()
@@ -77,7 +78,7 @@ async def test_a_turn_of_another_worker_is_waited_for(
     thread = threading.Thread(target=end)
     thread.start()
     plans = [*urls(shop, 3), *urls(other, 20)]
-    result = (await crawl(settings=sharing(tmp_path), plans=plans)).check()
+    result = (await crawl_under(mode, settings=sharing(tmp_path), plans=plans)).check()
     thread.join()
     assert len(result.downloaded) == 23
     assert other.page_hits[-1].received < ended[0]
@@ -86,31 +87,6 @@ async def test_a_turn_of_another_worker_is_waited_for(
     assert result.stats["robotstxt/crawl_delay/hosts"] == 1
     assert result.stats["robotstxt/crawl_delay/waited"] >= 1
     assert "robotstxt/crawl_delay/without_store" not in result.stats
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_turns_are_taken_under_any_reactor(site: Site, store: Store, mode: str) -> None:
-    """The other worker's request ends while the crawl is about to make its first one."""
-    path = store._file.path  # type: ignore[attr-defined]
-    shop = paced(site, 0.4)
-    token = turn_of(store, 30.0, 0.4, shop.host).token
-    assert token
-    ended: list[float] = []
-
-    def end() -> None:
-        ended.append(time.monotonic())
-        store.end_turn(shop.host, token, 0.4)
-
-    timer = threading.Timer(3.0, end)
-    timer.start()
-    settings = obey(REP_STORE=f"sqlite://{path}")
-    (await crawl_under(mode, settings=settings, plans=urls(shop, 4))).check()
-    timer.join()
-    assert len(shop.page_hits) == 4
-    assert shop.page_hits[0].received >= ended[0] + 0.4
-    assert min(gaps(shop)) >= 0.4
 
 
 @pytest.mark.slow
@@ -228,38 +204,6 @@ class StepsSpider(RequestsSpider):
         if step:
             step()
         return ()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("outage", ["is gone", "is back soon"])
-@ensureDeferred
-async def test_a_store_that_fails_leaves_each_worker_to_its_own_pace(
-    site: Site, server: RedisServer, monkeypatch: pytest.MonkeyPatch, outage: str
-) -> None:
-    """After a lease, in which other workers may hold turns; what begins and ends is said once."""
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 3.0)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.3)
-    shop = paced(site, 0.5)
-    steps: dict[int, Callable[[], object]] = {3: server.stop}
-    count = 8 if outage == "is back soon" else 20
-    if outage == "is back soon":
-        steps[3] = lambda: (server.stop(), server.start())
-    else:
-        steps[8] = server.start
-    settings = obey(REP_STORE=server.uri)
-    result = (await crawl(StepsSpider, settings, plans=urls(shop, count), steps=steps)).check()
-    assert len(result.downloaded) == count
-    assert min(gaps(shop)) >= 0.5
-    alone = result.stats.get("robotstxt/crawl_delay/without_store", 0)
-    if outage == "is back soon":
-        assert alone == 0
-        assert not result.lines(ALONE)
-    else:
-        assert gaps(shop)[2] >= 3.0
-        assert 5 <= alone < 17
-        assert len(result.lines(ALONE, "WARNING")) == 1
-        assert len(result.lines(TOGETHER, "WARNING")) == 1
-        assert result.stats["robotstxt/store/error"] > 0
 
 
 @pytest.mark.slow

@@ -14,11 +14,12 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
-from scrapy_rep import RepDownloaderMiddleware
 from scrapy_rep.waiting import withheld
 from scrapy_rep.waiting.ready import ReadyQueue
-from tests.crawl.harness import crawl, crawl_in_child
+from tests.crawl.harness import MODES, crawl, crawl_in_child, crawl_under
+from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, obey
+from tests.crawl.silence import SILENT, good_ones, pages
 from tests.crawl.spiders import QueuedSpider, RequestsSpider
 from tests.replies import Hang, Reply, redirect
 from tests.site import Site
@@ -179,9 +180,7 @@ async def test_a_fault_of_what_withholds_loses_no_request(
     assert len(result.lines("The withholding of requests failed", "ERROR")) == 1
     assert sorted(result.downloaded) == sorted(url for url in urls if "private" not in url)
     assert sorted(result.forbidden) == sorted(url for url in urls if "private" in url)
-    gate = result.crawler.get_downloader_middleware(RepDownloaderMiddleware)
-    assert gate is not None
-    assert gate.cache_info()["waiting"] == 0
+    assert result.gate.cache_info()["waiting"] == 0
 
 
 class ManyUrgentSpider(RequestsSpider):
@@ -209,3 +208,51 @@ async def test_urgent_requests_are_not_all_withheld_at_once(
     assert (len(result.downloaded), len(result.unreachable)) == (6, 100)
     # One more is under way when the most are withheld: it comes back for its rules.
     assert result.stats["robotstxt/waiting/max"] <= 20 + 1
+
+
+# --- sites that are silent, and others
+
+
+@ensureDeferred
+async def test_more_than_may_be_withheld_wait_without_being_lost(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Past the limit, the others stay in the queue that they are in; all of them end.
+
+    Those that the downloader already has come back, and are withheld as well.
+    """
+    monkeypatch.setattr(withheld, "MOST", 10)
+    silent, good = site.authorities(2, Hang()), good_ones(site, 0.1)
+    waits = [silent[n % 2].url(f"/{n}") for n in range(100)]
+    result = (await crawl(settings=obey(REP_TIMEOUT=3), plans=[*waits, *pages(good)])).check()
+    assert (result.unreachable, result.downloaded) == (waits, pages(good))
+    assert result.stats["robotstxt/waiting/max"] <= 10 + 16  # Scrapy's default CONCURRENT_REQUESTS
+
+
+@ensureDeferred
+async def test_the_delay_between_pages_is_kept(site: Site) -> None:
+    """The robots.txt has a slot of its own, the pages keep theirs."""
+    shop = site.authority(RULES)
+    settings = obey(DOWNLOAD_DELAY=0.4, DOWNLOAD_DELAY_JITTER=0)
+    (await crawl(settings=settings, plans=[shop.url(f"/{n}") for n in range(3)])).check()
+    times = [hit.received for hit in shop.page_hits]
+    assert min(times[1] - times[0], times[2] - times[1]) > 0.15
+
+
+@waits
+@pytest.mark.parametrize(("mode", "waiting"), [("asyncio", 256), *((mode, 64) for mode in MODES)])
+@ensureDeferred
+async def test_silent_authorities_do_not_stall_the_others(
+    site: Site, mode: str, waiting: int
+) -> None:
+    """A hundred pages on fifty good authorities come before the silent ones are given up."""
+    good = good_ones(site, 0.05)
+    silent = [site.authority(reply) for reply in (*SILENT.values(), SILENT["hangs"])]
+    waits = [silent[number % 4].url(f"/{number}") for number in range(waiting)]
+    urls = pages(good)
+    plans = [*waits, *urls]
+    result = (await crawl_under(mode, settings=obey(REP_TIMEOUT=4), plans=plans)).check()
+    assert (result.downloaded, result.unreachable) == (urls, waits)
+    assert taken(good) < 4
+    begun = min(shop.robots_hits[0].received for shop in silent)
+    assert all(hit.received < begun + 4 for shop in good for hit in shop.hits)

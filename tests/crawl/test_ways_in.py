@@ -54,7 +54,7 @@ async def test_the_middleware_can_be_set_by_hand(site: Site) -> None:
     settings = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}}
     result = await visit(shop, settings)
     assert result.forbidden == [shop.url("/private")]
-    assert result.ending(shop.url("/private")).problem.type == "RobotsForbidden"
+    assert result.problem(shop.url("/private")).type == "RobotsForbidden"
     assert gates(result) == ["RepDownloaderMiddleware"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -17,7 +16,7 @@ import redis
 
 from tests.crawl.harness import WARNINGS
 from tests.crawl.worker import fill
-from tests.processes import ROOT, Forked, start_python
+from tests.processes import Forked, start_python
 from tests.replies import Hang, Reply
 from tests.rows import first
 from tests.site import Authority, Script, Site
@@ -57,11 +56,7 @@ class Workers:
 
     @staticmethod
     def _start(*arguments: str) -> Forked:
-        return start_python(
-            *("-m", "tests.crawl.worker", *arguments),
-            options=WARNINGS,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
+        return start_python("-m", "tests.crawl.worker", *arguments, options=WARNINGS)
 
     def lines(self, number: int) -> list[tuple[str, str]]:
         """What a worker said, and of which URL."""
@@ -206,43 +201,12 @@ def test_a_killed_worker_loses_what_it_held_and_nothing_else(
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize(("count", "pause"), [(30, 1.0), (500, 5.0)])
-def test_a_redis_server_that_stands_still_stops_no_crawl(
-    site: Site, server: RedisServer, tmp_path: Path, count: int, pause: float
-) -> None:
-    """The server answers nobody for some seconds: every URL ends once and right."""
-    authorities, expected, workers = crawl_together(site, server, tmp_path, count)
-
-    def stand_still() -> None:
-        server.signal(signal.SIGSTOP)
-        time.sleep(pause)
-        server.signal(signal.SIGCONT)
-
-    workers.when(3 * count, stand_still)
-    workers.finish()
-    ends = workers.all_ends()
-    assert Counter(url for url, _ in ends) == Counter(list(expected))
-    assert dict(ends) == expected
-    check_pages(authorities, expected)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize(
-    ("store", "robots"),
-    [
-        pytest.param("SQLite", Reply(503), id="SQLite-503"),
-        pytest.param("Redis", Hang(), id="Redis-hangs"),
-        pytest.param("SQLite", Hang(), id="SQLite-hangs"),
-        pytest.param("Redis", Reply(503), id="Redis-503"),
-    ],
-)
+@pytest.mark.parametrize("robots", [Reply(503), Hang()], ids=["503", "hangs"])
 def test_eight_workers_make_one_round_of_attempts(
-    site: Site, server: RedisServer, tmp_path: Path, store: str, robots: Any
+    site: Site, server: RedisServer, tmp_path: Path, store_uri: str, robots: Any
 ) -> None:
     """Five sites that are down: three attempts at each, whoever makes them; the others wait."""
-    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
-    own = {"REP_STORE": uri, "REP_TIMEOUT": 2.0, "REP_RETRY_DELAYS": [0.3, 0.6]}
+    own = {"REP_STORE": store_uri, "REP_TIMEOUT": 2.0, "REP_RETRY_DELAYS": [0.3, 0.6]}
 
     shops, workers = ask_together(site, server, tmp_path, robots, **own)
     hits = [hit for shop in shops for hit in shop.robots_hits]
@@ -256,18 +220,16 @@ def test_eight_workers_make_one_round_of_attempts(
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("store", ["SQLite", "Redis"])
 def test_a_lease_is_renewed_while_its_worker_lives_and_no_longer(
-    site: Site, server: RedisServer, tmp_path: Path, store: str
+    site: Site, server: RedisServer, tmp_path: Path, store_uri: str
 ) -> None:
     """A site hangs for longer than a lease lasts: one request. Its worker is killed: another one.
 
     The other worker takes over within the term of the lease.
     """
-    uri = server.uri if store == "Redis" else f"sqlite://{tmp_path}/robots.db"
     term = 2.0
     shop = site.authority([Hang(), Reply(200, "User-agent: *\nDisallow: /private\n")])
-    own = {"REP_STORE": uri, "REP_TIMEOUT": 60, "LEASE_TERM": term}
+    own = {"REP_STORE": store_uri, "REP_TIMEOUT": 60, "LEASE_TERM": term}
     workers = Workers(server.uri, tmp_path, 3, CONCURRENT_REQUESTS=1, **own)
     workers.ready()
     with redis.Redis(port=server.port) as client:

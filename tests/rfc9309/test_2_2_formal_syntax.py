@@ -61,7 +61,8 @@ def test_space_and_tab_may_stand_around_key_colon_and_value(space: bytes) -> Non
 
 
 @pytest.mark.parametrize(
-    "other", [b"\x0b", b"\x0c", b"\xa0", b"\xc2\xa0", b"\x00", b"\xe2\x80\x8b"]
+    "other",
+    [b"\x0b", b"\x0c", b"\x1f", b"\xa0", b"\xc2\xa0", b"\x00", b"\xe2\x80\x82", b"\xe2\x80\x8b"],
 )
 def test_nothing_else_is_white_space(other: bytes) -> None:
     """RFC 9309 section 2.2: ``WS = %x20 / %x09``."""

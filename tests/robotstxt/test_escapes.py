@@ -52,6 +52,11 @@ def answers(rules: str, path: str, profile: str = "rfc9309") -> set[bool]:
         ("/*%", 5),
         ("/%25", 4),
         ("/a$", 3),
+        ("/a**", 4),
+        ("/*a$", 4),
+        ("/\xc3\xa9*", 8),
+        ("*", 1),
+        ("/%2F*%2f", 8),
     ],
 )
 def test_octets_are_counted_as_written(pattern: str, octets: int) -> None:

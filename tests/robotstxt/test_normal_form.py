@@ -56,15 +56,6 @@ def test_a_uri_that_is_taken_as_it_is_may_lack_its_scheme() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "octets"),
-    [("/a", 2), ("/é", 7), ("/%C3%A9", 7), ("/a b", 6), ("/a%20b", 6), ("/a:b", 4), ("/%2F", 4)],
-)
-def test_octets_are_counted_in_their_encoded_form(text: str, octets: int) -> None:
-    """RFC 9309 section 2.2.2: octets outside ASCII MUST be percent-encoded."""
-    assert FORM.octets(text.encode().decode("latin-1")) == octets
-
-
-@pytest.mark.parametrize(
     ("uri", "origin"),
     [
         ("https://e.org/a?b", "https://e.org/"),
@@ -83,15 +74,6 @@ def test_octets_are_counted_in_their_encoded_form(text: str, octets: int) -> Non
 def test_only_a_plain_http_uri_has_an_origin_to_remember(uri: str, origin: str) -> None:
     """RFC 3986 section 3: what stands before the path, if there is no doubt about it."""
     assert origin_of(uri) == origin
-
-
-@pytest.mark.parametrize(
-    ("pattern", "octets"),
-    [("/a*", 3), ("/a**", 4), ("/a$", 3), ("/*a$", 4), ("/é*", 8), ("*", 1), ("/%2F*%2f", 8)],
-)
-def test_wildcards_count_as_octets(pattern: str, octets: int) -> None:
-    """RFC 9309 section 2.2.2: the match that has the most octets."""
-    assert FORM.octets(pattern.encode().decode("latin-1")) == octets
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -28,11 +28,6 @@ PUBLIC = [
 ]
 
 
-def test_there_are_two_hundred_spellings() -> None:
-    """So many as the tests speak of."""
-    assert len(local_hosts()) >= 200
-
-
 @rows("host", local_hosts())
 def test_a_host_that_is_not_public_is_known_by_its_spelling(host: str) -> None:
     """Dotted, short, octal, hexadecimal, encoded, in other digits, wrapped in IPv6."""

@@ -12,10 +12,10 @@ import pytest
 from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.access.outcome import Unavailable
 from scrapy_rep.access.policy import Decision
 from tests.cancelling import Waiter, play_all
 from tests.crawl.leftovers import Leftovers, turn
+from tests.rows import first
 from tests.scripted import DOWN, RULES, Bench, allows, ask, authority, settle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,77 +53,28 @@ async def test_a_thousand_that_ask_at_once_share_one_fetch() -> None:
     assert max(bench.script.most_under_way.values()) == 1
 
 
-@pytest.mark.parametrize("decision", [Decision.FOLLOW, Decision.ALLOW_ALL, Decision.DISALLOW_ALL])
-@ensureDeferred
-async def test_those_who_wait_are_told_what_the_first_is_told(decision: Decision) -> None:
-    """The second waiter gets no `None`, and none is no permission."""
-    outcomes = {
-        Decision.FOLLOW: RULES,
-        Decision.ALLOW_ALL: Unavailable(404),
-        Decision.DISALLOW_ALL: DOWN,
-    }
-    gate: Deferred[Any] = Deferred()
-    bench = Bench(gate)
-    asking = [ask(bench) for _ in range(20)]
-    await settle()
-    gate.callback(outcomes[decision])
-    assert [(await one).decision for one in asking] == [decision] * 20
-
-
-@ensureDeferred
-async def test_one_authority_does_not_wait_for_another() -> None:
-    """A fetch that hangs keeps nobody waiting but those who need it."""
-    bench = Bench(Deferred(), RULES)
-    hung = ask(bench, 0)
-    await settle()
-    assert (await ask(bench, 1)).decision is Decision.FOLLOW
-    assert not hung.called
-    bench.cache.interrupt()
-    await hung
-
-
 # --- cancelled requests
 
 SEEDS = 200
 
 
+@pytest.mark.parametrize("waiters", first(1, [100, 1_000]))
 @ensureDeferred
-async def test_a_cancelled_leader_takes_nobody_along_with_tasks() -> None:
-    """200 seeded points, 1,000 requests at 20 of them, under asyncio: none pending, none lost."""
+async def test_a_cancelled_leader_takes_nobody_along_with_tasks(waiters: int) -> None:
+    """200 seeded points, under asyncio: none pending, none lost."""
     before = Leftovers.now()
-    await play_all(range(20), 1_000)
-    await play_all(range(20, SEEDS), 50)
+    await play_all(range(SEEDS), waiters)
     await before.cleared()
-
-
-@pytest.mark.slow
-@ensureDeferred
-async def test_a_cancelled_leader_takes_nobody_along_with_tasks_at_length() -> None:
-    """The same with 1,000 requests at every one of 200 points."""
-    before = Leftovers.now()
-    await play_all(range(SEEDS), 1_000)
-    await before.cleared()
-
-
-def play_with_deferreds(waiters: int) -> None:
-    """In a process whose reactor knows nothing of asyncio."""
-    command = [sys.executable, "-Werror", "-m", "tests.cancelling", str(waiters), "0", str(SEEDS)]
-    child = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
-    )
-    assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
 
 
 @pytest.mark.slow
 def test_a_cancelled_leader_takes_nobody_along_with_deferreds() -> None:
-    """200 seeded points, 200 requests each, under a reactor without asyncio."""
-    play_with_deferreds(200)
-
-
-@pytest.mark.slow
-def test_a_cancelled_leader_takes_nobody_along_with_deferreds_at_length() -> None:
-    """The same with 1,000 requests."""
-    play_with_deferreds(1_000)
+    """The same in a process whose reactor knows nothing of asyncio."""
+    command = [sys.executable, "-Werror", "-m", "tests.cancelling", "200", "0", str(SEEDS)]
+    child = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (child.returncode, child.stdout, child.stderr) == (0, "", "")
 
 
 @ensureDeferred

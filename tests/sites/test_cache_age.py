@@ -10,7 +10,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.access.outcome import Cause, NotModified, Success, Unreachable
+from scrapy_rep.access.outcome import Cause, Success, Unreachable
 from scrapy_rep.access.policy import Decision, Policy
 from scrapy_rep.sites.refresh import Miss
 from tests.crawl.leftovers import turn
@@ -64,21 +64,6 @@ async def test_expired_rules_are_not_followed_but_waited_for() -> None:
     gate.callback(OTHER_RULES)
     answers = [await one for one in asking]
     assert not any(allows(known, "/other") for known in answers)
-
-
-@ensureDeferred
-async def test_a_304_renews_without_parsing_again() -> None:
-    """RFC 9111 section 4.3.3: the copy is fresh again, for another day."""
-    bench = Bench(Success(RULES.body, etag=b'"1"'), NotModified())
-    old = await ask(bench)
-    bench.clock.now += 1.5 * DAY
-    new = await ask(bench)
-    assert bench.script.calls[1][2] is old.answer
-    assert new.robots is old.robots
-    assert len(bench.parsed) == 1
-    assert bench.counts["robotstxt/cache/revalidated"] == 1
-    bench.clock.now += 0.8 * DAY
-    assert bench.cache.resident(HERE, bench.clock()) is new
 
 
 @ensureDeferred
@@ -143,14 +128,6 @@ async def test_expired_rules_are_followed_again_when_the_fetch_fails() -> None:
 
 
 @ensureDeferred
-async def test_further_attempts_are_made_while_requests_wait() -> None:
-    """One after each delay, until one succeeds."""
-    bench = Bench(DOWN, DOWN, RULES, retry_delays=(0.01, 0.02))
-    assert (await ask(bench)).decision is Decision.FOLLOW
-    assert bench.fetches == 3
-
-
-@ensureDeferred
 async def test_a_delay_that_is_shorter_than_retry_after_is_passed_over() -> None:
     """RFC 9110 section 10.2.3. The next attempt comes after the first delay that is long enough."""
     busy = Unreachable(Cause.STATUS, 503, retry_after=0.2)
@@ -159,16 +136,6 @@ async def test_a_delay_that_is_shorter_than_retry_after_is_passed_over() -> None
     assert (await ask(bench)).decision is Decision.FOLLOW
     assert time.monotonic() - began >= 0.3
     assert bench.fetches == 2
-
-
-@ensureDeferred
-async def test_attempts_end_with_the_delays() -> None:
-    """Then all is disallowed, and it counts as one failure for the back-off."""
-    bench = Bench(DOWN, retry_delays=(0.01, 0.02))
-    known = await ask(bench)
-    assert known.decision is Decision.DISALLOW_ALL
-    assert bench.fetches == 3
-    assert known.until == bench.clock.now + 60
 
 
 @pytest.mark.parametrize(

@@ -37,52 +37,9 @@ def host_with(least: float, most: float, clock: Clock) -> PacedHost:
 
 
 def values(seed: int, count: int) -> list[str]:
-    """What stands behind `Crawl-delay:` in robots.txt files, and what might."""
-    found = [
-        "2500-0100",
-        "0060-0100",
-        "0000-2400",
-        "nan",
-        "inf",
-        "-inf",
-        "1e309",
-        "1e400",
-        "-1",
-        "9" * 10_000,
-        "1" + "0" * 4_000,
-    ]
-    found += [
-        "1,5",
-        "1s",
-        "",
-        " ",
-        "1 2",
-        "0x10",
-        "1_000",
-        "\u0661",
-        "1.2.3",
-        ".",
-        "-0",
-        "+1",
-        "1e",
-        "e1",
-    ]
-    found += [
-        "0." + "0" * 5_000 + "1",
-        "1e-400",
-        "infinity",
-        "NaN",
-        "1/0",
-        "0/1",
-        "1/0s",
-        "\x00",
-        "\u00bd",
-    ]
-    chance = random.Random(seed)
-    while len(found) < count:
-        text = "".join(chance.choices("0123456789.,eE+-/smhd nif\t%", k=chance.randint(1, 12)))
-        found.append(text)
-    return found
+    """What might stand behind `Crawl-delay:`; the odd ones of the world are tried elsewhere."""
+    chance, characters = random.Random(seed), "0123456789.,eE+-/smhd nif\t%"
+    return ["".join(chance.choices(characters, k=chance.randint(1, 12))) for _ in range(count)]
 
 
 @pytest.mark.parametrize("key", ["Crawl-delay", "Request-rate"])
@@ -124,22 +81,6 @@ def test_the_politest_value_counts(lines: str, seconds: float) -> None:
     """Of all Crawl-delay and Request-rate records, at any time of the day, the longest interval."""
     pace = pace_of(f"User-agent: mybot\n{lines}\nDisallow:\n\nUser-agent: *\nCrawl-delay: 99\n")
     assert pace.interval == seconds
-
-
-def test_a_pace_is_of_the_agents_right_above_it() -> None:
-    """A line for one crawler is none for the next, although their rules are one group's."""
-    text = "User-agent: a\nCrawl-delay: 10\n\nUser-agent: b\nUser-agent: *\nDisallow: /x\n"
-    assert [pace_of(text, agent).interval for agent in ("a", "b", "c")] == [10.0, 0.0, 0.0]
-    robots = RobotsTxt.parse(text.encode())
-    assert not any(robots.allowed("https://e.org/x", agent) for agent in ("a", "b", "c"))
-
-
-def test_a_pace_is_a_value() -> None:
-    """The same text gives equal paces, and none can be changed in place."""
-    pace = pace_of("User-agent: *\nCrawl-delay: 5\n")
-    assert pace == pace_of("User-agent: *\nCrawl-delay: 5 # s\n")
-    with pytest.raises(AttributeError):
-        pace.interval = 0.0  # type: ignore[misc]
 
 
 def test_a_pace_lasts_for_a_day() -> None:
