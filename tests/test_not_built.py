@@ -5,9 +5,17 @@ Scrapy goes on without a component that raises `NotConfigured`.
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
+from urllib.request import urlopen
+from zipfile import ZipFile
 
 import pytest
 from pytest_twisted import ensureDeferred
@@ -23,6 +31,7 @@ from tests.crawl.harness import crawl
 from tests.crawl.plugin import BUILT_IN, NOTHING, by_hand, obey
 from tests.processes import environment, run_python
 from tests.site import Site
+from tests.stores.servers import free_port
 
 SETTINGS = """
 SPIDER_MODULES = ["shop.spiders"]
@@ -277,3 +286,86 @@ def test_the_command_says_what_is_not_configured(
     """In one line, with status 2."""
     done = run(deployed, "robots", *words, "-s", "REP_STORE=shop.spiders.Unconfigured")
     assert (done.returncode, done.stderr) == (2, f"scrapy robots {words[0]}: {said}\n")
+
+
+@pytest.mark.slow
+def test_a_project_that_is_deployed_to_scrapyd_obeys(site: Site, deployed: Path) -> None:
+    """Its jobs have neither a `scrapy.cfg` nor the folder of the project."""
+    closed, opened, spared = site.authority(NOTHING), site.authority(), site.authority()
+    jobs = [
+        (closed, "sqlite:", "Forbidden by robots.txt"),
+        (opened, "sqlite:", "Crawled (200)"),
+        (spared, "shop.spiders.Unconfigured", f"ValueError: {UNCONFIGURED}\n"),
+    ]
+    with scrapyd(deployed) as call:
+        assert call("addversion", project="shop", version="1", egg=egg_of(deployed))["spiders"] == 1
+        job = {"project": "shop", "spider": "shop"}
+        names = [
+            call("schedule", **job, url=shop.url("/x"), setting=f"REP_STORE={store}")["jobid"]
+            for shop, store, _ in jobs
+        ]
+        poll(lambda: call("listjobs", project="shop")["finished"], len(jobs))
+    for name, (_, _, said) in zip(names, jobs, strict=True):
+        assert said in (deployed / "logs" / "shop" / "shop" / f"{name}.log").read_text()
+    assert [len(shop.page_hits) for shop, _, _ in jobs] == [0, 1, 0]
+    assert (deployed / ".scrapy" / "robots" / "robots.db").is_file()
+
+
+@contextmanager
+def scrapyd(folder: Path) -> Iterator[Callable[..., Any]]:
+    """A scrapyd in this folder; a function that calls its web service."""
+    port = free_port()
+    config = {"http_port": port, "bind_address": "127.0.0.1", "poll_interval": 0.1}
+    lines = [f"{name} = {value}" for name, value in config.items()]
+    (folder / "scrapyd.conf").write_text("\n".join(["[scrapyd]", *lines]))
+    with (
+        (folder / "scrapyd.log").open("wb") as log,
+        subprocess.Popen(
+            [sys.executable, "-m", "scrapyd"],
+            cwd=folder,
+            env=environment(),
+            stdout=log,
+            stderr=log,
+        ) as process,
+    ):
+
+        def call(name: str, **fields: str | bytes) -> Any:
+            form = urlencode(fields)
+            asks = name in ("daemonstatus", "listjobs")
+            url = f"http://127.0.0.1:{port}/{name}.json" + (f"?{form}" if asks else "")
+            with urlopen(url, None if asks else form.encode(), timeout=30) as answer:
+                said = json.load(answer)
+            assert said["status"] == "ok", said
+            return said
+
+        def answers() -> bool:
+            assert process.poll() is None, (folder / "scrapyd.log").read_text()
+            with suppress(OSError):
+                return bool(call("daemonstatus"))
+            return False
+
+        try:
+            poll(lambda: [None] * answers(), 1)
+            yield call
+        finally:
+            process.terminate()
+
+
+def poll(look: Callable[[], list[Any]], number: int) -> list[Any]:
+    """Look until so many things are there."""
+    end = time.monotonic() + 60
+    while len(found := look()) < number:
+        assert time.monotonic() < end, "nothing happens"
+        time.sleep(0.1)
+    return found
+
+
+def egg_of(deployed: Path) -> bytes:
+    """The project as `scrapyd-deploy` packs it."""
+    path = deployed / "shop.egg"
+    with ZipFile(path, "w") as egg:
+        egg.writestr("EGG-INFO/PKG-INFO", "Metadata-Version: 1.0\nName: shop\nVersion: 1\n")
+        egg.writestr("EGG-INFO/entry_points.txt", "[scrapy]\nsettings = shop.settings\n")
+        for file in (deployed / "shop").glob("*.py"):
+            egg.write(file, f"shop/{file.name}")
+    return path.read_bytes()

@@ -31,6 +31,23 @@ def test_agents_are_not_multiplied_by_rules() -> None:
     assert held < 2_000_000
 
 
+@pytest.mark.parametrize("octets", [b"\x0b", b"\x0c", b"\x85", b"\xc2\x85", b"\xe2\x80\xa8"])
+def test_other_line_separators_end_no_line(octets: bytes) -> None:
+    """RFC 9309 section 2.2: VT, FF, NEL and U+2028 are octets of a pattern."""
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a" + octets + b"Disallow: /b\n")
+    assert robots.allowed("https://e.org/a", "mybot")
+    assert robots.allowed("https://e.org/b", "mybot")
+
+
+@pytest.mark.parametrize(
+    ("name", "crawler"), [("bot", "mybot"), ("foo", "foobot"), ("mybot", "my")]
+)
+def test_a_name_does_not_capture_another(name: str, crawler: str) -> None:
+    """RFC 9309 section 2.2.1: exactly the product token, not a part of it."""
+    robots = RobotsTxt.parse(f"User-agent: {name}\nDisallow: /\n".encode())
+    assert robots.allowed("https://e.org/", crawler)
+
+
 def test_the_neighbour_in_order_is_not_the_only_prefix() -> None:
     """RFC 9309 section 2.2.2: ``/a`` matches ``/abz`` although ``/ab/c`` sorts between them."""
     assert not allowed("Disallow: /a\nDisallow: /ab/c", "/abz")
@@ -44,6 +61,12 @@ def test_the_neighbour_in_order_is_not_the_only_prefix() -> None:
         assert robots.allowed("https://e.org/b", "mybot")
 
 
+def test_the_end_is_looked_for_at_the_end() -> None:
+    """RFC 9309 section 2.2.3: ``/*.php$`` matches ``/a.php.php``."""
+    assert not allowed("Disallow: /*.php$", "/a.php.php")
+    assert not allowed("Disallow: /*ab*cd$", "/xabxabxcdxcd")
+
+
 def test_repeated_groups_cost_their_lines_only() -> None:
     """RFC 9309 section 2.2.1: merging a name's groups adds their rules and doubles nothing."""
     body = b"User-agent: *\nUser-agent: mybot\nDisallow: /x\n" * 5_000
@@ -53,6 +76,35 @@ def test_repeated_groups_cost_their_lines_only() -> None:
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held < 32 * len(body)
+
+
+def test_runs_of_stars_are_one_star() -> None:
+    """RFC 9309 section 2.2.3: 0 or more of any character, twice, is the same."""
+    assert not allowed("Disallow: /a" + "*" * 10_000 + "b", "/axb")
+    assert allowed("Disallow: /a" + "*" * 10_000 + "b", "/ax")
+
+
+def test_the_default_group_does_not_leak_into_a_named_one() -> None:
+    """RFC 9309 section 2.2.1: ``*`` counts only where no group matches, delays included."""
+    robots = RobotsTxt.parse(
+        b"User-agent: *\nDisallow: /\nCrawl-delay: 30\n\nUser-agent: mybot\nDisallow: /x\n"
+    )
+    assert robots.allowed("https://e.org/", "mybot")
+    assert robots.crawl_delay("mybot") is None
+    assert robots.crawl_delay("other") == 30
+
+
+def test_an_encoded_question_mark_begins_no_query() -> None:
+    """RFC 9309 section 2.2.2: ``%3F`` is not ``?``."""
+    assert allowed("Disallow: /a?b", "/a%3Fb")
+    assert allowed("Disallow: /a%3Fb", "/a?b")
+
+
+def test_white_space_of_python_is_part_of_a_pattern() -> None:
+    """RFC 9309 section 2.2: only SP and TAB are white space; NBSP and U+2002 are not."""
+    for space in ("\xa0", "\u2002", "\x1f"):
+        assert allowed(f"Disallow: /members{space}", "/members")
+        assert not allowed(f"Disallow: /members{space}", f"/members{space}")
 
 
 def test_a_path_may_begin_with_two_slashes() -> None:
