@@ -34,7 +34,6 @@ from scrapy_rep.stores.sqlite_file import (
     WRITE_PATIENCE,
     DamagedError,
     File,
-    ForeignError,
     check_file,
 )
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
@@ -86,12 +85,8 @@ class SqliteStore(Store):
         self._beginning = Lock()
         self._is_full = False
         self._slow_reads = 0
-        try:
+        with suppress(OSError):  # each call will raise it
             check_file(self._file.path)
-        except ForeignError as error:
-            raise ValueError(str(error)) from None
-        except OSError:
-            pass  # each call will raise it
         self._writer = Writer(self._file, self._make_room)
         self._reader = ThreadPoolExecutor(1, "robots.txt reader")
 

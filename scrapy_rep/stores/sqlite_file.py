@@ -57,7 +57,7 @@ _HEADER = Struct(">16s44xI4xI")  # magic, user_version at 60, application_id at 
 _OPEN: list[tuple[int, int] | None] = []
 
 
-class ForeignError(StoreError):
+class ForeignError(StoreError, ValueError):
     """The file is not a store, or of another version. It was not touched."""
 
 

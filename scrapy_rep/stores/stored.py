@@ -66,10 +66,6 @@ class StoredEntry:
         """Return for how many seconds no part has changed."""
         return max(0.0, now - self.updated_at)
 
-    def useful_until(self, keep: float = MONTH) -> float:
-        """Return until when any part is worth keeping; see :func:`useful_until`."""
-        return max((useful_until(part, keep) for part in self._parts), default=0.0)
-
     def expired(self) -> StoredEntry:
         """Return the same, due for a fetch now. Bodies, validators and dates stay."""
         answer, failure = self.entry.answer, self.entry.failure

@@ -187,7 +187,7 @@ def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -
 
 def test_a_command_that_comes_twice_is_granted_one_turn(server: RedisServer) -> None:
     """A connection may break after the server has done what was asked."""
-    sizes = (60, 10**7, 1000, 10**6, 6 * 10**7, 0)
+    sizes = (10**7, 1000, 0)
     with redis.Redis(port=server.port) as client:
         again = [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(3)]
         time.sleep(0.01)
