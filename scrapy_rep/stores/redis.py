@@ -163,10 +163,14 @@ class RedisStore(Store):
 
     def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
         """Return a Future of the entry of ``authority``. Raises ``StoreError``."""
-        fields = [ANSWER, FAILURE, *([refusal_of(crawler)] if crawler else [])]
-        command: Command = ("HMGET", self._key(authority), *fields)
-        convert = partial(self._entry, authority, crawler, fields)
-        return self._lanes.ask(str(authority), command, convert)
+        wanted = ANSWER, FAILURE, refusal_of(crawler)
+
+        def entry(reply: Any) -> Entry | None:
+            parts = {name: part for name, part in _fields(reply).items() if name in wanted}
+            stored = decode_parts(authority, parts)
+            return None if stored is None else stored.seen_by(crawler)
+
+        return self._lanes.ask(str(authority), ("HGETALL", self._key(authority)), entry)
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if it cannot, or if an earlier put failed."""
@@ -305,12 +309,6 @@ class RedisStore(Store):
         """
         self._lanes.ask(host, command, lambda _: None)
 
-    def _entry(
-        self, authority: Authority, crawler: str, fields: list[str], reply: Any
-    ) -> Entry | None:
-        stored = decode_parts(authority, _parts(fields, reply))
-        return None if stored is None else stored.seen_by(crawler)
-
 
 def _give_back(give_back: Callable[[str], None], token: str | None) -> None:
     """End a lease or a turn that was granted when nothing waited for it any more."""
@@ -321,14 +319,6 @@ def _give_back(give_back: Callable[[str], None], token: str | None) -> None:
 
 def _milliseconds(seconds: float) -> int:
     return max(1, int(seconds * 1000))
-
-
-def _parts(fields: list[str], reply: Any) -> dict[str, bytes]:
-    if not isinstance(reply, list) or len(reply) != len(fields):
-        raise StoreError(WRONG_TYPE)
-    if not all(value is None or isinstance(value, bytes) for value in reply):
-        raise StoreError(WRONG_TYPE)
-    return {field: value or b"" for field, value in zip(fields, reply, strict=True)}
 
 
 def _granted(token: str, reply: Any) -> str | None:
@@ -342,27 +332,29 @@ def _number(reply: Any) -> int:
 
 
 def _listed(client: Client, keys: dict[bytes, Authority]) -> Iterator[StoredEntry]:
-    """Read keys, each of which is that of an authority."""
+    """Read keys, each of which is that of an authority.
+
+    One that is not a hash was written by another program, and the others count.
+    """
     replies = client.run([("HGETALL", key) for key in keys])
     for (key, authority), reply in zip(keys.items(), replies, strict=True):
-        stored = decode_parts(authority, _fields(key, reply))
+        if isinstance(reply, Exception):
+            if not str(reply).startswith("WRONGTYPE"):
+                raise reply
+            logger.warning("the key %a is not a hash, and is passed over", key)
+            continue
+        stored = decode_parts(authority, _fields(reply))
         if stored is not None:
             yield stored
 
 
-def _fields(key: bytes, reply: Any) -> dict[str, bytes]:
-    """Return the fields of a hash: redis-py makes a list, or a dictionary of them.
-
-    There are none if the key is not a hash: another program has written it, and the others count.
-    """
-    if isinstance(reply, Exception):
-        if not str(reply).startswith("WRONGTYPE"):
-            raise reply
-        logger.warning("the key %a is not a hash, and is passed over", key)
-        return {}
+def _fields(reply: Any) -> dict[str, bytes]:
+    """Return the fields of a hash: redis-py makes a list, or a dictionary of them."""
     if isinstance(reply, list):
         reply = dict(zip(reply[::2], reply[1::2], strict=False))
-    if not isinstance(reply, dict):
+    if not isinstance(reply, dict) or not all(
+        isinstance(octets, bytes) for octets in reply.values()
+    ):
         raise StoreError(WRONG_TYPE)
     return {field.decode("utf-8", "replace"): octets for field, octets in reply.items()}
 

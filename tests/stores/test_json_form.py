@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores.json_form import from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry
 from tests.rows import rows
@@ -118,14 +118,6 @@ def test_anything_else_is_an_error_of_one_line(plain: Any, message: str) -> None
     assert message in str(caught.value)
     assert str(caught.value).isascii()
     assert "\n" not in str(caught.value)
-
-
-def test_an_expired_entry_is_carried_over() -> None:
-    """Its lifetime is negative, as is the Retry-After of an expired failure."""
-    expired = FULL.expired()
-    assert through_json(expired) == expired
-    assert isinstance(expired.entry.failure, Failure)
-    assert expired.refusals["0a"].fetched_at == FULL.refusals["0a"].fetched_at
 
 
 def test_a_crawler_sees_its_own_refusal_alone() -> None:
