@@ -114,26 +114,34 @@ class File:
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
         self._damage: DamagedError | None = None
+        self.is_being_opened = False  # while it is, reads have to wait
 
     def open(self, patience: float = WRITE_PATIENCE) -> None:
         """Open the file, and make it if need be. Raises :class:`StoreError`.
 
         If it was found to be damaged, it is set aside first.
         """
-        with self._reading:
-            for _ in range(3):
-                trouble: Exception
-                try:
-                    self._set_aside()
-                    check_file(self.path)
-                    return self._connect(patience)
-                except TROUBLES as error:
-                    trouble = self._trouble(error)
-                except (OSError, StoreError) as error:
-                    trouble = error
-                self.close()
-                if self._damage is None:
-                    break
+        self.is_being_opened = True
+        try:
+            with self._reading:
+                self._open(patience)
+        finally:
+            self.is_being_opened = False
+
+    def _open(self, patience: float) -> None:
+        for _ in range(3):
+            trouble: Exception
+            try:
+                self._set_aside()
+                check_file(self.path)
+                return self._connect(patience)
+            except TROUBLES as error:
+                trouble = self._trouble(error)
+            except (OSError, StoreError) as error:
+                trouble = error
+            self.close()
+            if self._damage is None:
+                break
         said = trouble.strerror if isinstance(trouble, OSError) else None
         self._obstacle = said or str(trouble)
         raise trouble if isinstance(trouble, ForeignError) else self._shut()

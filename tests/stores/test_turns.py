@@ -224,20 +224,6 @@ def test_the_keys_of_a_redis_server_expire(server: RedisServer) -> None:
     store.close()
 
 
-def test_prefixes_keep_turns_apart(server: RedisServer, tmp_path: Path) -> None:
-    """Projects that share a store do not share a pace, as REP_STORE_PREFIX says."""
-    path = tmp_path / "robots.db"
-    for make in (
-        lambda prefix: RedisStore(server.uri, prefix=prefix),
-        lambda prefix: SqliteStore(path, prefix=prefix),
-    ):
-        one, other = make("one"), make("other")
-        assert granted(one, interval=0.1)
-        assert granted(other, interval=0.1)
-        one.close()
-        other.close()
-
-
 def test_the_hosts_of_a_cluster_are_spread_over_its_nodes() -> None:
     """The two keys of each script lie on one node."""
     store = RedisStore("redis+cluster://127.0.0.1:1")
