@@ -132,10 +132,11 @@ class Writer:
 
     def flush(self) -> None:
         """Return once the file holds all that was put. Raises ``StoreError`` if it does not."""
-        try:
-            self.ask(lambda db: None).result(FLUSH_PATIENCE)
-        except FutureTimeoutError:
-            raise StoreError("the writer did not finish in time") from None
+        if self._queue:  # else there is nothing for which to wait for a lock
+            try:
+                self.ask(lambda db: None).result(FLUSH_PATIENCE)
+            except FutureTimeoutError:
+                raise StoreError("the writer did not finish in time") from None
         with self._wake:
             self._raise_fault()
 
