@@ -48,12 +48,6 @@ OWN_BACK_OFF = 1.0
 A longer pause would spare no server, and one dead proxy of many would cost a site a minute.
 """
 
-EXPIRED_NOW = -1.0
-"""The lifetime of an answer, and the ``Retry-After`` of a failure, that an operator has ended.
-
-No response has a negative one (:mod:`scrapy_rep.access.freshness`).
-"""
-
 REFUSALS = frozenset({401, 402, 403})
 """The statuses that deny one crawler access (1996 section 3.1); 402 asks it to pay for that."""
 
@@ -248,9 +242,7 @@ def expires_at(answer: Answer, policy: Policy) -> float:
     Seconds since the epoch (RFC 9309 section 2.4).
     """
     life = policy.max_ttl
-    if answer.lifetime is not None and answer.lifetime < 0:
-        life = 0.0
-    elif answer.lifetime is not None:
+    if answer.lifetime is not None:
         life = min(life, max(MIN_LIFETIME, answer.lifetime))
     return answer.fetched_at + life
 
@@ -267,8 +259,6 @@ def retry_at(failure: Failure, policy: Policy) -> float:
     The back-off doubles with each failed attempt, and ``Retry-After`` lengthens it. It is short at
     first if the failure is not the server's.
     """
-    if failure.retry_after is not None and failure.retry_after < 0:
-        return failure.failed_at
     first, longest = policy.unreachable_ttl
     if failure.ours:
         first = min(first, OWN_BACK_OFF)

@@ -13,15 +13,13 @@ from scrapy_rep.access.outcome import Cause
 from scrapy_rep.robotstxt.text import truncate
 from scrapy_rep.sites.content_codings import BrokenBodyError, plain_octets
 from scrapy_rep.sites.exchange import codings_of
+from scrapy_rep.stores.json_form import LONGEST_VALIDATOR
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.sites.exchange import Exchange
     from scrapy_rep.stats import RepStats
-
-_LONGEST_VALIDATOR = 1024
-"""Octets of the longest validator that is kept: servers choose them, and entries keep them."""
 
 # Exceptions by class name: Scrapy's own since 2.15, Twisted's, OpenSSL's, Python's.
 _CAUSES: dict[str, Cause] = {
@@ -103,7 +101,7 @@ def validators_of(response: Response, stats: RepStats) -> tuple[bytes | None, by
 
 
 def _bounded(validator: bytes | None, stats: RepStats) -> bytes | None:
-    if validator is None or len(validator) <= _LONGEST_VALIDATOR:
+    if validator is None or len(validator) <= LONGEST_VALIDATOR:
         return validator
     stats.inc(names.TOO_LONG_VALIDATOR)
     return None

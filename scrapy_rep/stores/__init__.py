@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -19,7 +20,7 @@ from urllib.parse import unquote
 from scrapy_rep.stores.base import Store, Turn
 from scrapy_rep.stores.blocking import BlockingStore
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.stores.sqlite_file import ForeignError, check_file
+from scrapy_rep.stores.sqlite_file import check_file
 from scrapy_rep.stores.stored import MONTH, PREFIX, StoreError
 from scrapy_rep.stores.uri import REDIS_SCHEMES, SCHEMES, is_ambiguous, shown
 
@@ -72,7 +73,7 @@ def open_store(
         path = _path(uri, rest, Path(directory))
         if not create and not path.exists():
             raise ValueError(f"{str(path)!a} does not exist")
-        return SqliteStore(path, limit=disk_limit, keep=keep, prefix=prefix)
+        return SqliteStore(path, limit=disk_limit, prefix=prefix)
     from scrapy_rep.stores.redis import RedisStore
 
     return RedisStore(uri, keep=keep, prefix=prefix)
@@ -89,7 +90,8 @@ def check_store(uri: str) -> None:
     elif scheme == "sqlite":
         path = _path(uri, rest, Path())
         if path.is_absolute():
-            _check_file(path)
+            with suppress(OSError):  # that shows when the store is used
+                check_file(path)
     elif scheme in REDIS_SCHEMES and rest.startswith("//"):
         _check_redis(uri)
     elif scheme != "memory" or rest:
@@ -118,15 +120,6 @@ def _path(uri: str, rest: str, directory: Path) -> Path:
 def _without_slash(path: str, system: str = sys.platform) -> str:
     """Return the absolute path of a URI; in Windows, a drive begins it, and not a slash."""
     return path[1:] if system == "win32" and re.match("/[A-Za-z]:/", path) else path
-
-
-def _check_file(path: Path) -> None:
-    try:
-        check_file(path)
-    except ForeignError as error:
-        raise ValueError(str(error)) from None
-    except OSError:
-        pass  # that shows when the store is used
 
 
 def _check_redis(uri: str) -> None:

@@ -219,19 +219,6 @@ class Store(ABC):
                 raise StoreError(f"get did not end: {type(error).__name__}") from None
         return None if entry is None else StoredEntry(authority, entry)
 
-    def expire(self, authority: Authority) -> bool:
-        """Have the robots.txt of ``authority`` fetched at its next use; keep copy and validators.
-
-        Return False if nothing is kept of it. What another process puts meanwhile is not touched.
-        Raises :class:`StoreError`.
-        """
-        stored = self.find(authority)
-        if stored is None:
-            return False
-        self._put_all(stored.expired())
-        self.flush()
-        return True
-
     def export(self, start: str = "") -> Iterator[dict[str, Any]]:
         """Yield what :meth:`scan` yields as plain values, each of which fits a line of JSON.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Full, Queue
 from threading import Lock, Thread
 from typing import TypeVar
 
@@ -41,8 +41,7 @@ class BlockingStore(Store):
     """
 
     def __init__(self) -> None:
-        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._waiting = 0
+        self._calls: Queue[Callable[[], None] | None] = Queue(QUEUE_LIMIT)
         self._lock = Lock()
         self._closed = False
         # A daemon, so that a call that hangs does not keep the process from ending.
@@ -100,7 +99,8 @@ class BlockingStore(Store):
         if self._is_begun and not self._closed:
             with suppress(StoreError, FutureTimeoutError):
                 self._call(lambda: None).result(CLOSE_PATIENCE)
-            self._calls.put(None)
+            with suppress(Full):
+                self._calls.put_nowait(None)
         self._closed = True
 
     def _read(self, authority: Authority) -> StoredEntry | None:
@@ -139,10 +139,10 @@ class BlockingStore(Store):
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed")
-            if self._waiting >= QUEUE_LIMIT:
-                raise StoreError(f"{QUEUE_LIMIT} calls wait for the store")
-            self._waiting += 1
-            self._calls.put(call)
+            try:
+                self._calls.put_nowait(call)
+            except Full:
+                raise StoreError(f"{QUEUE_LIMIT} calls wait for the store") from None
             if not self._is_begun:  # a crawl that does not start leaves no thread
                 self._is_begun = True
                 self._thread.start()
@@ -151,5 +151,3 @@ class BlockingStore(Store):
     def _run(self) -> None:
         while (call := self._calls.get()) is not None:
             call()
-            with self._lock:
-                self._waiting -= 1

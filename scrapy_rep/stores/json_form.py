@@ -1,17 +1,17 @@
 """Stored entries as plain values, which any JSON writer can write: one schema for all purposes.
 
 A store keeps entries in this form (:mod:`scrapy_rep.stores.codec`), an export writes it, and an
-import reads it. A field that has its default is left out. Octets that are UTF-8 stand as text under
-their own name. All others stand in Base64 under that name with ``_base64`` behind it, so that every
-octet survives. What is read is checked as strictly as anything that comes from outside.
+import reads it. A field that has its default is left out. Octets that are UTF-8 stand as text, all
+others as ``{"base64": "..."}``, so that every octet survives. What is read is checked as strictly
+as anything that comes from outside.
 """
 
 from __future__ import annotations
 
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Mapping, Set
+from dataclasses import fields
 from typing import Any, TypeVar
 
 from scrapy_rep.access.authority import Authority
@@ -23,10 +23,11 @@ Check = Callable[[object, str], Any]
 
 _PARTS = {"answer", "refusals", "failure"}
 _ENTRY = {"site", *_PARTS}
+_BASE64 = {"base64"}
 _LARGEST = 2**31 - 1
 
 LONGEST_VALIDATOR = 1024
-"""Octets of a validator, as in a fetch: a longer one would be sent to the site as it is."""
+"""Octets of the longest validator that is kept: servers choose them, and they are sent back."""
 
 
 def _text(value: object, name: str) -> str:
@@ -65,7 +66,26 @@ def _optional(check: Check) -> Check:
     return lambda value, name: None if value is None else check(value, name)
 
 
-_OCTETS = ("body", "etag", "last_modified")
+def _octets(value: object, name: str) -> bytes:
+    if not isinstance(value, Mapping):
+        try:
+            return _text(value, name).encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(f"{name} is not UTF-8") from None
+    encoded = _text(_mapping(value, name, _BASE64).get("base64"), f"the Base64 of {name}")
+    try:
+        return b64decode(encoded, validate=True)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _validator(value: object, name: str) -> bytes:
+    octets = _octets(value, name)
+    if len(octets) > LONGEST_VALIDATOR:
+        raise ValueError(f"{name} is longer than {LONGEST_VALIDATOR} bytes")
+    return octets
+
+
 _CHECKS: dict[type[Answer | Failure], dict[str, Check]] = {
     Answer: {
         "status": _integer,
@@ -75,6 +95,9 @@ _CHECKS: dict[type[Answer | Failure], dict[str, Check]] = {
         "lifetime": _optional(_number),
         "cut_at": _optional(_integer),
         "record": _text,
+        "etag": _optional(_validator),
+        "last_modified": _optional(_validator),
+        "body": _optional(_octets),
     },
     Failure: {
         "since": _number,
@@ -86,21 +109,12 @@ _CHECKS: dict[type[Answer | Failure], dict[str, Check]] = {
         "ours": _truth,
     },
 }
-"""The fields of each part but those of octets, and how a value of each is checked."""
+"""The fields of each part, and how a value of each is checked."""
 
 _REQUIRED = {"status", "fetched_at", "since", "failed_at", "count"}
 """Fields that are always written and have to be there, whether they have a default or not."""
 
-_DEFAULTS = {
-    kind: {f.name: f.default for f in fields(kind) if f.default is not MISSING}
-    for kind in (Answer, Failure)
-}
-
-
-_KNOWN = {
-    Answer: {*_CHECKS[Answer], *_OCTETS, *(f"{name}_base64" for name in _OCTETS)},
-    Failure: set(_CHECKS[Failure]),
-}
+_DEFAULTS = {kind: {f.name: f.default for f in fields(kind)} for kind in (Answer, Failure)}
 
 
 def to_plain(stored: StoredEntry) -> dict[str, Any]:
@@ -156,33 +170,27 @@ def plain_part(part: Answer | Failure) -> dict[str, Any]:
     plain = {}
     for name in _CHECKS[type(part)]:
         value = getattr(part, name)
-        if name in _REQUIRED or value != _DEFAULTS[type(part)].get(name):
-            plain[name] = value
-    for name in _OCTETS if isinstance(part, Answer) else ():
-        octets = getattr(part, name)
-        if octets is not None:
-            try:
-                plain[name] = octets.decode("utf-8")
-            except UnicodeDecodeError:
-                plain[f"{name}_base64"] = b64encode(octets).decode("ascii")
+        if name in _REQUIRED or value != _DEFAULTS[type(part)][name]:
+            plain[name] = _plain_octets(value) if isinstance(value, bytes) else value
     return plain
+
+
+def _plain_octets(octets: bytes) -> str | dict[str, str]:
+    try:
+        return octets.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": b64encode(octets).decode("ascii")}
 
 
 def part_of(kind: type[Part], plain: object, name: str) -> Part:
     """Return what :func:`plain_part` wrote. Raises ``ValueError``, one line, on anything else."""
-    checks: dict[str, Check] = _CHECKS[kind]
-    octets: tuple[str, ...] = _OCTETS if kind is Answer else ()
-    found = _mapping(plain, name, _KNOWN[kind])
-    values = {
-        field: check(found.get(field), field)
-        for field, check in checks.items()
-        if field in found or field in _REQUIRED
-    }
-    values |= {field: _octets(found, field) for field in octets}
-    return kind(**values)
+    checks = _CHECKS[kind]
+    found = _mapping(plain, name, checks.keys())
+    fields_found = [field for field in checks if field in found or field in _REQUIRED]
+    return kind(**{field: checks[field](found.get(field), field) for field in fields_found})
 
 
-def _mapping(plain: object, name: str, known: set[str]) -> Mapping[str, Any]:
+def _mapping(plain: object, name: str, known: Set[str]) -> Mapping[str, Any]:
     if not isinstance(plain, Mapping):
         raise ValueError(f"{name} is not an object")
     if not plain.keys() <= known:
@@ -193,22 +201,3 @@ def _mapping(plain: object, name: str, known: set[str]) -> Mapping[str, Any]:
 
 def _is_digest(crawler: object) -> bool:
     return isinstance(crawler, str) and crawler.isascii() and crawler.isalnum()
-
-
-def _octets(found: Mapping[str, Any], name: str) -> bytes | None:
-    text, encoded = found.get(name), found.get(f"{name}_base64")
-    if text is not None and encoded is not None:
-        raise ValueError(f"{name} stands there twice")
-    octets: bytes | None = None
-    try:
-        if encoded is not None:
-            octets = b64decode(_text(encoded, f"{name}_base64"), validate=True)
-        elif text is not None:
-            octets = _text(text, name).encode("utf-8")
-    except UnicodeEncodeError:
-        raise ValueError(f"{name} is not UTF-8") from None
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
-    if name != "body" and octets is not None and len(octets) > LONGEST_VALIDATOR:
-        raise ValueError(f"{name} is longer than {LONGEST_VALIDATOR} bytes")
-    return octets

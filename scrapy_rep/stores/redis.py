@@ -31,7 +31,8 @@ import redis
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry
-from scrapy_rep.stores.base import Store
+from scrapy_rep.stores import redis_turns as turns
+from scrapy_rep.stores.base import Store, Turn
 from scrapy_rep.stores.codec import (
     ANSWER,
     FAILURE,
@@ -40,9 +41,8 @@ from scrapy_rep.stores.codec import (
     encode_parts,
     refusal_of,
 )
-from scrapy_rep.stores.redis_client import Client, Command, open_client
+from scrapy_rep.stores.redis_client import WRONG_TYPE, Client, Command, open_client
 from scrapy_rep.stores.redis_lanes import Lanes
-from scrapy_rep.stores.redis_turns import RedisTurns
 from scrapy_rep.stores.redis_uri import CLUSTER, RedisUri
 from scrapy_rep.stores.stored import (
     MONTH,
@@ -68,8 +68,6 @@ CLOSE_PATIENCE = 1.0
 
 MIN_EXPIRY, MAX_EXPIRY = 60.0, 10 * 365 * 86_400.0
 """Seconds for which any entry is kept at least and at most."""
-
-_WRONG_TYPE = "the Redis server answered with a value of a wrong type"
 
 logger = logging.getLogger(__name__)
 
@@ -131,7 +129,7 @@ return 0
 _DELETE = "return redis.call('DEL', KEYS[1])"
 
 
-class RedisStore(RedisTurns, Store):
+class RedisStore(Store):
     """The entries on the server that ``uri`` names (:class:`scrapy_rep.stores.redis_uri.RedisUri`).
 
     ``keep`` is how many seconds a last good copy is of use. All keys begin with ``prefix``. Raises
@@ -141,6 +139,8 @@ class RedisStore(RedisTurns, Store):
     patience = 1.0
     """Enough for a server 200 ms away: to connect, to check a password, to select a database and to
     answer take one round trip each."""
+
+    keeps_pace = True
 
     def __init__(
         self,
@@ -163,10 +163,14 @@ class RedisStore(RedisTurns, Store):
 
     def get(self, authority: Authority, crawler: str = "") -> Future[Entry | None]:
         """Return a Future of the entry of ``authority``. Raises ``StoreError``."""
-        fields = [ANSWER, FAILURE, *([refusal_of(crawler)] if crawler else [])]
-        command: Command = ("HMGET", self._key(authority), *fields)
-        convert = partial(self._entry, authority, crawler, fields)
-        return self._lanes.ask(str(authority), command, convert)
+        wanted = ANSWER, FAILURE, refusal_of(crawler)
+
+        def entry(reply: Any) -> Entry | None:
+            parts = {name: part for name, part in _fields(reply).items() if name in wanted}
+            stored = decode_parts(authority, parts)
+            return None if stored is None else stored.seen_by(crawler)
+
+        return self._lanes.ask(str(authority), ("HGETALL", self._key(authority)), entry)
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if it cannot, or if an earlier put failed."""
@@ -197,7 +201,7 @@ class RedisStore(RedisTurns, Store):
         """Return a Future of a token, or of ``None`` while another worker holds the lease."""
         token = secrets.token_hex(8)
         command = ("EVAL", _LEASE, 1, self._lease_key(authority), token, _milliseconds(seconds))
-        give_back = partial(self._give_back, authority)
+        give_back = partial(_give_back, partial(self.release, authority))
         return self._lanes.ask(str(authority), command, partial(_granted, token), give_back)
 
     def renew(self, authority: Authority, token: str, seconds: float) -> None:
@@ -208,6 +212,26 @@ class RedisStore(RedisTurns, Store):
     def release(self, authority: Authority, token: str) -> None:
         """End the lease that ``token`` stands for, if it still does."""
         self._run(_RELEASE, authority, self._lease_key(authority), token)
+
+    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
+        """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
+        command = turns.take(self._turn_keys(host), token, seconds, interval)
+        give_back = partial(_give_back, partial(self.cancel_turn, host))
+        return self._lanes.ask(
+            host, command, partial(turns.turn_of, token), lambda turn: give_back(turn.token)
+        )
+
+    def renew_turn(self, host: str, token: str, seconds: float) -> None:
+        """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
+        self._tell(host, turns.renew(self._turn_keys(host), token, seconds))
+
+    def end_turn(self, host: str, token: str, interval: float) -> None:
+        """End a turn whose request has ended: the interval begins."""
+        self._tell(host, turns.end(self._turn_keys(host), token, interval))
+
+    def cancel_turn(self, host: str, token: str) -> None:
+        """Give back a turn for which no request was made."""
+        self._tell(host, turns.cancel(self._turn_keys(host), token))
 
     def scan(self, start: str = "") -> Iterator[StoredEntry]:
         """Flush, and yield what is on the servers. Raises ``StoreError``.
@@ -275,29 +299,26 @@ class RedisStore(RedisTurns, Store):
         command = ("EVAL", script, 1, key, *arguments)
         self._lanes.ask(str(authority), command, _number).add_done_callback(self._note)
 
-    def _entry(
-        self, authority: Authority, crawler: str, fields: list[str], reply: Any
-    ) -> Entry | None:
-        stored = decode_parts(authority, _parts(fields, reply))
-        return None if stored is None else stored.seen_by(crawler)
+    def _turn_keys(self, host: str) -> tuple[str, str]:
+        return turns.keys_of(host, self._prefix, self._in_cluster)
 
-    def _give_back(self, authority: Authority, token: str | None) -> None:
-        """End a lease that was granted when nothing waited for it any more."""
-        if token is not None:
-            with suppress(StoreError):  # if it fails, the lease expires
-                self.release(authority, token)
+    def _tell(self, host: str, command: Command) -> None:
+        """Queue a command for a turn. A failure needs no report, because the turn lapses.
+
+        A server that is back hears of the turns that are in use before it grants others.
+        """
+        self._lanes.ask(host, command, lambda _: None)
+
+
+def _give_back(give_back: Callable[[str], None], token: str | None) -> None:
+    """End a lease or a turn that was granted when nothing waited for it any more."""
+    if token is not None:
+        with suppress(StoreError):  # if it fails, the lease or the turn lapses
+            give_back(token)
 
 
 def _milliseconds(seconds: float) -> int:
     return max(1, int(seconds * 1000))
-
-
-def _parts(fields: list[str], reply: Any) -> dict[str, bytes]:
-    if not isinstance(reply, list) or len(reply) != len(fields):
-        raise StoreError(_WRONG_TYPE)
-    if not all(value is None or isinstance(value, bytes) for value in reply):
-        raise StoreError(_WRONG_TYPE)
-    return {field: value or b"" for field, value in zip(fields, reply, strict=True)}
 
 
 def _granted(token: str, reply: Any) -> str | None:
@@ -306,33 +327,35 @@ def _granted(token: str, reply: Any) -> str | None:
 
 def _number(reply: Any) -> int:
     if not isinstance(reply, int):
-        raise StoreError(_WRONG_TYPE)
+        raise StoreError(WRONG_TYPE)
     return reply
 
 
 def _listed(client: Client, keys: dict[bytes, Authority]) -> Iterator[StoredEntry]:
-    """Read keys, each of which is that of an authority."""
+    """Read keys, each of which is that of an authority.
+
+    One that is not a hash was written by another program, and the others count.
+    """
     replies = client.run([("HGETALL", key) for key in keys])
     for (key, authority), reply in zip(keys.items(), replies, strict=True):
-        stored = decode_parts(authority, _fields(key, reply))
+        if isinstance(reply, Exception):
+            if not str(reply).startswith("WRONGTYPE"):
+                raise reply
+            logger.warning("the key %a is not a hash, and is passed over", key)
+            continue
+        stored = decode_parts(authority, _fields(reply))
         if stored is not None:
             yield stored
 
 
-def _fields(key: bytes, reply: Any) -> dict[str, bytes]:
-    """Return the fields of a hash: redis-py makes a list, or a dictionary of them.
-
-    There are none if the key is not a hash: another program has written it, and the others count.
-    """
-    if isinstance(reply, Exception):
-        if not str(reply).startswith("WRONGTYPE"):
-            raise reply
-        logger.warning("the key %a is not a hash, and is passed over", key)
-        return {}
+def _fields(reply: Any) -> dict[str, bytes]:
+    """Return the fields of a hash: redis-py makes a list, or a dictionary of them."""
     if isinstance(reply, list):
         reply = dict(zip(reply[::2], reply[1::2], strict=False))
-    if not isinstance(reply, dict):
-        raise StoreError(_WRONG_TYPE)
+    if not isinstance(reply, dict) or not all(
+        isinstance(octets, bytes) for octets in reply.values()
+    ):
+        raise StoreError(WRONG_TYPE)
     return {field.decode("utf-8", "replace"): octets for field, octets in reply.items()}
 
 

@@ -30,6 +30,8 @@ Command = tuple[Any, ...]
 _Sentinel: Any = Sentinel
 _ClusterNode: Any = ClusterNode
 
+WRONG_TYPE = "the Redis server answered with a value of a wrong type"
+
 _KEY_OF_A_SCRIPT = 3
 _SCAN_COUNT = 500
 

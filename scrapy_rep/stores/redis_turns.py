@@ -35,17 +35,12 @@ keys of a script lie on one node: the hosts are spread over :data:`PARTS` parts,
 from __future__ import annotations
 
 import math
-from concurrent.futures import Future
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 from scrapy_rep.stores.base import LONGEST_INTERVAL, LONGEST_TURN, RENEWED, Turn
+from scrapy_rep.stores.redis_client import WRONG_TYPE, Command
 from scrapy_rep.stores.stored import MONTH, StoreError
-
-if TYPE_CHECKING:
-    from scrapy_rep.stores.redis_lanes import Lanes
 
 KEPT = 60.0
 """Seconds for which an ended turn is kept at least: another worker may know a longer interval."""
@@ -55,12 +50,11 @@ PARTS = 64
 
 _MICRO = 1_000_000
 
-# Servers before version 5 must be told that a script reads the clock and then writes.
 _NOW = f"""
-local LONGEST = {LONGEST_INTERVAL * _MICRO:.0f}
+local KEPT, LONGEST = {KEPT * _MICRO:.0f}, {LONGEST_INTERVAL * _MICRO:.0f}
+local LONGEST_TURN, MONTH = {LONGEST_TURN * _MICRO:.0f}, {MONTH * 1000:.0f}
 """
 _NOW += """
-if redis.replicate_commands then redis.replicate_commands() end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local key, token = KEYS[1], ARGV[1]
@@ -74,7 +68,7 @@ end
 local function keep(holder, since, interval)
   redis.call('HMSET', key, 'token', holder, 'since', string.format('%.0f', since),
     'interval', string.format('%.0f', interval))
-  local rest = (since - now + math.max(interval, tonumber(ARGV[2]))) / 1000
+  local rest = (since - now + math.max(interval, KEPT)) / 1000
   redis.call('PEXPIRE', key, string.format('%.0f', math.ceil(rest)))
 end
 """
@@ -84,7 +78,7 @@ end
 _TAKE = (
     _NOW
     + """
-local lease, interval = tonumber(ARGV[3]), tonumber(ARGV[4])
+local lease, interval, renewed = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local info = redis.pcall('INFO', 'replication')
 local history = type(info) == 'string' and string.match(info, 'master_replid:(%w+)') or ''
@@ -92,18 +86,18 @@ local memory = redis.call('HMGET', KEYS[2], 'since', 'history')
 local began = tonumber(memory[1])
 if not began or began > now or memory[2] ~= history then began = now end
 redis.call('HMSET', KEYS[2], 'since', string.format('%.0f', began), 'history', history)
-redis.call('PEXPIRE', KEYS[2], ARGV[5])
+redis.call('PEXPIRE', KEYS[2], MONTH)
 
 local last = redis.call('HMGET', key, 'token', 'since', 'interval')
 if last[1] ~= token then
   local kept = bounded(last[3])
   local longest = math.max(interval, kept)
   local since = tonumber(last[2]) or 0
-  if since > now + tonumber(ARGV[6]) then  -- the clock was set back
+  if since > now + LONGEST_TURN then  -- the clock was set back
     since, last[1] = now, ''
     keep('', now, longest)
   end
-  local wait = math.max(began + math.max(longest, tonumber(ARGV[7])), since + longest) - now
+  local wait = math.max(began + math.max(longest, renewed), since + longest) - now
   if wait > 0 then
     if last[2] and interval > kept then keep(last[1] or '', since, interval) end
     if last[1] and last[1] ~= '' then wait = math.min(wait, longest) end
@@ -120,7 +114,7 @@ _RENEW = (
 local last = redis.call('HMGET', key, 'token', 'since', 'interval', 'ended')
 local is_free = not last[1] or last[1] == '' or (tonumber(last[2]) or 0) <= now
 if last[1] == token or (is_free and last[4] ~= token) then
-  keep(token, now + tonumber(ARGV[3]), bounded(last[3]))
+  keep(token, now + tonumber(ARGV[2]), bounded(last[3]))
 end
 return 1
 """
@@ -130,78 +124,57 @@ _END = (
     + """
 local last = redis.call('HMGET', key, 'token', 'interval')
 if not last[1] or last[1] == '' or last[1] == token then
-  keep('', now, math.max(tonumber(ARGV[3]), bounded(last[2])))
+  keep('', now, math.max(tonumber(ARGV[2]), bounded(last[2])))
   redis.call('HSET', key, 'ended', token)
 end
 return 1
 """
 )
-_CANCEL = """
+_CANCEL = f"""
 if redis.call('HGET', KEYS[1], 'token') == ARGV[1] then
   redis.call('HMSET', KEYS[1], 'token', '', 'since', 0, 'ended', ARGV[1])
-  redis.call('PEXPIRE', KEYS[1], ARGV[2] / 1000)
+  redis.call('PEXPIRE', KEYS[1], {KEPT * 1000:.0f})
 end
 return 1
 """
 
 
-class RedisTurns:
-    """The part of :class:`scrapy_rep.stores.redis.RedisStore` that grants turns."""
-
-    keeps_pace = True
-
-    _in_cluster: bool
-    _lanes: Lanes
-    _prefix: str
-
-    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Future[Turn]:
-        """Return a Future of a turn, or of how long to wait. Raises ``StoreError``."""
-        lease, pause = _micro(seconds), _micro(interval)
-        memory = (int(MONTH * 1000), _micro(LONGEST_TURN), _micro(RENEWED))
-        arguments = (token, _micro(KEPT), lease, pause, *memory)
-
-        def give_back(turn: Turn) -> None:
-            if turn.token is not None:
-                with suppress(StoreError):  # if it fails, the turn lapses
-                    self.cancel_turn(host, turn.token)
-
-        command = ("EVAL", _TAKE, 2, *self._turn_keys(host), *arguments)
-        return self._lanes.ask(host, command, partial(_turn, token), give_back)
-
-    def renew_turn(self, host: str, token: str, seconds: float) -> None:
-        """Extend a turn to ``seconds`` from now, unless another worker holds one by now."""
-        self._tell(_RENEW, host, token, _micro(KEPT), _micro(seconds))
-
-    def end_turn(self, host: str, token: str, interval: float) -> None:
-        """End a turn whose request has ended: the interval begins."""
-        self._tell(_END, host, token, _micro(KEPT), _micro(interval))
-
-    def cancel_turn(self, host: str, token: str) -> None:
-        """Give back a turn for which no request was made."""
-        self._tell(_CANCEL, host, token, _micro(KEPT))
-
-    def _tell(self, script: str, host: str, *arguments: Any) -> None:
-        """Queue a script. A failure needs no report, because the turn lapses.
-
-        A server that is back hears of the turns that are in use before it grants others.
-        """
-        command = ("EVAL", script, 1, self._turn_keys(host)[0], *arguments)
-        self._lanes.ask(host, command, lambda _: None)
-
-    def _turn_keys(self, host: str) -> tuple[str, str]:
-        if not self._in_cluster:
-            return f"{self._prefix}:turn:{host}", f"{self._prefix}:turns"
-        part = f"{{{crc32(host.encode()) % PARTS}}}"
-        return f"{self._prefix}:turn:{part}:{host}", f"{self._prefix}:turns:{part}"
+def keys_of(host: str, prefix: str, in_cluster: bool) -> tuple[str, str]:
+    """Return the key of what is known of a host, and that of the memory it belongs to."""
+    if not in_cluster:
+        return f"{prefix}:turn:{host}", f"{prefix}:turns"
+    part = f"{{{crc32(host.encode()) % PARTS}}}"
+    return f"{prefix}:turn:{part}:{host}", f"{prefix}:turns:{part}"
 
 
-def _micro(seconds: float) -> int:
-    return math.ceil(seconds * _MICRO)
+def take(keys: tuple[str, str], token: str, seconds: float, interval: float) -> Command:
+    """Return the command that takes a turn, whose reply :func:`turn_of` reads."""
+    return ("EVAL", _TAKE, 2, *keys, token, _micro(seconds), _micro(interval), _micro(RENEWED))
 
 
-def _turn(token: str, reply: Any) -> Turn:
+def turn_of(token: str, reply: Any) -> Turn:
+    """Return what a server says to who would take a turn. Raises ``StoreError``."""
     if isinstance(reply, list) and len(reply) == 2 and all(isinstance(n, int) for n in reply):
         granted, wait = reply
         # A wait that overflows in the script becomes negative.
         return Turn(token) if granted else Turn(None, max(0.0, wait / _MICRO))
-    raise StoreError("the Redis server answered with a value of a wrong type")
+    raise StoreError(WRONG_TYPE)
+
+
+def renew(keys: tuple[str, str], token: str, seconds: float) -> Command:
+    """Return the command that extends a turn, unless another worker holds one by now."""
+    return ("EVAL", _RENEW, 1, keys[0], token, _micro(seconds))
+
+
+def end(keys: tuple[str, str], token: str, interval: float) -> Command:
+    """Return the command that ends a turn whose request has ended."""
+    return ("EVAL", _END, 1, keys[0], token, _micro(interval))
+
+
+def cancel(keys: tuple[str, str], token: str) -> Command:
+    """Return the command that gives back a turn for which no request was made."""
+    return ("EVAL", _CANCEL, 1, keys[0], token)
+
+
+def _micro(seconds: float) -> int:
+    return math.ceil(seconds * _MICRO)

@@ -34,18 +34,10 @@ from scrapy_rep.stores.sqlite_file import (
     WRITE_PATIENCE,
     DamagedError,
     File,
-    ForeignError,
     check_file,
 )
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
-from scrapy_rep.stores.stored import (
-    KEEP_CONCLUSIONS,
-    MONTH,
-    PREFIX,
-    StoredEntry,
-    StoreError,
-    beginnings,
-)
+from scrapy_rep.stores.stored import PREFIX, StoredEntry, StoreError, beginnings
 
 logger = logging.getLogger(__name__)
 
@@ -55,13 +47,15 @@ SLOW_READ = 0.002
 SLOW_READS = 200
 """Look-ups that another thread makes after a slow one."""
 
+ROOM = AT_ONCE + 64
+"""Rows that are dropped in one transaction at most: more than it adds."""
+
 
 class SqliteStore(Store):
     """The entries in the file ``path``, of about ``limit`` octets at most.
 
-    Keys begin with ``prefix``; ``keep`` is how many seconds a good copy is of use. Entries are
-    dated by ``clock``. Leases and turns go by ``turn_clock``, which the processes of a machine
-    share.
+    Keys begin with ``prefix``. Entries are merged by ``clock``. Leases and turns go by
+    ``turn_clock``, which the processes of a machine share.
 
     Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_file`). The first
     call opens the file and starts the threads, so that a crawl that does not start leaves neither.
@@ -76,7 +70,6 @@ class SqliteStore(Store):
         path: str | Path,
         *,
         limit: int = 1 << 30,
-        keep: float = MONTH,
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
         turn_clock: Callable[[], float] = time.monotonic,
@@ -85,7 +78,6 @@ class SqliteStore(Store):
         self._turn_clock = turn_clock
         self._prefix = f"{prefix}:"
         self._limit = limit
-        self._keep = max(keep, KEEP_CONCLUSIONS)
         # The log and damaged files are stored beside the file itself, not beside a link to it.
         self._file = File(Path(os.path.realpath(path)), rows.TABLES)
         self._process = os.getpid()
@@ -93,13 +85,9 @@ class SqliteStore(Store):
         self._beginning = Lock()
         self._is_full = False
         self._slow_reads = 0
-        try:
+        with suppress(OSError):  # each call will raise it
             check_file(self._file.path)
-        except ForeignError as error:
-            raise ValueError(str(error)) from None
-        except OSError:
-            pass  # each call will raise it
-        self._writer = Writer(self._file, self._tidy, self._make_room)
+        self._writer = Writer(self._file, self._make_room)
         self._reader = ThreadPoolExecutor(1, "robots.txt reader")
 
     def __repr__(self) -> str:
@@ -118,7 +106,7 @@ class SqliteStore(Store):
         self._check()
         # Before the file is read, because the writer may empty the queue at any moment.
         waiting = self._writer.waiting(self._key(authority))
-        if not self._slow_reads and not self._file.is_being_mended:
+        if not self._slow_reads and not self._file.is_being_opened:
             return self._look_up(authority, crawler, waiting, READ_PATIENCE)
         self._slow_reads = max(0, self._slow_reads - 1)
         try:
@@ -133,31 +121,29 @@ class SqliteStore(Store):
         stored = None
         try:
             stored = self._file.read(partial(rows.read, key=key, authority=authority), patience)
-        except DamagedError as damage:  # a miss; the writer mends the file
-            self._writer.damaged(damage)
-        if time.perf_counter() - start > SLOW_READ:
-            self._slow_reads = SLOW_READS
+        except DamagedError:  # a miss; the next transaction begins with a new file
+            pass
+        finally:
+            if time.perf_counter() - start > SLOW_READ:
+                self._slow_reads = SLOW_READS
         for change in waiting:
             stored = change(stored)
         return None if stored is None else stored.seen_by(crawler)
 
     def put(self, authority: Authority, entry: Entry, crawler: str = "") -> None:
         """Queue ``entry``. Raises ``StoreError`` if too many wait, or an earlier one was lost."""
-        now = self._clock()
         bodies = [part.body for part in (entry.answer, entry.refusal) if part is not None]
-        # A date in the future does not keep a row for longer than any other.
-        change = merging(authority, entry, crawler, now)
-        self._change(authority, change, now + self._keep, sum(len(body or b"") for body in bodies))
+        change = merging(authority, entry, crawler, self._clock())
+        self._change(authority, change, sum(len(body or b"") for body in bodies))
 
     def forget(self, authority: Authority) -> None:
         """Drop the entry of ``authority``. Raises ``StoreError``."""
-        self._change(authority, rows.forgetting, 0.0, 0)
+        self._change(authority, lambda kept: None, 0)
 
-    def _change(self, authority: Authority, change: Change, until: float, octets: int) -> None:
+    def _change(self, authority: Authority, change: Change, octets: int) -> None:
         self._check()
-        key, keep = self._key(authority), self._keep
-        run: Run = lambda db: rows.write(db, key, authority, change, until, keep)  # noqa: E731
-        self._writer.change(key, change, run, octets)
+        key = self._key(authority)
+        self._writer.change(key, change, lambda db: rows.write(db, key, authority, change), octets)
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another process holds the lease."""
@@ -232,19 +218,13 @@ class SqliteStore(Store):
             self._reader.shutdown(wait=False)
             self._file.close()
 
-    def _tidy(self, db: sqlite3.Connection) -> tuple[int, bool]:
-        return self._told(rows.tidy(db, self._clock(), self._limit))
-
-    def _make_room(self, db: sqlite3.Connection) -> tuple[int, bool]:
-        return self._told(rows.make_room(db, self._limit, AT_ONCE + rows.TIDY_STEP))
-
-    def _told(self, done: tuple[int, bool]) -> tuple[int, bool]:
-        """Log that entries are dropped, once."""
-        if done[0] and not self._is_full:
+    def _make_room(self, db: sqlite3.Connection) -> int:
+        dropped = rows.make_room(db, self._limit, ROOM)
+        if dropped and not self._is_full:
             self._is_full = True
             path, limit = str(self._file.path), self._limit
             logger.warning("%a is at its limit of %d bytes: entries are dropped", path, limit)
-        return done
+        return dropped
 
     def _tell(self, run: Run, *, hurry: bool = False) -> None:
         self._check()

@@ -57,7 +57,7 @@ _HEADER = Struct(">16s44xI4xI")  # magic, user_version at 60, application_id at 
 _OPEN: list[tuple[int, int] | None] = []
 
 
-class ForeignError(StoreError):
+class ForeignError(StoreError, ValueError):
     """The file is not a store, or of another version. It was not touched."""
 
 
@@ -113,27 +113,38 @@ class File:
         self._is_counted = False
         self._reading = threading.RLock()
         self._obstacle = "it was closed"
-        self.is_being_mended = False  # while it is, reads have to wait
+        self._damage: DamagedError | None = None
+        self.is_being_opened = False  # while it is, reads have to wait
 
     def open(self, patience: float = WRITE_PATIENCE) -> None:
-        """Open the file, and make it if need be. Raises :class:`StoreError`."""
-        for attempt in (1, 2, 3):
+        """Open the file, and make it if need be. Raises :class:`StoreError`.
+
+        If it was found to be damaged, it is set aside first.
+        """
+        self.is_being_opened = True
+        try:
+            with self._reading:
+                self._open(patience)
+        finally:
+            self.is_being_opened = False
+
+    def _open(self, patience: float) -> None:
+        for _ in range(3):
+            trouble: Exception
             try:
+                self._set_aside()
                 check_file(self.path)
                 return self._connect(patience)
-            except (*TROUBLES, OSError, StoreError) as error:  # noqa: PERF203
-                is_ours = isinstance(error, TROUBLES)
-                trouble = self._trouble(error) if is_ours else error
-                self.close()
-                if attempt < 3 and isinstance(trouble, DamagedError):
-                    self._set_aside(trouble)
-                    continue
-                said = trouble.strerror if isinstance(trouble, OSError) else None
-                self._obstacle = said or str(trouble)
-                if isinstance(trouble, ForeignError):
-                    raise trouble from None
-                raise self._shut() from None
-        return None
+            except TROUBLES as error:
+                trouble = self._trouble(error)
+            except (OSError, StoreError) as error:
+                trouble = error
+            self.close()
+            if self._damage is None:
+                break
+        said = trouble.strerror if isinstance(trouble, OSError) else None
+        self._obstacle = said or str(trouble)
+        raise trouble if isinstance(trouble, ForeignError) else self._shut()
 
     def _connect(self, patience: float) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +160,7 @@ class File:
         self._writer.execute(f"PRAGMA busy_timeout = {int(WRITE_PATIENCE * 1000)}")
         self._reader = self._connection(READ_PATIENCE)
         self._reader.execute("PRAGMA query_only = 1")
-        self._reader.execute("SELECT 1 FROM entries, leases, turns, totals LIMIT 1").fetchall()
+        self._reader.execute("SELECT 1 FROM entries, leases, turns LIMIT 1").fetchall()
         _OPEN.append(self._identity)
         self._is_counted = True
 
@@ -203,15 +214,16 @@ class File:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Hold the write lock: all that is done within is written, or nothing.
 
-        The file is opened first if it is not open, or if another one has its name by now. Raises
-        ``StoreError`` or ``DamagedError``.
+        The file is opened first if it is not open, if it was found to be damaged, or if another one
+        has its name by now. Raises ``StoreError`` or ``DamagedError``.
         """
-        if self._writer is not None and _identity_of(self.path) != self._identity:
+        if self._damage is not None:
+            self.close()
+        elif self._writer is not None and _identity_of(self.path) != self._identity:
             logger.warning("%a was deleted or replaced: opened anew", str(self.path))
             self.close()
         if self._writer is None:
-            with self._mending():
-                self.open()
+            self.open()
         writer = self._writer
         if writer is None:
             raise self._shut()
@@ -226,32 +238,15 @@ class File:
                 with suppress(sqlite3.Error):
                     writer.execute("ROLLBACK")
 
-    def set_aside(self, damage: DamagedError) -> None:
-        """Rename the damaged file and begin a new one. Raises :class:`StoreError`.
-
-        A look-up may tell of a damage after that has been done.
-        """
-        with self._mending():
-            if damage.found == self._identity:
-                self.close()
-                self._set_aside(damage)
-                self.open()
-
-    @contextmanager
-    def _mending(self) -> Iterator[None]:
-        self.is_being_mended = True
-        try:
-            with self._reading:
-                yield
-        finally:
-            self.is_being_mended = False
-
-    def _set_aside(self, damage: DamagedError) -> None:
-        """Rename the file, unless another process has done so since the damage was found.
+    def _set_aside(self) -> None:
+        """Rename a damaged file, unless another process has done so since the damage was found.
 
         Of several processes that find the damage at once, one has the directory
         ``NAME.mending`` made. The others wait for it.
         """
+        damage, self._damage = self._damage, None
+        if damage is None:
+            return
         mending = self.path.with_name(f"{self.path.name}.mending")
         try:
             _make(mending)
@@ -271,14 +266,15 @@ class File:
         logger.warning("%a is damaged (%s): set aside as %a", str(self.path), damage, aside)
 
     def _trouble(self, error: Exception) -> Exception:
-        """Return ``DamagedError`` for an error of sqlite3, else ``StoreError``.
+        """Return what to raise for an error of sqlite3; note it if the file is damaged.
 
         The sqlite3 module raises ``DatabaseError`` itself, not a subclass, for a malformed file. A
         name that is missing was damaged in the schema.
         """
         kinds = (sqlite3.DatabaseError, sqlite3.IntegrityError, UnicodeDecodeError)
         if type(error) in kinds or str(error).startswith(("no such ", "malformed ")):
-            return DamagedError(str(error), self._identity)
+            self._damage = DamagedError(str(error), self._identity)
+            return self._damage
         return StoreError(f"{str(self.path)!a}: {error}")
 
     def _shut(self) -> StoreError:

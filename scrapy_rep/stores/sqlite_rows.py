@@ -5,16 +5,9 @@ without the others. The key of a row is the prefix of the store, a colon and the
 index separate from the rows, so that a page of the index has about 80 keys. A look-up among a
 million reads seven pages, five of which are nearly always in memory.
 
-**Space.** A row that is deleted seldom empties a page of the file, because the rows that are of use
-for the shortest time are scattered over it. So the space in use is counted by row (``size``, summed
-up by triggers), and not by page. A new row takes the number of one that was deleted (``holes``),
-and with it the space on its page; otherwise it would go to the end of the file.
-
-**Age.** Rows that are of no more use are deleted by the clock of the machine, but only as far as
-the file has seen that clock go (``seen``). A machine that starts with its clock 40 days ahead would
-delete everything otherwise. If the clock is more than :data:`LONGEST_PAUSE` ahead, the time that
-the file has seen follows slowly. Then rows stay for longer than they are of use, which does no
-harm.
+**Space.** A row that is changed is written anew, under the highest number. So the rows that have
+not changed for longest have the lowest numbers, and lie side by side: where they are dropped, whole
+pages become free, and are used again.
 """
 
 from __future__ import annotations
@@ -31,17 +24,7 @@ from scrapy_rep.stores.stored import StoredEntry, authority_in_key
 
 TABLES = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
-    " until REAL NOT NULL, size INTEGER NOT NULL, octets BLOB NOT NULL)",
-    "CREATE INDEX entries_until ON entries (until)",
-    "CREATE TABLE holes (number INTEGER PRIMARY KEY)",
-    "CREATE TABLE totals (size INTEGER NOT NULL, seen REAL)",
-    "INSERT INTO totals VALUES (0, NULL)",
-    "CREATE TRIGGER added AFTER INSERT ON entries BEGIN"
-    " UPDATE totals SET size = size + new.size; DELETE FROM holes WHERE number = new.number; END",
-    "CREATE TRIGGER changed AFTER UPDATE OF size ON entries WHEN new.size <> old.size BEGIN"
-    " UPDATE totals SET size = size + new.size - old.size; END",
-    "CREATE TRIGGER removed AFTER DELETE ON entries BEGIN"
-    " UPDATE totals SET size = size - old.size; INSERT INTO holes VALUES (old.number); END",
+    " octets BLOB NOT NULL)",
     "CREATE TABLE leases (key TEXT PRIMARY KEY, token TEXT NOT NULL, until REAL NOT NULL)"
     " WITHOUT ROWID",
     "CREATE TABLE turns (key TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL,"
@@ -53,25 +36,15 @@ TABLES = (
 LONGEST_LEASE = 3_600.0
 """Seconds for which a lease may be granted at most; a row with a longer one is void."""
 
-TIDY_STEP = 64
-"""Rows that are deleted in one transaction, in 1 ms from a cache, 15 ms from a disk."""
+DROPPED_TOGETHER = 8
+"""Rows that are dropped before the space in use is looked at again."""
 
-LONGEST_PAUSE, FOLLOWED = 20 * 86_400.0, 3_600.0
-"""Seconds that the clock may have gone since the file was last tidied, and those by which the time
-that the file has seen follows a clock that is further ahead, each time it is tidied."""
-
-_PAGE = 4096
 _LAST = "\U0010ffff"
 """Sorts behind every character of an authority."""
 
 _READ = "SELECT octets FROM entries WHERE key = ?"
 _SCAN = "SELECT key, octets FROM entries WHERE key >= ? AND key <= ? ORDER BY key"
-# The old row stays for as long as it was to: a writer whose clock is behind must not shorten that.
-_PUT = (
-    "INSERT INTO entries VALUES ((SELECT number FROM holes LIMIT 1), ?, ?, ?, ?)"
-    " ON CONFLICT (key) DO UPDATE SET until = max(until, excluded.until), size = excluded.size,"
-    " octets = excluded.octets"
-)
+_PUT = "INSERT OR REPLACE INTO entries (key, octets) VALUES (?, ?)"
 _FORGET = "DELETE FROM entries WHERE key = ?"
 # A lease that ends too far ahead is void: it is of an earlier start of the machine, or damaged.
 _LEASE = (
@@ -81,12 +54,7 @@ _LEASE = (
 )
 _RENEW = "UPDATE leases SET until = ? WHERE key = ? AND token = ?"
 _RELEASE = "DELETE FROM leases WHERE key = ? AND token = ?"
-_EXPIRED = "SELECT number, size FROM entries WHERE until < ? ORDER BY until LIMIT ?"
-_NEXT = "SELECT number, size FROM entries ORDER BY until LIMIT ?"
-
-
-def forgetting(_: StoredEntry | None) -> None:
-    """Drop what is kept: the change that :meth:`Store.forget` makes."""
+_DROP = "DELETE FROM entries WHERE number IN (SELECT number FROM entries ORDER BY number LIMIT ?)"
 
 
 def read(db: sqlite3.Connection, key: str, authority: Authority) -> StoredEntry | None:
@@ -96,18 +64,14 @@ def read(db: sqlite3.Connection, key: str, authority: Authority) -> StoredEntry 
     return decode_stored(authority, found[0]) if found and isinstance(found[0], bytes) else None
 
 
-def write(
-    db: sqlite3.Connection, key: str, authority: Authority, change: Change, most: float, keep: float
-) -> None:
-    """Change what is kept under ``key``, until ``most`` at the latest. Raises ``StoreError``."""
+def write(db: sqlite3.Connection, key: str, authority: Authority, change: Change) -> None:
+    """Change what is kept under ``key``. Raises ``StoreError``."""
     before = read(db, key, authority)
     after = change(before)
     if after is None:
         db.execute(_FORGET, (key,))
     elif after != before:
-        octets = encode_stored(after)
-        until = min(after.useful_until(keep), most)
-        db.execute(_PUT, (key, until, _space(len(key), len(octets)), octets))
+        db.execute(_PUT, (key, encode_stored(after)))
 
 
 def scan(
@@ -140,58 +104,24 @@ def release(db: sqlite3.Connection, key: str, token: str) -> None:
     db.execute(_RELEASE, (key, token))
 
 
-def tidy(db: sqlite3.Connection, now: float, limit: int) -> tuple[int, bool]:
-    """Drop a few rows that are of no more use; else, if there are too many, those that are so next.
+def make_room(db: sqlite3.Connection, limit: int, most: int) -> int:
+    """Drop the oldest rows, about as many as it takes to stay within ``limit`` octets.
 
-    Return how many were dropped for the limit, and whether there is more to do.
+    Drops no more than ``most``. Returns how many it dropped.
     """
-    expired = db.execute(_EXPIRED, (_seen(db, now), TIDY_STEP)).fetchall()
-    if expired:
-        _delete(db, expired)
-        return 0, True
-    return make_room(db, limit, TIDY_STEP)
-
-
-def make_room(db: sqlite3.Connection, limit: int, most: int) -> tuple[int, bool]:
-    """Drop no more rows than it takes to stay within ``limit``, and no more than ``most``.
-
-    Returns what :func:`tidy` does.
-    """
-    excess = db.execute("SELECT size FROM totals").fetchone()[0] - limit
-    if excess <= 0:
-        return 0, False
-    dropped = []
-    for number, size in db.execute(_NEXT, (most,)).fetchall():
-        if excess <= 0:
+    dropped = 0
+    while dropped < most and _in_use(db) > limit:
+        gone = db.execute(_DROP, (DROPPED_TOGETHER,)).rowcount
+        if not gone:
             break
-        dropped.append((number, size))
-        excess -= size
-    _delete(db, dropped)
-    return len(dropped), bool(dropped) and excess > 0
+        dropped += gone
+    return dropped
 
 
-def _delete(db: sqlite3.Connection, rows: list[tuple[int, int]]) -> None:
-    db.executemany("DELETE FROM entries WHERE number = ?", [(number,) for number, _ in rows])
-
-
-def _seen(db: sqlite3.Connection, now: float) -> float:
-    """Return up to when the file has seen the clock go; ``now`` is what the clock says."""
-    (seen,) = db.execute("SELECT seen FROM totals").fetchone()
-    if isinstance(seen, float) and now > seen + LONGEST_PAUSE:
-        now = seen + FOLLOWED
-    if now != seen:
-        db.execute("UPDATE totals SET seen = ?", (now,))
-    return now
-
-
-def _space(key: int, octets: int) -> int:
-    """Return the space that a row takes in the file, its part of the indexes included.
-
-    A page holds several small rows. A large one has pages of its own.
-    """
-    row = octets + key + 24
-    if row > _PAGE:
-        row = -(-row // _PAGE) * _PAGE
-    elif row > _PAGE // 8:
-        row = _PAGE // (_PAGE // row)
-    return row + int(1.4 * key) + 48
+def _in_use(db: sqlite3.Connection) -> int:
+    """Return the octets of all pages that are not free."""
+    pages, free, size = (
+        db.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from scrapy_rep.access.authority import DEFAULT_PORTS, Authority, authority_of
 from scrapy_rep.access.entry import Answer, Entry, Failure, date_of
-from scrapy_rep.access.policy import EXPIRED_NOW, Policy, State, state_of
 
 PREFIX = "scrapy_rep"
 """What the keys of a shared store begin with, unless ``REP_STORE_PREFIX`` says otherwise."""
@@ -53,10 +52,6 @@ class StoredEntry:
             return self.entry if self.entry != Entry() else None
         return replace(self.entry, refusal=refusal)
 
-    def state(self, now: float, policy: Policy, crawler: str = "") -> State:
-        """Return what the entry is worth to a crawler with ``policy`` at ``now``."""
-        return state_of(self.seen_by(crawler), now, policy)
-
     @property
     def updated_at(self) -> float:
         """When the newest part came to be, in seconds since the epoch."""
@@ -65,25 +60,6 @@ class StoredEntry:
     def age(self, now: float) -> float:
         """Return for how many seconds no part has changed."""
         return max(0.0, now - self.updated_at)
-
-    def useful_until(self, keep: float = MONTH) -> float:
-        """Return until when any part is worth keeping; see :func:`useful_until`."""
-        return max((useful_until(part, keep) for part in self._parts), default=0.0)
-
-    def expired(self) -> StoredEntry:
-        """Return the same, due for a fetch now. Bodies, validators and dates stay."""
-        answer, failure = self.entry.answer, self.entry.failure
-        return replace(
-            self,
-            entry=Entry(
-                answer and replace(answer, lifetime=EXPIRED_NOW),
-                failure=failure and replace(failure, retry_after=EXPIRED_NOW),
-            ),
-            refusals={
-                crawler: replace(refusal, lifetime=EXPIRED_NOW)
-                for crawler, refusal in self.refusals.items()
-            },
-        )
 
     @property
     def _parts(self) -> list[Answer | Failure]:

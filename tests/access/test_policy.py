@@ -18,7 +18,6 @@ from scrapy_rep.access.outcome import (
 )
 from scrapy_rep.access.policy import (
     DECISIONS,
-    EXPIRED_NOW,
     TRANSITIONS,
     Decision,
     Fetch,
@@ -412,14 +411,3 @@ def test_rules_are_never_followed_too_long_nor_fetched_too_often(walks: int) -> 
     rng = random.Random(9309)
     for _ in range(walks):
         _walk(rng, 20)
-
-
-def test_what_an_operator_ended_is_due_at_once() -> None:
-    """RFC 9309 section 2.4: neither the minute of any answer nor a back-off stands in the way."""
-    answer = Answer(200, b"", fetched_at=NOW, lifetime=EXPIRED_NOW)
-    assert state_of(Entry(answer), NOW, POLICY) is State.RULES_EXPIRED
-    assert confirmable(Entry(answer), POLICY) is answer
-    failure = Failure(NOW - 9, NOW, 30, EXPIRED_NOW)
-    assert state_of(Entry(failure=failure), NOW, POLICY) is State.FAILING_DUE
-    both = Entry(Answer(200, b"", fetched_at=NOW - 9), failure=failure)
-    assert state_of(both, NOW, POLICY) is State.FAILING_WITH_COPY_DUE

@@ -45,7 +45,7 @@ def entry(rng: random.Random, bodies: list[bytes]) -> Entry:
 def build(path: Path, count: int, bodies: list[bytes]) -> None:
     """A file of so many entries, in the order of their digests, as an old file is."""
     make_file(path)
-    rng, now = random.Random(9309), time.time()
+    rng = random.Random(9309)
     numbers = list(range(count))
     rng.shuffle(numbers)
     pool = [entry(rng, bodies) for _ in range(1_000)]
@@ -56,9 +56,8 @@ def build(path: Path, count: int, bodies: list[bytes]) -> None:
         connection.execute("BEGIN")
         for number in numbers[start : start + ROWS_AT_ONCE]:
             octets = encode_stored(StoredEntry(authority(number), rng.choice(pool)))
-            until = now + rng.uniform(7, 30) * 86_400
-            row = (f"scrapy_rep:{authority(number)}", until, len(octets) + 150, octets)
-            connection.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?)", row)
+            row = (f"scrapy_rep:{authority(number)}", octets)
+            connection.execute("INSERT INTO entries (key, octets) VALUES (?, ?)", row)
         connection.execute("COMMIT")
     connection.close()
 

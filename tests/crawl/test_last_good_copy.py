@@ -71,7 +71,6 @@ async def test_a_clock_that_is_weeks_wrong_costs_others_no_copy(
     site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch, days: int
 ) -> None:
     """What is written bears no date of that clock but the failure; what it thinks of is its own."""
-    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.TIDY_INTERVAL", 0.05)
     shop, other = site.authority(Reply(503)), site.authority(RULES)
     shared.keep(shop, copy_of(shop, 30.0))
     plans = [shop.url("/open"), other.url("/open")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import threading
 import time
@@ -16,7 +17,7 @@ import pytest
 from scrapy_rep.access.entry import CLOCK_TOLERANCE, Entry, merge
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.codec import MAX_INFLATED
-from scrapy_rep.stores.stored import StoreError
+from scrapy_rep.stores.stored import PREFIX, StoreError
 from tests.stores.operators import OperatorsContract
 from tests.stores.samples import (
     NOW,
@@ -29,6 +30,7 @@ from tests.stores.samples import (
     refused,
     told,
 )
+from tests.stores.turn_contract import granted
 
 
 def now() -> float:
@@ -81,36 +83,6 @@ class StoreContract(OperatorsContract):
             store.put(other, entry(number))
         assert [told(store.get(other)) for other in others] == [entry(n) for n in range(4)]
         assert told(store.get(authority(1))) is None
-
-    def test_a_newer_entry_takes_the_place_of_an_older_one(self, store: Store) -> None:
-        """The second of two puts is kept, before and after a flush."""
-        store.put(authority(), entry(1, at=NOW - 100))
-        store.put(authority(), entry(2, at=NOW - 50))
-        assert told(store.get(authority())) == entry(2, at=NOW - 50)
-        store.flush()
-        store.put(authority(), entry(3, at=NOW))
-        assert told(store.get(authority())) == entry(3, at=NOW)
-        store.flush()
-        assert told(store.get(authority())) == entry(3, at=NOW)
-
-    def test_an_older_entry_changes_nothing(self, store: Store) -> None:
-        """The newest wins whichever is put last, before and after a flush."""
-        store.put(authority(), entry(1, at=NOW))
-        store.put(authority(), entry(2, at=NOW - 0.001))
-        assert told(store.get(authority())) == entry(1, at=NOW)
-        store.flush()
-        store.put(authority(), entry(2, at=NOW - 1))
-        assert told(store.get(authority())) == entry(1, at=NOW)
-        store.flush()
-        assert told(store.get(authority())) == entry(1, at=NOW)
-
-    def test_a_failed_fetch_dates_an_entry_too(self, store: Store) -> None:
-        """RFC 9309 section 2.3.1.4: a failure stands beside the newest answer."""
-        store.put(authority(), entry(1, at=NOW - 60))
-        store.put(authority(), full_entry(at=NOW))
-        store.flush()
-        both = Entry(entry(1, at=NOW - 60).answer, failure=full_entry(at=NOW).failure)
-        assert told(store.get(authority())) == both
 
     def test_of_two_with_one_date_the_later_put_is_kept(self, store: Store) -> None:
         """Equal dates do not keep an entry from being put."""
@@ -277,6 +249,44 @@ class StoreContract(OperatorsContract):
 
 class SharedStoreContract(StoreContract):
     """What a store must do that several processes share."""
+
+    def make(self, place: Any, clock: Callable[[], float] = now, prefix: str = PREFIX) -> Store:
+        """A store at `place`, whose keys begin with `prefix`."""
+        raise NotImplementedError
+
+    def test_a_prefix_parts_what_projects_know(self, place: Any) -> None:
+        """Neither entries nor listings, leases nor turns are another's, whatever is in it."""
+        stores = [self.make(place, prefix=prefix) for prefix in ("a*", "ab", "a[b]", "a")]
+        for number, store in enumerate(stores):
+            store.put(authority(), entry(number))
+            if number:
+                store.put(authority(1), refused(), "crawler")
+            store.flush()
+        for number, store in enumerate(stores):
+            assert told(store.get(authority())) == entry(number)
+            assert told(store.get(authority(1), "crawler")) == (refused() if number else None)
+            assert listed(store)[authority()] == entry(number)
+            assert told(store.lease(authority(), 30.0))
+            assert granted(store, interval=0.1)
+        stores[0].forget(authority())
+        stores[0].flush()
+        assert [told(store.get(authority())) is None for store in stores] == [True] + [False] * 3
+        for store in stores:
+            store.close()
+
+    def test_a_store_is_not_carried_over_a_fork(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A child that inherits a store is told to open its own, and closing it does no harm."""
+        store.put(authority(), entry())
+        store.flush()
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "getpid", lambda: -1)
+            with pytest.raises(StoreError, match="another process"):
+                store.get(authority())
+            store.close()
+        store.put(authority(1), entry(1))
+        assert told(store.get(authority(1))) == entry(1)
 
     def test_a_second_store_sees_what_the_first_one_flushed(self, store: Store, place: Any) -> None:
         """Two stores in one place hold the same entries, and the newest of both wins."""

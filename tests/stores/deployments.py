@@ -161,6 +161,16 @@ class ClusterDeployment:
             client.close()
         return self
 
+    def master(self) -> RedisServer:
+        """The server of the second third of the slots, as the first node has it."""
+        with redis.Redis(port=self.servers[0].port, decode_responses=True) as client:
+            ((_, _, (_, port, *_), *_),) = [
+                slots
+                for slots in client.execute_command("CLUSTER SLOTS")
+                if slots[0] <= SLOTS // 2 <= slots[1]
+            ]
+        return next(server for server in self.servers if server.port == int(port))
+
     def stop(self) -> None:
         """All are gone."""
         for server in self.servers:

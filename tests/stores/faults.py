@@ -65,15 +65,15 @@ def half(sock: socket.socket) -> bytes:
 def stored(words: list[bytes]) -> bytes:
     """The reply to a command, of a server that has an entry."""
     answer = encode_parts(authority(), entry())["answer"]
-    if words[0] == b"HMGET":
-        return b"*2\r\n$%d\r\n%s\r\n$-1\r\n" % (len(answer), answer)
+    if words[0] == b"HGETALL":
+        return b"*2\r\n$6\r\nanswer\r\n$%d\r\n%s\r\n" % (len(answer), answer)
     return b":1\r\n" if words[0] == b"EVAL" else b"+OK\r\n"
 
 
 def foreign(sock: socket.socket) -> None:
     """What is stored is not what it is taken for."""
-    octets = b"*2\r\n$3\r\nREP\r\n$3\r\nREP\r\n"
-    commands(sock, lambda words: octets if words[0] == b"HMGET" else b"+OK\r\n")
+    octets = b"*2\r\n$6\r\nanswer\r\n$3\r\nREP\r\n"
+    commands(sock, lambda words: octets if words[0] == b"HGETALL" else b"+OK\r\n")
 
 
 def idle_close(sock: socket.socket) -> None:
@@ -81,7 +81,7 @@ def idle_close(sock: socket.socket) -> None:
 
     def answer(words: list[bytes]) -> bytes | None:
         sock.sendall(stored(words))
-        return None if words[0] == b"HMGET" else b""
+        return None if words[0] == b"HGETALL" else b""
 
     commands(sock, answer)
 

@@ -1,16 +1,14 @@
-"""What every store must offer to its operator: look, count, forget, expire, carry over."""
+"""What every store must offer to its operator: look, count, forget, carry over."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.entry import Entry
-from scrapy_rep.access.policy import Fetch, Policy, State, confirmable, decide
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.stored import StoredEntry
 from tests.stores.samples import (
@@ -24,8 +22,6 @@ from tests.stores.samples import (
     refused,
     told,
 )
-
-POLICY = Policy()
 
 NAMES = [
     Authority("https", "a.example", 443),
@@ -97,53 +93,12 @@ class OperatorsContract:
         assert store.find(authority(9)) is None
         assert store.find(authority(1)._replace(port=8443)) is None
 
-    def test_age_and_state_are_told(self, store: Store) -> None:
-        """The age is that of the newest part; the state is what it is worth to a crawler."""
+    def test_the_age_is_told(self, store: Store) -> None:
+        """It is that of the newest part."""
         self.fill(store)
         kept = {stored.authority: stored for stored in store.scan()}
         ages = [kept[authority(number)].age(NOW) for number in range(5)]
         assert ages == [500, 400, 100, 50, 10]
-        states = [kept[authority(number)].state(NOW, POLICY) for number in range(5)]
-        assert states == [
-            State.RULES_FRESH,
-            State.FAILING_WITH_COPY,
-            State.UNAVAILABLE_FRESH,
-            State.UNKNOWN,
-            State.FAILING,
-        ]
-        denied = replace(POLICY, access_denied="disallow")
-        assert kept[authority(3)].state(NOW, denied, "aa") is State.DENIED_FRESH
-
-    def test_an_expired_entry_is_fetched_at_its_next_use(self, store: Store) -> None:
-        """RFC 9309 section 2.4: body, validators and dates stay, for a conditional request."""
-        self.fill(store)
-        before = {stored.authority: stored for stored in store.scan()}
-        for number in range(5):
-            assert store.expire(authority(number))
-        for number in range(5):
-            kept, was = store.find(authority(number)), before[authority(number)]
-            assert kept is not None
-            assert kept.updated_at == was.updated_at
-            assert set(kept.refusals) == set(was.refusals)
-            for crawler in ("", "aa", "bb"):
-                seen = told(store.get(authority(number), crawler))
-                assert decide(seen, NOW, POLICY).fetch is not Fetch.NO
-        copy = confirmable(told(store.get(authority(1))), replace(POLICY, max_size=1))
-        assert copy is not None
-        assert (copy.body, copy.etag) == (b"User-agent: \xff\x00\r\nDisallow: /\n", b'W/"\xe9"')
-
-    def test_what_is_put_after_an_expiry_is_fresh(self, store: Store) -> None:
-        """A fetch ends it, also one that is dated as the copy was."""
-        store.put(authority(), entry(at=NOW - 5))
-        assert store.expire(authority())
-        store.put(authority(), entry(at=NOW - 5))
-        store.flush()
-        assert decide(told(store.get(authority())), NOW, POLICY).fetch is Fetch.NO
-
-    def test_of_an_unknown_authority_nothing_expires(self, store: Store) -> None:
-        """It says so, and puts nothing."""
-        assert store.expire(authority()) is False
-        assert store.count() == 0
 
     def test_an_export_is_lines_of_json_that_an_import_reads(
         self, store: Store, place: Any

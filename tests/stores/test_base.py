@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.access.policy import Policy, State
 from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.stored import StoreError
 from tests.stores.dictionary import DictionaryStore
 from tests.stores.samples import NOW, authority, entry, gone
-
-POLICY = Policy()
 
 
 class GetAndPut(DictionaryStore):
@@ -28,14 +25,13 @@ def test_an_error_names_the_method_that_a_custom_store_lacks(method: str) -> Non
         getattr(GetAndPut(), method)(*arguments)
 
 
-def test_a_custom_store_finds_expires_and_imports() -> None:
+def test_a_custom_store_finds_and_imports() -> None:
     """These need `get` and `put` alone; what is imported is merged, as the cache does."""
     store = GetAndPut(lambda: NOW)
     store.put(authority(), entry(1, at=NOW - 5))
-    assert store.expire(authority())
     kept = store.find(authority())
     assert kept is not None
-    assert kept.state(NOW, POLICY) is State.RULES_EXPIRED
+    assert kept.entry == entry(1, at=NOW - 5)
     exported = [
         {"site": str(authority()), "answer": {"status": 404, "fetched_at": NOW - 50}},
         {"site": str(authority(1)), "answer": {"status": 404, "fetched_at": NOW - 50}},

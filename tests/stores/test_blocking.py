@@ -15,7 +15,7 @@ from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import BlockingStore, StoreError
 from tests.stores.contract import StoreContract, now
 from tests.stores.dictionary import BlockingDictionary, DictionaryStore
-from tests.stores.samples import authority, entry, failure, gone, refused, told
+from tests.stores.samples import authority, entry, failure, gone, told
 
 
 class TestBlockingStore(StoreContract):
@@ -62,14 +62,6 @@ def test_the_caller_never_waits() -> None:
         assert told(later) == Entry(entry().answer, failure=failure().failure)
         assert len(store.threads) == 1
         assert threading.get_ident() not in store.threads
-
-
-def test_refusals_are_kept_by_crawler() -> None:
-    """RFC 9309 section 2.3.1.3: a 403 was for one crawler."""
-    with closing(BlockingDictionary({}, now)) as store:
-        store.put(authority(), refused(), "a")
-        assert told(store.get(authority(), "a")) == refused()
-        assert told(store.get(authority(), "b")) is None
 
 
 @pytest.mark.parametrize("octets", [b"", b"octets", b"REP\x01" + bytes(50), "text", 7, [b"x"]])

@@ -175,13 +175,6 @@ def test_a_validator_that_is_too_long_is_a_miss() -> None:
         assert (decode_answer(encode_answer(answer)) == answer) is is_read
 
 
-def test_a_damaged_refusal_makes_all_a_miss() -> None:
-    """RFC 9309 section 2.3.1.3: without it, what another crawler was served is permission."""
-    parts = encode_parts(authority(), Entry(entry().answer, refused().refusal), "a")
-    parts[codec.refusal_of("a")] = parts[codec.refusal_of("a")][:-1]
-    assert decode_parts(authority(), parts) is None
-
-
 def test_a_date_that_the_content_contradicts_is_a_miss() -> None:
     """A server merges by the date in front, and a crawl goes by the one inside."""
     text = json.dumps({"status": 404, "fetched_at": 5.0})

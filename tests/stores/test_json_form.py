@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.access.entry import Answer, Entry, Failure
+from scrapy_rep.access.entry import Answer, Entry
 from scrapy_rep.stores.json_form import from_plain, to_plain
 from scrapy_rep.stores.stored import StoredEntry
 from tests.rows import rows
@@ -98,11 +98,12 @@ def _with(part: str, **fields: Any) -> dict[str, Any]:
         (_with("answer", redirects="http://a"), "redirects is not a list"),
         (_with("answer", redirects=[1]), "a text of redirects is not a text"),
         (_with("answer", uri=None), "uri is not a text"),
-        (_with("answer", body=5, body_base64=None), "body: body is not a text"),
-        (_with("answer", body="x"), "body stands there twice"),
-        (_with("answer", etag="\ud800", etag_base64=None), "etag is not UTF-8"),
-        (_with("answer", body_base64="?"), "body: "),
-        (_with("answer", body_base64="ü"), "body: "),
+        (_with("answer", body=5), "body is not a text"),
+        (_with("answer", body={}), "the Base64 of body is not a text"),
+        (_with("answer", body={"base64": "", "text": ""}), "body has no field 'text'"),
+        (_with("answer", body={"base64": "?"}), "body: "),
+        (_with("answer", body={"base64": "ü"}), "body: "),
+        (_with("answer", etag="\ud800"), "etag is not UTF-8"),
         (_with("failure", count=0.5), "count is not a whole number"),
         (_with("failure", since="x"), "since is not a number"),
         (_with("failure", retry_after=[]), "retry_after is not a number"),
@@ -117,14 +118,6 @@ def test_anything_else_is_an_error_of_one_line(plain: Any, message: str) -> None
     assert message in str(caught.value)
     assert str(caught.value).isascii()
     assert "\n" not in str(caught.value)
-
-
-def test_an_expired_entry_is_carried_over() -> None:
-    """Its lifetime is negative, as is the Retry-After of an expired failure."""
-    expired = FULL.expired()
-    assert through_json(expired) == expired
-    assert isinstance(expired.entry.failure, Failure)
-    assert expired.refusals["0a"].fetched_at == FULL.refusals["0a"].fetched_at
 
 
 def test_a_crawler_sees_its_own_refusal_alone() -> None:

@@ -6,14 +6,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from scrapy_rep.access.authority import Authority
 from scrapy_rep.access.policy import Entry
-from scrapy_rep.stores import Store, StoreError, _without_slash, check_store, open_store
-from tests.stores.contract import StoreContract
+from scrapy_rep.stores import Store, _without_slash, check_store, open_store
 from tests.stores.samples import authority, entry
 
 
@@ -108,16 +106,12 @@ def test_a_class_path_opens_a_store_of_ones_own() -> None:
 
 
 def test_a_custom_store_needs_nothing_but_get_and_put() -> None:
-    """The rest has defaults: leases are granted, what it cannot do is a StoreError."""
+    """The rest has defaults: leases are granted."""
     store = OwnStore()
     assert store.lease(authority(), 1.0) == ""
     store.release(authority(), "")
     store.flush()
     store.close()
-    with pytest.raises(StoreError, match="OwnStore has no method forget"):
-        store.forget(authority())
-    with pytest.raises(StoreError, match="OwnStore has no method scan"):
-        store.scan()
 
 
 @pytest.mark.parametrize(
@@ -193,12 +187,3 @@ def test_redis_is_optional() -> None:
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
     )
     assert "pip install 'scrapy_rep[redis]'" in out.stdout
-
-
-class TestOwnStore:
-    """What the contract asks of get alone a ten-line store keeps, too."""
-
-    def test_an_entry_comes_back(self) -> None:
-        """Put, and get."""
-        store: Any = OwnStore()
-        StoreContract().test_an_entry_comes_back_as_it_was_put(store, entry(1))

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,7 @@ from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_client import ClusterClient, open_client
 from scrapy_rep.stores.redis_uri import RedisUri
-from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH, StoreError
+from scrapy_rep.stores.stored import KEEP_CONCLUSIONS, KEEP_FAILURES, MONTH, PREFIX, StoreError
 from tests.rows import rows
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.deployments import ClusterDeployment, SentinelDeployment
@@ -33,9 +29,9 @@ from tests.stores.samples import (
     refused,
     told,
 )
-from tests.stores.servers import DistantServer, RedisServer, free_port
+from tests.stores.servers import RedisServer, free_port
 from tests.stores.tls import write_certificate
-from tests.stores.turn_contract import HOST, TurnContract, granted, taken
+from tests.stores.turn_contract import TurnContract
 
 
 @pytest.fixture
@@ -69,9 +65,9 @@ class TestRedisStore(SharedStoreContract, TurnContract):
         """An empty server."""
         return redis_server.uri
 
-    def make(self, place: Any, clock: Clock = now) -> RedisStore:
+    def make(self, place: Any, clock: Clock = now, prefix: str = PREFIX) -> RedisStore:
         """A store at that URI."""
-        return RedisStore(place, clock=clock)
+        return RedisStore(place, clock=clock, prefix=prefix)
 
     def lose_memory(self, place: Any) -> None:
         """Somebody flushes the server."""
@@ -111,21 +107,6 @@ class TestRedisStoreInACluster(TestRedisStore):
             with redis.Redis(port=server.port) as client:
                 client.flushall()
         return cluster.uri
-
-
-def test_a_unix_socket_is_as_good_as_a_port(redis_server: RedisServer, client: Any) -> None:
-    """Entries, leases and turns; with the slow tests it keeps the whole contract."""
-    uri = f"unix://{redis_server.socket}?db=3"
-    with closing(RedisStore(uri, clock=now)) as one, closing(RedisStore(uri, clock=now)) as two:
-        one.put(authority(), entry())
-        one.flush()
-        assert told(two.get(authority())) == entry()
-        assert told(one.lease(authority(1), 15.0))
-        assert told(two.lease(authority(1), 15.0)) is None
-        token = granted(one, interval=0.01)
-        assert taken(two, interval=0.01).token is None
-        one.end_turn(HOST, token, 0.01)
-        two.cancel_turn(HOST, granted(two, interval=0.01))
 
 
 @pytest.fixture
@@ -182,27 +163,6 @@ def test_all_keys_have_one_prefix_and_an_expiry(
     assert client.pttl(keys[0]) > 0
     assert sorted(client.hkeys(keys[0])) == [b"answer", b"failure", b"refusal 0123abcd"]
     store.close()
-
-
-def test_a_prefix_parts_what_two_projects_know(redis_server: RedisServer, client: Any) -> None:
-    """Neither entries nor leases nor listings of one prefix are another's, whatever is in it."""
-    stores = [RedisStore(redis_server.uri, clock=now, prefix=p) for p in ("a*", "ab", "a[b]", "a")]
-    for number, store in enumerate(stores):
-        store.put(authority(), entry(number))
-        store.flush()
-    for number, store in enumerate(stores):
-        assert told(store.get(authority())) == entry(number)
-        assert listed(store) == {authority(): entry(number)}
-        assert told(store.lease(authority(), 5.0))
-        store.close()
-
-
-def test_a_lease_expires_on_the_server(store: RedisStore) -> None:
-    """A worker that died delays the others by no more than its lease."""
-    assert told(store.lease(authority(), 0.2))
-    assert told(store.lease(authority(), 0.2)) is None
-    time.sleep(0.25)
-    assert told(store.lease(authority(), 0.2))
 
 
 @pytest.mark.parametrize("foreign", [b"", b"x", b"REP\x01", b"REP\x01" + b"\xff" * 40])
@@ -267,25 +227,6 @@ def test_a_put_that_failed_shows_at_the_next_one(store: RedisStore, client: Any)
         assert told(store.get(authority(1))) == entry(1)
     finally:
         client.config_set("maxmemory", "0")
-
-
-def test_a_server_that_comes_back_is_used_again(tmp_path: Path) -> None:
-    """A restarted server needs a new connection and nothing else."""
-    server = RedisServer(tmp_path).start()
-    store = RedisStore(server.uri, clock=now)
-    try:
-        store.put(authority(), entry())
-        store.flush()
-        server.stop()
-        with pytest.raises(StoreError):
-            told(store.get(authority()))
-        server.start()
-        assert told(store.get(authority())) is None
-        store.put(authority(), entry())
-        assert told(store.get(authority())) == entry()
-    finally:
-        store.close()
-        server.stop()
 
 
 def test_the_password_is_used_and_never_told(tmp_path: Path) -> None:
@@ -524,47 +465,3 @@ def test_in_a_cluster_an_entry_and_its_lease_lie_on_one_node(cluster: ClusterDep
     assert all(names and names[::2] == names[1::2] for names in on_nodes)
     assert sum(map(len, on_nodes)) == 40
     store.close()
-
-
-def test_a_lease_that_came_too_late_is_given_back(redis_server: RedisServer, client: Any) -> None:
-    """A lease that is granted when nothing waits for it holds no other worker up."""
-    with DistantServer(redis_server.port, 0.3) as distant:
-        store = RedisStore(distant.uri, clock=now)
-        assert told(store.get(authority())) is None  # it is connected
-        client.config_resetstat()
-        answer = store.lease(authority(), 300.0)
-        time.sleep(0.1)
-        assert answer.cancel()
-        end = time.monotonic() + 10
-        for command in ("cmdstat_set", "cmdstat_del"):
-            while command not in client.info("commandstats"):
-                assert time.monotonic() < end
-                time.sleep(0.02)
-        assert client.keys("*") == []
-        store.close()
-
-
-def test_a_store_is_not_carried_over_a_fork(redis_server: RedisServer) -> None:
-    """A child that inherits a store in use is told to open its own, and closing it does no harm."""
-    code = f"""
-import os, warnings
-warnings.simplefilter("ignore")  # of a fork while there are threads
-from scrapy_rep.stores import StoreError
-from scrapy_rep.stores.redis import RedisStore
-from tests.stores.samples import authority, entry, told
-store = RedisStore({redis_server.uri!r})
-store.put(authority(), entry())
-store.flush()
-child = os.fork()
-if not child:
-    try:
-        store.get(authority())
-    except StoreError as error:
-        store.close()
-        os._exit(0 if "another process" in str(error) else 2)
-    os._exit(1)
-assert os.waitpid(child, 0)[1] == 0
-assert told(store.get(authority())) == entry()
-store.close()
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

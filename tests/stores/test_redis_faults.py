@@ -193,7 +193,7 @@ async def test_a_connection_that_dribbles_is_cut(monkeypatch: pytest.MonkeyPatch
 
     def handle(sock: socket.socket) -> None:
         def answer(words: list[bytes]) -> bytes:
-            if words[0] == b"HMGET" and len(dribbling) < 2:  # the first attempt and its retry
+            if words[0] == b"HGETALL" and len(dribbling) < 2:  # the first attempt and its retry
                 dribbling.append(sock)
                 sock.sendall(b"$1000\r\n")
                 for _ in range(1000):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -14,8 +13,7 @@ import pytest
 
 from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores.sqlite import SLOW_READS, SqliteStore
-from scrapy_rep.stores.sqlite_writer import QUEUE_LIMIT
-from scrapy_rep.stores.stored import StoreError
+from scrapy_rep.stores.stored import PREFIX, StoreError
 from tests.stores.contract import SharedStoreContract, now
 from tests.stores.samples import NOW, authority, entry, failure, listed, refused, told
 from tests.stores.turn_contract import TurnContract
@@ -24,9 +22,11 @@ from tests.stores.turn_contract import TurnContract
 class TestSqliteStore(SharedStoreContract, TurnContract):
     """The SQLite store keeps the contract."""
 
-    def make(self, place: Any, clock: Callable[[], float] = now) -> SqliteStore:
+    def make(
+        self, place: Any, clock: Callable[[], float] = now, prefix: str = PREFIX
+    ) -> SqliteStore:
         """A store in a file of the test's own directory."""
-        return SqliteStore(place / "deep" / "robots.db", clock=clock)
+        return SqliteStore(place / "deep" / "robots.db", clock=clock, prefix=prefix)
 
     def lose_memory(self, place: Any) -> None:
         """Somebody deletes the file."""
@@ -51,31 +51,6 @@ def test_after_a_slow_look_up_another_thread_makes_the_next_ones(tmp_path: Path)
     assert [told(answer) for answer in answers] == [entry()] * SLOW_READS
     store._slow_reads = 0
     assert store.get(authority()) == entry()
-    store.close()
-
-
-def test_a_full_queue_refuses_puts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A writer that does not come along does not take memory without bound."""
-    monkeypatch.setattr("scrapy_rep.stores.sqlite_writer.BATCH_DELAY", 60.0)
-    store = SqliteStore(tmp_path / "robots.db", clock=now)
-    store.put(authority(0), entry())
-    with pytest.raises(StoreError, match="wait to be written"):  # noqa: PT012 (which of them)
-        for number in range(2 * QUEUE_LIMIT):
-            store.put(authority(number), entry())
-    store.close()
-
-
-def test_a_store_is_not_carried_over_a_fork(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A child that inherits a store is told to open its own, and closing it does no harm."""
-    store = SqliteStore(tmp_path / "robots.db", clock=now)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "getpid", lambda: -1)
-        with pytest.raises(StoreError, match="another process"):
-            told(store.get(authority()))
-        store.close()
-    store.put(authority(), entry())
     store.close()
 
 
@@ -137,21 +112,6 @@ def test_a_look_up_sees_what_waits_to_be_written(
     assert told(store.get(authority(), "a")) == refused()
     assert told(store.get(authority(), "b")) is None
     store.close()
-
-
-def test_operations_are_done_in_the_order_in_which_they_came(tmp_path: Path) -> None:
-    """Whoever is granted a lease finds what was put before it was released."""
-    path = tmp_path / "robots.db"
-    store, other = SqliteStore(path, clock=now), SqliteStore(path, clock=now)
-    token = told(store.lease(authority(), 30.0))
-    for number in range(1_000):
-        store.put(authority(number), entry(number))
-    store.release(authority(), token)
-    while not told(other.lease(authority(), 30.0)):
-        time.sleep(0.001)
-    assert all(told(other.get(authority(number))) for number in range(1_000))
-    store.close()
-    other.close()
 
 
 def test_a_close_in_the_middle_of_a_batch_loses_nothing(tmp_path: Path) -> None:

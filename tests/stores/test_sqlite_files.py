@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.access.entry import Entry
 from scrapy_rep.stores import open_store
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import APPLICATION, check_file
@@ -27,7 +26,6 @@ from tests.stores.samples import (
     entry,
     listed,
     make_file,
-    refused,
     told,
 )
 
@@ -154,47 +152,15 @@ def test_a_new_file_is_its_owners_alone(tmp_path: Path) -> None:
     assert modes == dict.fromkeys(["robots.db", "robots.db-wal", "robots.db-shm"], 0o600)
 
 
-def test_a_prefix_parts_projects(tmp_path: Path) -> None:
-    """Two projects on one file see neither the entries nor the leases of each other."""
-    ours = SqliteStore(tmp_path / "robots.db", clock=now)
-    theirs = SqliteStore(tmp_path / "robots.db", prefix="theirs", clock=now)
-    ours.put(authority(5), entry(5))
-    ours.flush()
-    theirs.put(authority(5), refused(), "crawler")
-    theirs.put(authority(6), entry(6))
-    theirs.flush()
-    assert told(ours.get(authority(5), "crawler")) == entry(5)
-    assert told(theirs.get(authority(5), "crawler")) == refused()
-    assert listed(theirs) == {authority(5): Entry(), authority(6): entry(6)}
-    assert told(ours.lease(authority(5), 30.0))
-    assert told(theirs.lease(authority(5), 30.0))
-    theirs.forget(authority(5))
-    theirs.flush()
-    assert told(ours.get(authority(5))) == entry(5)
-    ours.close()
-    theirs.close()
-
-
-def test_a_link_is_followed_to_a_file_yet_to_be_made(tmp_path: Path) -> None:
-    """The file is made where the link leads, for its owner alone."""
+def test_a_link_stays_whatever_becomes_of_the_file_behind_it(tmp_path: Path) -> None:
+    """It is made there, for its owner alone, and if it is damaged set aside there."""
     (tmp_path / "there").mkdir()
     file, link = tmp_path / "there" / "robots.db", tmp_path / "robots.db"
     link.symlink_to(file)
-    store = SqliteStore(link, clock=now)
-    store.put(authority(), entry())
-    store.close()
-    assert link.is_symlink()
+    make_file(link)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-
-
-def test_a_damaged_file_behind_a_link_is_set_aside_itself(tmp_path: Path) -> None:
-    """The link stays, and leads to the new file."""
-    (tmp_path / "there").mkdir()
-    file, link = tmp_path / "there" / "robots.db", tmp_path / "robots.db"
-    make_file(file)
     damaged = file.read_bytes()[:200] + b"x" * 4_000
     file.write_bytes(damaged)
-    link.symlink_to(file)
     store = SqliteStore(link, clock=now)
     store.put(authority(), entry())
     store.flush()

@@ -6,7 +6,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -66,6 +66,15 @@ def test_a_get_does_not_wait_for_a_writer(path: Path) -> None:
         assert told(store.get(authority(2))) == entry(2)
         assert time.monotonic() - start < 0.05
     store.close()
+
+
+def test_an_operator_looks_while_another_process_writes(path: Path) -> None:
+    """To list what is there takes no write lock."""
+    with closing(SqliteStore(path, clock=now)) as store:
+        store.put(authority(1), entry(1))
+    with locked(path), closing(SqliteStore(path, clock=now)) as store:
+        assert listed(store) == {authority(1): entry(1)}
+        assert store.find(authority(2)) is None
 
 
 @waits

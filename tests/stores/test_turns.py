@@ -187,7 +187,7 @@ def test_a_user_who_may_not_ask_for_info_is_granted_turns(server: RedisServer) -
 
 def test_a_command_that_comes_twice_is_granted_one_turn(server: RedisServer) -> None:
     """A connection may break after the server has done what was asked."""
-    sizes = (60, 10**7, 1000, 10**6, 6 * 10**7, 0)
+    sizes = (10**7, 1000, 0)
     with redis.Redis(port=server.port) as client:
         again = [client.eval(_TAKE, 2, "t", "m", "a", *sizes) for _ in range(3)]
         time.sleep(0.01)
@@ -222,20 +222,6 @@ def test_the_keys_of_a_redis_server_expire(server: RedisServer) -> None:
         assert 50_000 < client.pttl(f"shop:turn:{HOST}") <= 60_000
         assert 0 < client.pttl("shop:turns") <= 31 * 86_400_000
     store.close()
-
-
-def test_prefixes_keep_turns_apart(server: RedisServer, tmp_path: Path) -> None:
-    """Projects that share a store do not share a pace, as REP_STORE_PREFIX says."""
-    path = tmp_path / "robots.db"
-    for make in (
-        lambda prefix: RedisStore(server.uri, prefix=prefix),
-        lambda prefix: SqliteStore(path, prefix=prefix),
-    ):
-        one, other = make("one"), make("other")
-        assert granted(one, interval=0.1)
-        assert granted(other, interval=0.1)
-        one.close()
-        other.close()
 
 
 def test_the_hosts_of_a_cluster_are_spread_over_its_nodes() -> None:
