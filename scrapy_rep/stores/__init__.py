@@ -73,7 +73,7 @@ def open_store(
         path = _path(uri, rest, Path(directory))
         if not create and not path.exists():
             raise ValueError(f"{str(path)!a} does not exist")
-        return SqliteStore(path, limit=disk_limit, prefix=prefix)
+        return SqliteStore(path, limit=disk_limit, keep=keep, prefix=prefix)
     from scrapy_rep.stores.redis import RedisStore
 
     return RedisStore(uri, keep=keep, prefix=prefix)

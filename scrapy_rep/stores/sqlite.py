@@ -37,7 +37,7 @@ from scrapy_rep.stores.sqlite_file import (
     check_file,
 )
 from scrapy_rep.stores.sqlite_writer import AT_ONCE, Run, Writer
-from scrapy_rep.stores.stored import PREFIX, StoredEntry, StoreError, beginnings
+from scrapy_rep.stores.stored import MONTH, PREFIX, StoredEntry, StoreError, beginnings
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +54,9 @@ ROOM = AT_ONCE + 64
 class SqliteStore(Store):
     """The entries in the file ``path``, of about ``limit`` octets at most.
 
-    Keys begin with ``prefix``. Entries are merged by ``clock``. Leases and turns go by
-    ``turn_clock``, which the processes of a machine share.
+    Keys begin with ``prefix``; ``keep`` is for how many seconds a good copy is of use. Entries are
+    merged by ``clock``. Leases and turns go by ``turn_clock``, which the processes of a machine
+    share.
 
     Raises ``ValueError`` if the file is not ours (:mod:`scrapy_rep.stores.sqlite_file`). The first
     call opens the file and starts the threads, so that a crawl that does not start leaves neither.
@@ -70,6 +71,7 @@ class SqliteStore(Store):
         path: str | Path,
         *,
         limit: int = 1 << 30,
+        keep: float = MONTH,
         prefix: str = PREFIX,
         clock: Callable[[], float] = time.time,
         turn_clock: Callable[[], float] = time.monotonic,
@@ -78,6 +80,7 @@ class SqliteStore(Store):
         self._turn_clock = turn_clock
         self._prefix = f"{prefix}:"
         self._limit = limit
+        self._keep = keep
         # The log and damaged files are stored beside the file itself, not beside a link to it.
         self._file = File(Path(os.path.realpath(path)), rows.TABLES)
         self._process = os.getpid()
@@ -142,8 +145,9 @@ class SqliteStore(Store):
 
     def _change(self, authority: Authority, change: Change, octets: int) -> None:
         self._check()
-        key = self._key(authority)
-        self._writer.change(key, change, lambda db: rows.write(db, key, authority, change), octets)
+        key, keep = self._key(authority), self._keep
+        run: Run = lambda db: rows.write(db, key, authority, change, keep)  # noqa: E731
+        self._writer.change(key, change, run, octets)
 
     def lease(self, authority: Authority, seconds: float) -> Future[str | None]:
         """Return a Future of a token, or of ``None`` while another process holds the lease."""

@@ -5,9 +5,10 @@ without the others. The key of a row is the prefix of the store, a colon and the
 index separate from the rows, so that a page of the index has about 80 keys. A look-up among a
 million reads seven pages, five of which are nearly always in memory.
 
-**Space.** A row that is changed is written anew, under the highest number. So the rows that have
-not changed for longest have the lowest numbers, and lie side by side: where they are dropped, whole
-pages become free, and are used again.
+**Space.** At the limit, the rows that are of use for the shortest time are dropped. To free whole
+pages of the file, which are used again, these rows have to lie side by side. So a row is numbered
+by the microsecond until which it is of use, and written anew when it changes. Nothing is dropped
+for its age, as the clock of the machine may be wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from scrapy_rep.stores.codec import decode_stored, encode_stored
 from scrapy_rep.stores.stored import StoredEntry, authority_in_key
 
 TABLES = (
-    "CREATE TABLE entries (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
+    "CREATE TABLE entries (until INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,"
     " octets BLOB NOT NULL)",
     "CREATE TABLE leases (key TEXT PRIMARY KEY, token TEXT NOT NULL, until REAL NOT NULL)"
     " WITHOUT ROWID",
@@ -39,12 +40,19 @@ LONGEST_LEASE = 3_600.0
 DROPPED_TOGETHER = 8
 """Rows that are dropped before the space in use is looked at again."""
 
+_MICROSECONDS, _LATEST = 1e6, float(1 << 62)
+"""Microseconds of a second, and the last one that is told from those after it."""
+
 _LAST = "\U0010ffff"
 """Sorts behind every character of an authority."""
 
 _READ = "SELECT octets FROM entries WHERE key = ?"
 _SCAN = "SELECT key, octets FROM entries WHERE key >= ? AND key <= ? ORDER BY key"
-_PUT = "INSERT OR REPLACE INTO entries (key, octets) VALUES (?, ?)"
+# Of rows that are of use until the same moment, each has the next free number of that minute.
+_PUT = (
+    "INSERT OR REPLACE INTO entries SELECT coalesce(max(until) + 1, ?1), ?2, ?3 FROM entries"
+    " WHERE until >= ?1 AND until < ?1 + 60000000"
+)
 _FORGET = "DELETE FROM entries WHERE key = ?"
 # A lease that ends too far ahead is void: it is of an earlier start of the machine, or damaged.
 _LEASE = (
@@ -54,7 +62,7 @@ _LEASE = (
 )
 _RENEW = "UPDATE leases SET until = ? WHERE key = ? AND token = ?"
 _RELEASE = "DELETE FROM leases WHERE key = ? AND token = ?"
-_DROP = "DELETE FROM entries WHERE number IN (SELECT number FROM entries ORDER BY number LIMIT ?)"
+_DROP = "DELETE FROM entries WHERE until IN (SELECT until FROM entries ORDER BY until LIMIT ?)"
 
 
 def read(db: sqlite3.Connection, key: str, authority: Authority) -> StoredEntry | None:
@@ -64,14 +72,20 @@ def read(db: sqlite3.Connection, key: str, authority: Authority) -> StoredEntry 
     return decode_stored(authority, found[0]) if found and isinstance(found[0], bytes) else None
 
 
-def write(db: sqlite3.Connection, key: str, authority: Authority, change: Change) -> None:
-    """Change what is kept under ``key``. Raises ``StoreError``."""
+def write(
+    db: sqlite3.Connection, key: str, authority: Authority, change: Change, keep: float
+) -> None:
+    """Change what is kept under ``key``. Raises ``StoreError``.
+
+    ``keep`` is for how many seconds a good copy is of use.
+    """
     before = read(db, key, authority)
     after = change(before)
     if after is None:
         db.execute(_FORGET, (key,))
     elif after != before:
-        db.execute(_PUT, (key, encode_stored(after)))
+        until = min(max(0.0, after.useful_until(keep) * _MICROSECONDS), _LATEST)
+        db.execute(_PUT, (int(until), key, encode_stored(after)))
 
 
 def scan(
@@ -105,7 +119,7 @@ def release(db: sqlite3.Connection, key: str, token: str) -> None:
 
 
 def make_room(db: sqlite3.Connection, limit: int, most: int) -> int:
-    """Drop the oldest rows, about as many as it takes to stay within ``limit`` octets.
+    """Drop the rows of least use, about as many as it takes to stay within ``limit`` octets.
 
     Drops no more than ``most``. Returns how many it dropped.
     """

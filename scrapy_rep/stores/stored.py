@@ -61,6 +61,10 @@ class StoredEntry:
         """Return for how many seconds no part has changed."""
         return max(0.0, now - self.updated_at)
 
+    def useful_until(self, keep: float) -> float:
+        """Return until when any part is worth keeping; see :func:`useful_until`."""
+        return max((useful_until(part, keep) for part in self._parts), default=0.0)
+
     @property
     def _parts(self) -> list[Answer | Failure]:
         parts = (self.entry.answer, self.entry.failure, *self.refusals.values())
