@@ -268,7 +268,9 @@ class LazySpider(ClosingSpider):
 
         Before anything is withheld, a stop has all of ``start()`` read, by Scrapy alone as well.
         """
-        is_full = self.crawler.stats.get_value("scheduler/enqueued", 0) >= MOST
+        stats = self.crawler.stats
+        is_full = stats.get_value("scheduler/enqueued", 0) >= MOST
+        is_full = is_full and stats.get_value("robotstxt/waiting/max", 0) > 0
         call_later(1.0 if is_full else 0.01, self.stop if is_full else self.opened)
 
     async def start(self) -> AsyncIterator[Any]:
