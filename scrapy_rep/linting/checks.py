@@ -27,12 +27,9 @@ from scrapy_rep.linting.lines import (
     quoted,
 )
 from scrapy_rep.preferences.robots_txt import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
-from scrapy_rep.preferences.statement import CONTENT_USAGE, COUNTS_FOR
-from scrapy_rep.preferences.vocabularies import (
-    MOST_OCTETS,
-    path_and_expression,
-    usage_members,
-)
+from scrapy_rep.preferences.statement import CONTENT_USAGE, COUNTS_FOR, ROBOTS_TXT
+from scrapy_rep.preferences.statement import UNKNOWN as UNKNOWN_USE
+from scrapy_rep.preferences.vocabularies import MOST_OCTETS, content_usage, path_and_expression
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt import pace
 
@@ -247,27 +244,22 @@ def check_preferences(file: RobotsFile) -> Iterator[Finding]:
 
 
 def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
-    import http_sf  # late, as in the reading of preferences
-
     _, value = path_and_expression(line.value)
     column = line.column + len(line.value) - len(value)
-    try:
-        members = usage_members(value)
-        if not members:
-            raise ValueError("not a dictionary")
-    except ValueError:
+    said = content_usage(value, ROBOTS_TXT)
+    if not said or not said[0].label:
         message = f'"{quoted(value)}" is not a dictionary of structured fields: all of it is lost'
         fix = "write train-ai=n, or several parted by commas, in lower case"
         yield file.finding_at("content-usage-does-not-parse", line, message, fix, column)
         return
-    for name, said in members.items():
-        if name not in _LABELS:
-            message = f'"{quoted(name)}" is not a category of the vocabulary'
+    for one in said:
+        if one.label not in _LABELS:
+            message = f'"{quoted(one.label)}" is not a category of the vocabulary'
             fix = f"use one of {', '.join(_LABELS)}"
             yield file.finding_at("content-usage-unknown-label", line, message, fix, column)
-        elif not isinstance(said, http_sf.Token) or str(said) not in ("y", "n"):
-            message = f'the value of "{name}" is neither y nor n, and counts as unknown'
-            fix = f"write {name}=y or {name}=n"
+        elif one.answer == UNKNOWN_USE:
+            message = f'the value of "{one.label}" is neither y nor n, and counts as unknown'
+            fix = f"write {one.label}=y or {one.label}=n"
             yield file.finding_at("content-usage-unknown-value", line, message, fix, column)
 
 
