@@ -40,11 +40,3 @@ def test_bad_example_is_reported(name: str) -> None:
 def test_good_example_is_not_reported(name: str) -> None:
     """Although it differs from the bad one as little as possible."""
     assert name not in [one.code for one in lint(described()[name].good)]
-
-
-@rows("name", CODES)
-def test_code_is_words_in_lower_case(name: str) -> None:
-    """As the schema of the JSON has it."""
-    assert name == CODES[name].name
-    assert name.replace("-", "").isalnum()
-    assert name == name.lower()
