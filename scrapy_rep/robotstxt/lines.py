@@ -248,10 +248,12 @@ class Groups:
         """Return the numbers of the user-agent lines that name a token, as the profile compares."""
         rule = self._profile.agent_rule
         if rule == "equal to the token" and not self._profile.several_names_on_a_line:
-            found, at = [], self._joined.find(f"\n{token}\n")
+            found, joined, number, counted = [], self._joined, 0, 0
+            at = joined.find(f"\n{token}\n")
             while at >= 0:
-                found.append(self._joined.count("\n", 0, at))
-                at = self._joined.find(f"\n{token}\n", at + 1)
+                number += joined.count("\n", counted, at)
+                found.append(number)
+                counted, at = at, joined.find(f"\n{token}\n", at + 1)
             return found
         if token == DEFAULT or rule == "equal to the token":
             return (number for number, name in self.names if name == token)
