@@ -18,9 +18,9 @@ ALONE = "write the path alone, beginning with /"
 """The fix of a path that may begin with a host."""
 
 
-def codes(body: bytes | str) -> list[str]:
+def codes(body: str) -> list[str]:
     """The codes of a file's findings, in order."""
-    return [one.code for one in lint(body.encode() if isinstance(body, str) else body)]
+    return [one.code for one in lint(body.encode())]
 
 
 def fixes(body: str, code: str) -> list[str]:
