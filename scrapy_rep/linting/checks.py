@@ -27,12 +27,9 @@ from scrapy_rep.linting.lines import (
     quoted,
 )
 from scrapy_rep.preferences.robots_txt import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
-from scrapy_rep.preferences.statement import CONTENT_USAGE, COUNTS_FOR
-from scrapy_rep.preferences.vocabularies import (
-    MOST_OCTETS,
-    path_and_expression,
-    usage_members,
-)
+from scrapy_rep.preferences.statement import CONTENT_USAGE, COUNTS_FOR, ROBOTS_TXT
+from scrapy_rep.preferences.statement import UNKNOWN as UNKNOWN_USE
+from scrapy_rep.preferences.vocabularies import MOST_OCTETS, content_usage, path_and_expression
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt import pace
 
@@ -108,73 +105,57 @@ def lint(body: bytes) -> list[Finding]:
 
 
 def check_keys(file: RobotsFile) -> Iterator[Finding]:
-    """Yield the lines whose key is missing, misspelt, unknown, or not of RFC 9309."""
+    """Yield the lines whose key is missing, misspelt, unknown, or not of RFC 9309.
+
+    A key that is repeated is reported once; a file may have thousands of ``Noindex`` lines.
+    """
     told: set[str] = set()
     junk = 0
     for line in file.parsed:
-        if line.key == UNKNOWN:
-            yield from _unknown(file, line, told)
-        elif line.key == JUNK:
+        key = line.name.lower() if line.key == UNKNOWN else line.key
+        if line.key == JUNK:
             junk += 1
             if junk <= _MOST_JUNK:
-                yield _junk(file, line)
-        elif line.key in _WHO_READS and line.key not in told:
-            told.add(line.key)
-            name = _USUAL[line.key]
-            message = f"{name} is not a record of RFC 9309: {_WHO_READS[line.key]}"
+                message = f'"{quoted(line.value)}" is neither a record nor a comment'
+                fix = "put # before a comment, and a colon between key and value"
+                yield file.finding_at("line-not-understood", line, message, fix, line.start)
+        elif line.key == UNKNOWN and key not in told:
+            told.add(key)
+            yield _unknown(file, line)
+        elif line.key in _WHO_READS and key not in told:
+            told.add(key)
+            message = f"{_USUAL[key]} is not a record of RFC 9309: {_WHO_READS[key]}"
             fix = "leave it if it is for crawlers that read it"
-            yield file.finding_at("key-not-standard", line, message, fix, _key_column(file, line))
+            yield file.finding_at("key-not-standard", line, message, fix, line.start)
         if line.key in _USUAL and (not line.colon or line.name != _USUAL[line.key]):
             yield from _misspelt(file, line)
 
 
-def _key_column(file: RobotsFile, line: Line) -> int:
-    text = file.lines[line.number - 1]
-    return len(text) - len(text.lstrip(" \t")) + 1
-
-
 def _misspelt(file: RobotsFile, line: Line) -> Iterator[Finding]:
     usual = _USUAL[line.key]
-    column = _key_column(file, line)
     if line.name.lower() != usual.lower():
         message = f'"{quoted(line.name)}" is read as {usual} by lenient crawlers only'
-        yield file.finding_at("misspelt-key", line, message, f"write {usual}:", column)
+        yield file.finding_at("misspelt-key", line, message, f"write {usual}:", line.start)
     if not line.colon:
         message = f"no colon follows {usual}; only lenient crawlers read the line"
         fix = f"write {usual}: {quoted(line.value)}"
-        yield file.finding_at("missing-colon", line, message, fix, column)
+        yield file.finding_at("missing-colon", line, message, fix, line.start)
 
 
-def _unknown(file: RobotsFile, line: Line, told: set[str]) -> Iterator[Finding]:
-    """Yield one finding for each name; a file may repeat an unknown key thousands of times."""
-    low = line.name.lower()
-    column = _key_column(file, line)
-    if low in told:
-        return
-    told.add(low)
-    if low in ("http", "https") and line.value.startswith("//"):
-        url = f"{quoted(line.name)}:{quoted(line.value)}"
-        message = f'"{url}" is a URL without a key, and has no effect'
-        yield file.finding_at("key-without-effect", line, message, f"write Sitemap: {url}", column)
-        return
-    nearest = [] if low in _GIVEN_UP else get_close_matches(low[:40], _NEAR, n=1, cutoff=0.8)
-    if nearest:
+def _unknown(file: RobotsFile, line: Line) -> Finding:
+    name, value, low = quoted(line.name), quoted(line.value), line.name.lower()
+    nearest = [] if low in _GIVEN_UP else get_close_matches(low[:40], _USUAL, n=1, cutoff=0.8)
+    if low in ("http", "https") and value.startswith("//"):
+        code, fix = "key-without-effect", f"write Sitemap: {name}:{value}"
+        message = f'"{name}:{value}" is a URL without a key, and has no effect'
+    elif nearest:
         usual = _USUAL[nearest[0]]
-        message = f'"{quoted(line.name)}" is not known; {usual} may be meant, and is not read here'
-        yield file.finding_at("misspelt-key", line, message, f"write {usual}:", column)
-        return
-    why = _GIVEN_UP.get(low, "no crawler is known to read it")
-    message = f'"{quoted(line.name)}" has no effect: {why}'
-    yield file.finding_at("key-without-effect", line, message, "remove the line", column)
-
-
-_NEAR: Final = [*_USUAL]
-
-
-def _junk(file: RobotsFile, line: Line) -> Finding:
-    message = f'"{quoted(line.value)}" is neither a record nor a comment'
-    fix = "put # before a comment, and a colon between key and value"
-    return file.finding_at("line-not-understood", line, message, fix, _key_column(file, line))
+        code, fix = "misspelt-key", f"write {usual}:"
+        message = f'"{name}" is not known; {usual} may be meant, and is not read here'
+    else:
+        code, fix = "key-without-effect", "remove the line"
+        message = f'"{name}" has no effect: {_GIVEN_UP.get(low, "no crawler is known to read it")}'
+    return file.finding_at(code, line, message, fix, line.start)
 
 
 def check_paths(file: RobotsFile) -> Iterator[Finding]:
@@ -263,27 +244,22 @@ def check_preferences(file: RobotsFile) -> Iterator[Finding]:
 
 
 def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
-    import http_sf  # late, as in the reading of preferences
-
     _, value = path_and_expression(line.value)
     column = line.column + len(line.value) - len(value)
-    try:
-        members = usage_members(value)
-        if not members:
-            raise ValueError("not a dictionary")
-    except ValueError:
+    said = content_usage(value, ROBOTS_TXT)
+    if not said or not said[0].label:
         message = f'"{quoted(value)}" is not a dictionary of structured fields: all of it is lost'
         fix = "write train-ai=n, or several parted by commas, in lower case"
         yield file.finding_at("content-usage-does-not-parse", line, message, fix, column)
         return
-    for name, said in members.items():
-        if name not in _LABELS:
-            message = f'"{quoted(name)}" is not a category of the vocabulary'
+    for one in said:
+        if one.label not in _LABELS:
+            message = f'"{quoted(one.label)}" is not a category of the vocabulary'
             fix = f"use one of {', '.join(_LABELS)}"
             yield file.finding_at("content-usage-unknown-label", line, message, fix, column)
-        elif not isinstance(said, http_sf.Token) or str(said) not in ("y", "n"):
-            message = f'the value of "{name}" is neither y nor n, and counts as unknown'
-            fix = f"write {name}=y or {name}=n"
+        elif one.answer == UNKNOWN_USE:
+            message = f'the value of "{one.label}" is neither y nor n, and counts as unknown'
+            fix = f"write {one.label}=y or {one.label}=n"
             yield file.finding_at("content-usage-unknown-value", line, message, fix, column)
 
 

@@ -1,7 +1,7 @@
 """The codes of findings: what each means, how grave it is, and which text says so.
 
-``docs/reference/lint-codes.rst`` shows each code with an example of what it reports and of what
-it does not; tests keep that page equal to this table.
+``docs/reference/lint-codes.rst`` says more about each code, with an example of what it reports and
+one of what it does not; tests keep that page in step with this table.
 """
 
 from __future__ import annotations
@@ -45,52 +45,41 @@ def at_least(severity: Severity, least: Severity) -> bool:
 # fmt: off
 _ALL: Final = (
     Code("agent-digit", "information", _RFC + "2.2.1",
-         "The name of a crawler holds a digit. A product token has letters, - and _ only; "
-         "Google's parser cuts the name there, most others read all of it."),
+         "The name of a crawler holds a digit."),
     Code("agent-not-a-token", "warning", _RFC + "2.2.1",
-         "The value of a user-agent line is not a product token, so that only its beginning "
-         "counts."),
+         "The value of a user-agent line is no product token: only its beginning counts."),
     Code("blank-line-in-group", "information", _RFC + "2.2",
-         "A blank line stands within a group. It ends the group for crawlers that follow the "
-         "documents of 1994 and 1996, and for no others."),
+         "A blank line stands within a group."),
     Code("byte-order-mark", "information", _RFC + "2.2",
-         "The file begins with a byte order mark. Parsers that do not skip it lose the first "
-         "line."),
+         "The file begins with a byte order mark."),
     Code("comment-in-path", "warning", _RFC + "2.2.3",
          "A # within a path begins a comment, so that the rest of the path does not count."),
     Code("content-signal-unknown-label", "warning", _SIGNAL,
-         "A Content-Signal names a signal that is not defined: search, ai-input, ai-train "
-         "and use are."),
+         "A Content-Signal names a signal that is not defined."),
     Code("content-signal-unknown-value", "warning", _SIGNAL,
          "A signal of Content-Signal has no value, or one that is not defined for it."),
     Code("content-usage-does-not-parse", "warning", _USAGE,
-         "A Content-Usage value is not a structured-field dictionary, so that all of it "
-         "counts as unknown."),
+         "A Content-Usage is not a structured-field dictionary: all of it counts as unknown."),
     Code("content-usage-unknown-label", "warning", _VOCABULARY,
-         "A Content-Usage value names a category that the vocabulary lacks: train-ai, ai-use "
-         "and search are known."),
+         "A Content-Usage names a category that the vocabulary lacks."),
     Code("content-usage-unknown-value", "warning", _VOCABULARY,
          "A category of Content-Usage has a value other than y and n, and counts as unknown."),
     Code("control-character", "warning", _RFC + "2.2",
-         "A line holds a control character or an invisible one, which counts as part of the "
-         "value."),
+         "A line holds a control or an invisible character, which counts as part of the value."),
     Code("dollar-inside", "information", _RFC + "2.2.3",
          "A $ that is not the last character of a path stands for itself."),
     Code("empty-file", "information", _RFC + "2.3.1.1",
          "The file says nothing: all is allowed."),
     Code("group-read-two-ways", "warning", _RFC + "2.1",
-         "Between two user-agent lines stands something that is not a rule. By RFC 9309 both "
-         "belong to one group and share the rules that follow; other readers see two groups."),
+         "Between two user-agent lines stands something that is not a rule."),
     Code("group-repeated", "information", _RFC + "2.2.1",
-         "A second group for the same crawler. By RFC 9309 both count together; some "
-         "crawlers read the first alone."),
+         "A second group for the same crawler."),
     Code("group-without-rules", "information", _RFC + "2.2.1",
-         "A group names a crawler and has no rule: that crawler may fetch everything, "
-         "whatever the group of * says."),
+         "A group names a crawler and has no rule: that crawler may fetch everything."),
     Code("html-not-text", "error", _RFC + "2.3",
-         "The file is a page of HTML. Its text is read as rules all the same."),
+         "The file is a page of HTML."),
     Code("key-not-standard", "information", _RFC + "2.2.4",
-         "A record that RFC 9309 does not define. Some crawlers read it, others pass it by."),
+         "A record that RFC 9309 does not define."),
     Code("key-without-effect", "warning", _HABIT,
          "A record that no crawler is known to read."),
     Code("license-not-absolute", "warning", "RSL 1.0",
@@ -100,27 +89,23 @@ _ALL: Final = (
     Code("line-not-understood", "warning", _RFC + "2.2",
          "A line has no key that is known, and no colon."),
     Code("line-too-long", "warning", _HABIT,
-         "A line is longer than 16,663 octets. Google's parser ignores what lies behind "
-         "them."),
+         "A line is longer than 16,663 octets."),
     Code("missing-colon", "warning", _RFC + "2.2",
-         "A key and its value have no colon between them. Lenient crawlers read the line, "
-         "others pass it by."),
+         "A key and its value have no colon between them."),
     Code("misspelt-key", "warning", _RFC + "2.2.4",
-         "A key is misspelt. Lenient crawlers may read the line, others pass it by."),
+         "A key is misspelt."),
     Code("not-utf-8", "warning", _RFC + "2.3",
          "The file is not encoded in UTF-8."),
     Code("over-500-kib", "warning", _RFC + "2.5",
-         "The file is larger than 500 KiB. Crawlers need not read what lies behind that."),
+         "The file is larger than 500 KiB."),
     Code("path-cannot-match", "error", _RFC + "2.2.2",
          "A path begins with neither / nor *, so that the rule matches nothing."),
     Code("rule-before-group", "error", _RFC + "2.2.1",
          "A line that needs a group stands before the first user-agent line, and is ignored."),
     Code("rule-without-effect", "information", _RFC + "2.2.2",
-         "A rule changes no verdict: without it the crawlers of its group may fetch the same "
-         "URLs. A warning where a disallow rule is overruled altogether."),
+         "A rule changes no verdict."),
     Code("signal-before-group", "warning", _SIGNAL,
-         "A usage preference stands before the first user-agent line. Whom it is for is "
-         "undefined."),
+         "A usage preference stands before the first user-agent line."),
     Code("sitemap-not-absolute", "warning", "sitemaps.org",
          "The value of Sitemap is not an absolute URL."),
     Code("value-unreadable", "warning", _HABIT,

@@ -7,12 +7,13 @@ that are not in both files: :func:`witnesses`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from scrapy_rep.linting.lines import PACES, RULES, GroupLines, RobotsFile, groups_of
+from scrapy_rep.robotstxt.lines import DEFAULT, Group, Groups, rules_of
+from scrapy_rep.robotstxt.pace import PACE_KEYS
+from scrapy_rep.robotstxt.profiles import named
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict
 
@@ -23,12 +24,12 @@ _FILLER: Final = "~"
 _MOST_PAIRS: Final = 20_000
 """Pairs of patterns of which a path that may match both is made."""
 _ORIGIN: Final = "https://robots.invalid"
-_ALL: Final = "*"
 _KEPT: Final = "/?%:@!$&'()*+,;=[]~"
 """What stays as it is in a path of a witness; other octets are percent-encoded, as in a request."""
 
 Pace = dict[str, str]
-Groups = dict[str, list[GroupLines]]
+Rules = tuple[tuple[bool, str], ...]
+"""The rules for a crawler, in order: whether each allows, and its pattern."""
 
 
 class Change(NamedTuple):
@@ -51,96 +52,43 @@ class Difference(NamedTuple):
     new_pace: Pace
 
 
-class _Reading(NamedTuple):
-    """What a file says to some crawlers: its rules, and where its lines stand in the file."""
-
-    robots: RobotsTxt
-    agent: str
-    patterns: tuple[str, ...]
-    numbers: Sequence[int] | None
-    """The lines of the file that this was made of; None for the whole file."""
-
-    def allowed(self, path: str) -> bool:
-        return self.robots.allowed(_ORIGIN + path, self.agent)
-
-    def verdict(self, path: str) -> Verdict:
-        found = self.robots.verdict(_ORIGIN + path, self.agent)
-        if self.numbers is None or found.rule is None or found.line is None:
-            return found
-        line = self.numbers[found.line - 2]
-        return replace(found, line=line, rule=replace(found.rule, line=line))
-
-    @property
-    def pace(self) -> Pace:
-        delay = self.robots.crawl_delay(self.agent)
-        rate = self.robots.request_rate(self.agent)
-        said = {} if delay is None else {"crawl delay": f"{delay:g} s"}
-        return (
-            said
-            if rate is None
-            else {**said, "request rate": f"{rate.requests}/{rate.seconds:g} s"}
-        )
-
-
-class _Version:
-    """One of the two files. ``profile`` names the document by which it is read.
-
-    By RFC 9309 only the groups of a crawler are handed to the matcher, so that a file that names
-    thousands is not read thousands of times. Other documents find groups in other ways, so that
-    all of the file counts.
-    """
+class _Version(RobotsTxt):
+    """One of the two files. Its text is split once, and not for each crawler."""
 
     def __init__(self, body: bytes, profile: str) -> None:
-        self._profile = profile
-        self._file = RobotsFile(body)
-        self._whole = RobotsTxt.parse(body, profile=profile, max_size=len(body))
-        self.groups = _by_name(self._file.groups)
-        self._paced = _by_name(groups_of(self._file.parsed, RULES | PACES))
-        """The same where a line about pace ends a list of names, as it does for the pace."""
+        super().__init__(body, named(profile))
+        self._split = {
+            members: Groups(self.text(), self.profile, members) for members in ((), PACE_KEYS)
+        }
+        self._groups: dict[object, Group] = {}
 
-    def key(self, agent: str) -> tuple[object, ...]:
+    def group(self, tokens: tuple[str, ...], members: tuple[str, ...] = ()) -> Group:
+        """Return the lines that are for a crawler, as they were found before."""
+        found = self._groups.get((tokens, members))
+        if found is None:
+            found = self._groups[tokens, members] = self._split[members].of(tokens)
+        return found
+
+    def crawlers(self) -> list[str]:
+        """Return the crawlers that the file names."""
+        return [token for _, name in self._split[()].names for token in self.tokens_of(name)]
+
+    def said_to(self, agent: str) -> tuple[object, ...]:
         """Return what is the same for two crawlers to which the file says the same."""
-        if self._profile != "rfc9309":
-            return (agent,)
-        return (
-            agent in self.groups,
-            tuple([group.agents[0] for group in self._of(agent, self.groups)]),
-            tuple([group.agents[0] for group in self._of(agent, self._paced)]),
-        )
+        return self.group(self.tokens_of(agent)).spans, self.pace(agent)
 
-    @staticmethod
-    def _of(agent: str, groups: Groups) -> list[GroupLines]:
-        return groups.get(agent, groups.get(_ALL, []))
+    def rules(self, agent: str) -> Rules:
+        """Return the rules for a crawler, in order."""
+        found = rules_of(self.group(self.tokens_of(agent)), self.profile)
+        return tuple([(allow, pattern) for allow, pattern, _ in found])
 
-    def reading(self, agent: str) -> _Reading:
-        """Return what the file says to a crawler."""
-        if self._profile != "rfc9309":
-            named = [name for name in self.groups if name in (_ALL, agent) or name in agent]
-            groups = [group for name in named for group in self.groups[name]]
-            return _Reading(self._whole, agent, _patterns(groups), None)
-        name = agent if agent in self.groups else _ALL
-        groups = self._of(agent, self.groups)
-        members = [line for group in groups for line in group.members if line.key not in PACES]
-        paced = self._of(agent, self._paced)
-        members += [line for group in paced for line in group.members if line.key in PACES]
-        text = [f"User-agent: {name}", *(self._file.lines[line.number - 1] for line in members)]
-        body = "\n".join(text).encode("latin-1") if members else b""
-        robots = RobotsTxt.parse(body, profile=self._profile, max_size=len(body))
-        return _Reading(robots, agent, _patterns(groups), [one.number for one in members])
-
-
-def _by_name(groups: Iterable[GroupLines]) -> Groups:
-    """Return the groups that each name names."""
-    found: Groups = {}
-    for group in groups:
-        for name in dict.fromkeys(filter(None, group.names)):
-            found.setdefault(name, []).append(group)
-    return found
-
-
-def _patterns(groups: Iterable[GroupLines]) -> tuple[str, ...]:
-    """Return the rules of groups, each as its kind and its path in one text."""
-    return tuple(f"{line.key} {line.value}" for group in groups for line in group.rules)
+    def pace_in_words(self, agent: str) -> Pace:
+        """Return the pace for a crawler, as it is shown."""
+        delay, rate = self.pace(agent)
+        said = {} if delay is None else {"crawl delay": f"{delay:g} s"}
+        if rate is not None:
+            said["request rate"] = f"{rate.requests}/{rate.seconds:g} s"
+        return said
 
 
 def difference(
@@ -152,52 +100,59 @@ def difference(
     octets of both files count.
     """
     before, after = _Version(old, profile), _Version(new, profile)
-    asked = [agent.lower() for agent in agents] or [_ALL, *before.groups, *after.groups]
+    asked = [agent.lower() for agent in agents] or [DEFAULT, *before.crawlers(), *after.crawlers()]
     several: dict[tuple[object, ...], list[str]] = {}
     for agent in dict.fromkeys(asked):
-        several.setdefault((before.key(agent), after.key(agent)), []).append(agent)
+        several.setdefault((before.said_to(agent), after.said_to(agent)), []).append(agent)
     found: dict[tuple[object, ...], Difference] = {}
     for names in several.values():
-        one, other = before.reading(names[0]), after.reading(names[0])
-        paths = tuple(islice(_changes(one, other, profile), MOST_PATHS))
-        if paths or one.pace != other.pace:
+        agent = names[0]
+        rules = before.rules(agent), after.rules(agent)
+        paths = tuple(islice(_changes(before, after, rules, agent), MOST_PATHS))
+        paces = before.pace_in_words(agent), after.pace_in_words(agent)
+        if paths or paces[0] != paces[1]:
             # Verdicts name the group, which may be that of the crawler itself.
-            known = (one.patterns, other.patterns, str(one.pace), str(other.pace), len(paths))
-            earlier = found.get(known, Difference((), paths, one.pace, other.pace))
+            known = rules, str(paces), len(paths)
+            earlier = found.get(known, Difference((), paths, *paces))
             found[known] = earlier._replace(agents=(*earlier.agents, *names))
     return [*found.values()]
 
 
-def _changes(old: _Reading, new: _Reading, profile: str) -> Iterator[Change]:
+def _changes(
+    old: _Version, new: _Version, rules: tuple[Rules, Rules], agent: str
+) -> Iterator[Change]:
     """Yield the paths whose verdict changes, shortest first, one for each rule that does it."""
-    several = {*old.patterns} | {*new.patterns}
-    changed = {*old.patterns} ^ {*new.patterns}
-    if profile not in ("rfc9309", "google"):  # where the first rule counts, so does the order
+    several = {*rules[0], *rules[1]}
+    changed = {*rules[0]} ^ {*rules[1]}
+    if not old.profile.most_octets_win:  # where the first rule counts, so does the order
         changed = several
     told: set[tuple[object, ...]] = set()
-    for path in witnesses(changed, several):
-        if old.allowed(path) != new.allowed(path):
-            before, after = old.verdict(path), new.verdict(path)
-            key = (_deciding(before), _deciding(after))
+    for path in witnesses(_patterns(changed), _patterns(several)):
+        url = _ORIGIN + path
+        if old.allowed(url, agent) != new.allowed(url, agent):
+            change = Change(path, old.verdict(url, agent), new.verdict(url, agent))
+            key = (_deciding(change.old), _deciding(change.new))
             if key not in told:
                 told.add(key)
-                yield Change(path, before, after)
+                yield change
+
+
+def _patterns(rules: Iterable[tuple[bool, str]]) -> list[str]:
+    return sorted({pattern for _, pattern in rules} - {""})
 
 
 def _deciding(verdict: Verdict) -> str:
     return f"{verdict.allowed} {verdict.rule and verdict.rule.pattern}"
 
 
-def witnesses(changed: Iterable[str], several: Iterable[str]) -> list[str]:
-    """Return paths at which a change of some rules shows, shortest first.
+def witnesses(patterns: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return paths at which a change of the rules with some patterns shows, shortest first.
 
     A rule without wildcards decides on its own path if it decides anywhere. For rules with
     wildcards these are the shortest path that each matches, a longer one, and paths that it and
-    another rule match. A rule is its kind, a space and its path, as octets in Latin-1.
+    one of ``others`` match, which are all patterns. Patterns are octets in Latin-1.
     """
     found: dict[str, None] = {}
-    patterns = sorted({rule.partition(" ")[2] for rule in changed} - {""})
-    others = sorted({rule.partition(" ")[2] for rule in several} - {""})
     for pattern in patterns:
         found.update(dict.fromkeys(_paths_of(pattern)))
     pairs = 0

@@ -43,11 +43,11 @@ def check_file(body: bytes) -> Iterator[Finding]:
             f"the file has {len(body):,} octets; crawlers may stop reading after 512,000",
             "shorten the file: rules with * replace many rules for single paths",
         )
-    mark = next((mark for mark in _MARKS if body.startswith(mark)), None)
-    if mark is not None:
+    coding = next((_MARKS[mark] for mark in _MARKS if body.startswith(mark)), None)
+    if coding:
         yield finding(
             "byte-order-mark",
-            f"the file begins with a byte order mark of {_MARKS[mark]}",
+            f"the file begins with a byte order mark of {coding}",
             "save the file as UTF-8 without a byte order mark",
             line=1,
             column=1,
@@ -60,25 +60,21 @@ def check_file(body: bytes) -> Iterator[Finding]:
             line=1,
             column=1,
         )
-    if mark is not None and _MARKS[mark] == "UTF-16":
-        yield _not_utf8(1, 1, "the file is encoded in UTF-16")
-    else:
-        yield from _check_encoding(body)
+    yield from _check_encoding(body, coding)
 
 
-def _check_encoding(body: bytes) -> Iterator[Finding]:
+def _check_encoding(body: bytes, coding: str | None) -> Iterator[Finding]:
+    fix = "save the file as UTF-8, or percent-encode what is not ASCII in paths"
+    if coding == "UTF-16":
+        yield finding("not-utf-8", "the file is encoded in UTF-16", fix, line=1, column=1)
+        return
     try:
         body.decode("utf-8")
     except UnicodeDecodeError as error:
         lines = _LINE_END.split(body[: error.start])
         column = len(lines[-1].decode("utf-8", "replace")) + 1
-        octet = body[error.start]
-        yield _not_utf8(len(lines), column, f"the octet 0x{octet:02X} is not UTF-8 here")
-
-
-def _not_utf8(line: int, column: int, message: str) -> Finding:
-    fix = "save the file as UTF-8, or percent-encode what is not ASCII in paths"
-    return finding("not-utf-8", message, fix, line=line, column=column)
+        message = f"the octet 0x{body[error.start]:02X} is not UTF-8 here"
+        yield finding("not-utf-8", message, fix, line=len(lines), column=column)
 
 
 def check_characters(lines: list[str]) -> Iterator[Finding]:

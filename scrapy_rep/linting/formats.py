@@ -30,7 +30,7 @@ def as_sarif(found: Sequence[Located], version: str) -> str:
     rules = [
         {
             "id": code.name,
-            "shortDescription": {"text": code.meaning.partition(". ")[0].rstrip(".") + "."},
+            "shortDescription": {"text": code.meaning},
             "fullDescription": {"text": code.meaning},
             "help": {"text": f"Source: {code.source}."},
             "defaultConfiguration": {"level": _LEVELS[code.severity]},

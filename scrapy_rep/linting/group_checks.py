@@ -6,27 +6,27 @@ RFC 9309 sections 2.2.1 and 2.2.2.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from scrapy_rep.linting.codes import Severity
 from scrapy_rep.linting.lines import (
     BLANK,
-    PACES,
     RULES,
     VISIT_TIME,
     Finding,
     GroupLines,
     Line,
     RobotsFile,
+    name_of,
     quoted,
 )
 from scrapy_rep.preferences.robots_txt import SIGNAL_KEY, USAGE_KEY
 from scrapy_rep.robotstxt import lines as syntax
-from scrapy_rep.robotstxt.lines import DEFAULT, names_of
+from scrapy_rep.robotstxt.lines import DEFAULT
 from scrapy_rep.robotstxt.product_token import product_token
-from scrapy_rep.robotstxt.profiles import RFC9309
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 
 _TOKEN: Final = re.compile(r"[A-Za-z_-]+|\*")
@@ -35,7 +35,7 @@ _MOST_PAIRS: Final = 90_000
 """Pairs of rules that are compared: as many as one group of 300 has."""
 _ORIGIN: Final = "https://robots.invalid"
 _REMOVE: Final = "remove the line"
-_OF_A_GROUP: Final = RULES | PACES | {VISIT_TIME}
+_OF_A_GROUP: Final = RULES | {syntax.CRAWL_DELAY, syntax.REQUEST_RATE, VISIT_TIME}
 
 
 def check_agents(file: RobotsFile) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def check_agents(file: RobotsFile) -> Iterator[Finding]:
         if line.key != syntax.AGENT or _TOKEN.fullmatch(line.value):
             continue
         value = quoted(line.value)
-        [name] = names_of(line.value, RFC9309)
+        name = name_of(line.value)
         if _WITH_DIGITS.fullmatch(line.value):
             message = f'"{value}" holds a digit, which a product token does not'
             fix = "leave it if the crawler calls itself so"
@@ -109,14 +109,12 @@ def _before(file: RobotsFile, line: Line) -> Iterator[Finding]:
 
 
 def _two_ways(file: RobotsFile, line: Line, between: Line) -> Finding:
-    what = f"line {between.number}"
-    what += " is blank" if between.key == BLANK else " is not a rule"
+    what, together = "is not a rule", f"move line {between.number} down"
+    if between.key == BLANK:
+        what, together = "is blank", "remove the blank line"
     message = (
-        f"{what}, so this line and the user-agent lines before it share the rules that follow; "
-        "some readers see two groups"
-    )
-    together = (
-        "remove the blank line" if between.key == BLANK else f"move line {between.number} down"
+        f"line {between.number} {what}, so this line and the user-agent lines before it share the "
+        "rules that follow; some readers see two groups"
     )
     fix = (
         f"{together} if the user-agent lines belong together, else write Disallow: or another rule "
@@ -134,8 +132,7 @@ def check_repetition(file: RobotsFile) -> Iterator[Finding]:
     """Yield the groups for a crawler that has one already, and those without any rule."""
     first: dict[str, int] = {}
     for group in file.groups:
-        for line in group.agents:
-            [name] = names_of(line.value, RFC9309)
+        for line, name in zip(group.agents, group.names, strict=True):
             if name and first.get(name, line.number) < group.agents[0].number:
                 message = (
                     f'a group for "{quoted(name)}" stands in line {first[name]} already: the rules '
@@ -156,13 +153,10 @@ def check_redundancy(file: RobotsFile) -> Iterator[Finding]:
     Rules with wildcards are not looked at, nor are groups that share rules with others: there it
     is not certain what a rule adds.
     """
-    sharing: dict[str, int] = defaultdict(int)
-    for group in file.groups:
-        for name in {*group.names}:
-            sharing[name] += 1
+    sharing = Counter(name for group in file.groups for name in {*group.names})
     pairs = 0
     for group in file.groups:
-        found = [*_empty(file, group)]
+        found = [*_empty(file, group.rules)]
         rules = [line for line in group.rules if line.value]
         pairs += len(rules) ** 2
         is_plain = not any("*" in line.value or line.value.endswith("$") for line in rules)
@@ -171,9 +165,8 @@ def check_redundancy(file: RobotsFile) -> Iterator[Finding]:
         yield from _keeping_one(found, group)
 
 
-def _empty(file: RobotsFile, group: GroupLines) -> Iterator[Finding]:
+def _empty(file: RobotsFile, rules: Sequence[Line]) -> Iterator[Finding]:
     """Yield empty rules: they match nothing. ``Disallow:`` alone says that all is allowed."""
-    rules = group.rules
     for line in rules:
         if not line.value and (line.key == syntax.ALLOW or len(rules) > 1):
             message = "a rule without a path matches nothing"
@@ -210,7 +203,8 @@ def _redundant(file: RobotsFile, line: Line, robots: RobotsTxt, others: Sequence
     """Return the finding about a rule, with the one that decides in its place."""
     verdict = robots.verdict(_path(line), "*")
     decider = None if verdict.line is None else others[verdict.line - 2]
-    severity, fix = "information", _REMOVE
+    severity: Severity = "information"
+    fix = _REMOVE
     if decider is None:
         why = "no disallow rule that is as short or shorter matches there"
     elif decider.key == line.key and decider.value == line.value:
@@ -223,7 +217,7 @@ def _redundant(file: RobotsFile, line: Line, robots: RobotsTxt, others: Sequence
             severity = "warning"
             fix = "remove one of the two rules, or make the disallow rule the longer one"
     message = f'"{quoted(line.value)}" changes nothing: {why}'
-    return file.finding_at("rule-without-effect", line, message, fix, 1, severity=severity)
+    return replace(file.finding_at("rule-without-effect", line, message, fix, 1), severity=severity)
 
 
 def _keeping_one(found: Sequence[Finding], group: GroupLines) -> Iterator[Finding]:

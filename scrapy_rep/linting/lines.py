@@ -6,7 +6,7 @@ Text is ``str`` with one character for each octet (Latin-1).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -45,14 +45,10 @@ def finding(
     *,
     line: int | None = None,
     column: int | None = None,
-    severity: Severity | None = None,
-    source: str = "",
 ) -> Finding:
-    """Return a finding with the usual severity and source of its code, unless others are given."""
-    usual = CODES[code]
-    return Finding(
-        line, column, code, severity or usual.severity, message, fix, source or usual.source
-    )
+    """Return a finding with the severity and the source of its code."""
+    said = CODES[code]
+    return Finding(line, column, code, said.severity, message, fix, said.source)
 
 
 def quoted(text: str) -> str:
@@ -72,7 +68,6 @@ VISIT_TIME: Final = "visit-time"
 """A key that a few crawlers read; this one reads past it."""
 
 RULES: Final = frozenset({syntax.ALLOW, syntax.DISALLOW})
-PACES: Final = frozenset({syntax.CRAWL_DELAY, syntax.REQUEST_RATE})
 
 _KNOWN: Final = {
     **{name: key for key, names in syntax.SPELLINGS.items() for name in names},
@@ -88,19 +83,20 @@ class Line(NamedTuple):
     """A line that is not a comment: its number from 1, its key, and what is written there.
 
     ``key`` is in lower case and well spelt, or one of BLANK, JUNK and UNKNOWN; ``name`` is the key
-    as written. ``column`` is where the value begins, in octets from 1.
+    as written. ``start`` and ``column`` are where the key and the value begin, in octets from 1.
     """
 
     number: int
     key: str
     name: str = ""
     value: str = ""
+    start: int = 1
     column: int = 1
     colon: bool = True
 
 
 class GroupLines(NamedTuple):
-    """A group: its user-agent lines, the names that count in them, and the records after them."""
+    """A group: its user-agent lines, the name that counts in each, and the records after them."""
 
     agents: list[Line]
     names: list[str]
@@ -119,15 +115,13 @@ class RobotsFile:
         text = text_of(truncate(body, DEFAULT_MAX_SIZE), RFC9309)
         self.lines = text.split("\n")[1:]
         self.parsed = [*_read(self.lines)]
-        self.groups = groups_of(self.parsed, RULES)
+        self.groups = _groups_of(self.parsed)
 
-    def finding_at(
-        self, code: str, line: Line, message: str, fix: str, octet: int | None = None, **more: str
-    ) -> Finding:
+    def finding_at(self, code: str, line: Line, message: str, fix: str, octet: int = 0) -> Finding:
         """Return a finding about a line, at an octet of it or where its value begins."""
-        before = self.lines[line.number - 1][: (line.column if octet is None else octet) - 1]
+        before = self.lines[line.number - 1][: (octet or line.column) - 1]
         column = len(before.encode("latin-1").decode("utf-8", "replace")) + 1
-        return finding(code, message, fix, line=line.number, column=column, **more)  # type: ignore[arg-type]
+        return finding(code, message, fix, line=line.number, column=column)
 
 
 def _read(lines: list[str]) -> Iterator[Line]:
@@ -135,18 +129,18 @@ def _read(lines: list[str]) -> Iterator[Line]:
     for number, written in enumerate(lines, 1):
         said = written.partition("#")[0]
         name, colon, value = said.partition(":")
-        key = name.strip(" \t")
+        key, start = name.strip(" \t"), _start(said)
         if colon:
             known = _KNOWN.get(key.lower(), UNKNOWN)
-            start = len(name) + 1 + _start(value)
-            yield Line(number, known, key, value.strip(" \t"), start)
+            column = len(name) + 1 + _start(value)
+            yield Line(number, known, key, value.strip(" \t"), start, column)
         elif key:
             words = syntax.words(said)
             if len(words) == 2 and words[0].lower() in _KNOWN:
                 known = _KNOWN[words[0].lower()]
-                yield Line(number, known, words[0], words[1], _start(said), colon=False)
+                yield Line(number, known, words[0], words[1], start, start, colon=False)
             else:
-                yield Line(number, JUNK, key, key, _start(said), colon=False)
+                yield Line(number, JUNK, key, key, start, start, colon=False)
         elif not written.strip(" \t"):
             yield Line(number, BLANK)
 
@@ -156,8 +150,14 @@ def _start(text: str) -> int:
     return len(text) - len(text.lstrip(" \t")) + 1
 
 
-def groups_of(read: list[Line], ends: Collection[str]) -> list[GroupLines]:
-    """Return the groups: each lasts up to a user-agent line after a line with one of some keys."""
+def name_of(value: str) -> str:
+    """Return the name that counts in the value of a user-agent line; ``*`` is the default group."""
+    [name] = names_of(value, RFC9309)
+    return name
+
+
+def _groups_of(read: list[Line]) -> list[GroupLines]:
+    """Return the groups. Each lasts up to the next user-agent line after a rule."""
     found: list[GroupLines] = []
     has_rule = True
     for line in read:
@@ -166,8 +166,8 @@ def groups_of(read: list[Line], ends: Collection[str]) -> list[GroupLines]:
                 found.append(GroupLines([], [], []))
                 has_rule = False
             found[-1].agents.append(line)
-            found[-1].names.extend(names_of(line.value, RFC9309))
+            found[-1].names.append(name_of(line.value))
         elif found and line.key != BLANK:
             found[-1].members.append(line)
-            has_rule = has_rule or line.key in ends
+            has_rule = has_rule or line.key in RULES
     return found

@@ -143,7 +143,7 @@ class _UsageLines:
     __slots__ = ("_always", "_matcher", "_parsed", "_rules", "_too_many", "licenses")
 
     def __init__(self, robots: robotstxt.RobotsTxt, agent: str | Sequence[str]) -> None:
-        group = robots.group(agent, (USAGE_KEY,))
+        group = robots.group(robots.tokens_of(agent), (USAGE_KEY,))
         own = [*lines_of(group, KEYS, robots.profile)]
         before = [*lines_before(group, KEYS, robots.profile)]
         rules = _of_key(own, USAGE_KEY)

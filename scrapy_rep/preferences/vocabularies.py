@@ -53,30 +53,20 @@ def content_usage(text: str, source: str, line: int | None = None) -> list[State
     """
     import http_sf  # late, because it would take a third of the start-up time of the matcher
 
+    unreadable = [Statement(CONTENT_USAGE, "", text, UNKNOWN, source, line)]
+    if len(text) > MOST_OCTETS:
+        return unreadable
     try:
-        members = usage_members(text)
+        members: Any = http_sf.parse(text.encode("latin-1"), tltype="dictionary")
     except ValueError:
-        return [Statement(CONTENT_USAGE, "", text, UNKNOWN, source, line)]
+        return unreadable
     found = []
-    for label, value in members.items():
+    for label, (value, _) in members.items():
         is_token = isinstance(value, http_sf.Token)  # the string "n" says nothing
         answer = _USAGE.get(str(value), UNKNOWN) if is_token else UNKNOWN
         shown = http_sf.ser([(value, {})])
         found.append(Statement(CONTENT_USAGE, label, shown, answer, source, line))
     return found
-
-
-def usage_members(text: str) -> dict[str, Any]:
-    """Return the members of a Dictionary, as the library for structured fields has them.
-
-    Raises ValueError for a text that is too long, or is not a Dictionary.
-    """
-    import http_sf
-
-    if len(text) > MOST_OCTETS:
-        raise ValueError("too long")
-    found: Any = http_sf.parse(text.encode("latin-1"), tltype="dictionary")
-    return {label: value for label, (value, _) in found.items()}
 
 
 def path_and_expression(value: str) -> tuple[str, str]:

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from scrapy_rep.robotstxt.profiles import Profile
@@ -43,6 +44,7 @@ SPELLINGS: Final = {
 }
 """Keys and their spellings (RFC 9309 section 2.2.4). Those of rules are in the profile."""
 
+_ONLY: Final = (range(1),)
 _LEGAL_NAME: Final = re.compile(r"\*|[A-Za-z0-9_.()-]+")
 
 
@@ -72,18 +74,13 @@ class Line(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The pieces of a text that are for a crawler, by their numbers, and all pieces.
-
-    ``pieces`` are what :meth:`re.Pattern.split` returns: the text before the first user-agent
-    line, and then in turn a name and what follows that line. So the user-agent line ``n``, from 0,
-    has its name in ``pieces[2 * n + 1]`` and its text in ``pieces[2 * n + 2]``.
-    """
+    """The lines that are for a crawler: those of all groups of the file that count for it."""
 
     token: str | None
     """The token that a user-agent line names; None if no group is for the crawler."""
-    numbers: tuple[int, ...]
-    texts: Sequence[str]
-    pieces: Sequence[str]
+    spans: tuple[range, ...]
+    """The numbers of the user-agent lines, from 0, of each of the groups."""
+    whole: Groups
 
 
 @cache
@@ -185,90 +182,110 @@ def names_of(value: str, profile: Profile) -> tuple[str, ...]:
     return (name,)
 
 
-def is_named(names: Sequence[str], token: str, profile: Profile) -> bool:
-    """Return True if a group with these names is for a token, as the profile compares them."""
-    if token == DEFAULT or profile.agent_rule == "equal to the token":
-        return token in names
-    if profile.agent_rule == "line contains the token":
-        return any(token in name for name in names)
-    return any(name in token for name in names if name)
+class Groups:
+    """The groups of a text. It is split once, and may then be asked for thousands of crawlers.
 
-
-def group_of(
-    text: str, wanted: Sequence[str], profile: Profile, members: tuple[str, ...] = ()
-) -> Group:
-    """Return the group of the first token that any user-agent line names, or else of ``*``.
-
-    RFC 9309 section 2.2.1. ``wanted`` are tokens in order of preference. All groups that name the
-    token are merged, except in profiles where only the first counts.
+    RFC 9309 section 2.2.1. ``members`` are further keys that belong to a group. User-agent lines
+    are numbered from 0.
     """
-    grammar = grammar_of(profile, members)
-    pieces = grammar.agent.split(text)
-    names = [name.lower() for name in pieces[1::2]]
-    compares = profile.agent_rule != "equal to the token"
-    for token in (*wanted, DEFAULT):
-        if compares:
-            at = [
-                n
-                for n, name in enumerate(names)
-                if is_named(names_of(name, profile), token, profile)
-            ]
-        else:
-            at = [n for n, name in enumerate(names) if name == token] if token in names else []
-        if not at:
-            continue
-        if len(names) == 1 and grammar.blank is None:  # as in two of three files
-            return Group(token, (0,), (pieces[2],), pieces)
-        numbers = (*_numbers(at, pieces, grammar, profile),)
-        if numbers:
-            return Group(token, numbers, [_piece(pieces, n, grammar) for n in numbers], pieces)
-    return Group(None, (), (), pieces)
 
+    def __init__(self, text: str, profile: Profile, members: tuple[str, ...] = ()) -> None:
+        self._profile = profile
+        self._grammar = grammar = grammar_of(profile, members)
+        pieces = grammar.agent.split(text)  # in turn a text and a name
+        self.before: str = pieces[0]
+        """The text before the first user-agent line."""
+        self._texts: list[str] = pieces[2::2]
+        """What follows each of the user-agent lines."""
+        self._joined = "\n".join(["", *pieces[1::2], ""]).lower()
+        """The names, each with a line end before and after it."""
+        self._spans: dict[int, range] = {}
+        self._lines: list[int] = []
 
-def _numbers(
-    at: Sequence[int], pieces: Sequence[str], grammar: Grammar, profile: Profile
-) -> Iterator[int]:
-    """Yield the numbers of the pieces of each group to which some user-agent lines belong."""
-    end = 0
-    for number in at:
-        if number < end:  # the group names the crawler twice
-            continue
-        first = number
-        while first > end and not _ends(pieces[2 * first], grammar):
-            first -= 1
-        end = _end_of_group(number, pieces, grammar)
-        if not profile.group_needs_a_rule or grammar.member.search(
-            _piece(pieces, end - 1, grammar)
-        ):
-            yield from range(first, end)
-            if not profile.all_groups_are_merged:
-                return
+    @cached_property
+    def names(self) -> list[tuple[int, str]]:
+        """All names in user-agent lines, in lower case, each with the number of its line."""
+        several = enumerate(self._joined.split("\n")[1:-1])
+        return [(n, name) for n, value in several for name in names_of(value, self._profile)]
 
+    def lines(self) -> list[int]:
+        """Return the number of each user-agent line among all lines, which count from 1."""
+        if not self._lines:
+            before = self.before, *self._texts[:-1]
+            self._lines = [*accumulate([text.count("\n") + 1 for text in before])]
+        return self._lines
 
-def _end_of_group(number: int, pieces: Sequence[str], grammar: Grammar) -> int:
-    """Return the number behind the last piece of the group to which a piece belongs."""
-    number += 1
-    while number < len(pieces) // 2 and not _ends(pieces[2 * number], grammar):
-        number += 1
-    return number
+    def of(self, wanted: Sequence[str]) -> Group:
+        """Return the group of the first token that any user-agent line names, or else of ``*``.
 
+        ``wanted`` are tokens in order of preference. All groups that name the token are merged,
+        except in profiles where only the first counts.
+        """
+        profile = self._profile
+        if self._joined == "\n*\n" and not profile.group_needs_a_rule:  # as in half of all files
+            return Group(DEFAULT, _ONLY, self)
+        for token in (*wanted, DEFAULT):
+            at = self._naming(token)
+            if not at:
+                continue
+            spans: dict[range, None] = {}
+            for number in at:
+                span = self._span(number)
+                if not profile.group_needs_a_rule or self._has_a_rule(span):
+                    spans[span] = None
+                    if not profile.all_groups_are_merged:
+                        break
+            if spans:
+                return Group(token, (*spans,), self)
+        return Group(None, (), self)
 
-def _ends(text: str, grammar: Grammar) -> bool:
-    """Return True if the next user-agent line after some lines begins another group."""
-    return bool(grammar.member.search(text) or (grammar.blank and grammar.blank.search(text)))
+    def text(self, number: int) -> str:
+        """Return what follows a user-agent line, up to the next one or to a blank line."""
+        text, blank = self._texts[number], self._grammar.blank
+        return blank.split(text, 1)[0] if blank else text
 
+    def _naming(self, token: str) -> Iterable[int]:
+        """Return the numbers of the user-agent lines that name a token, as the profile compares."""
+        rule = self._profile.agent_rule
+        if rule == "equal to the token" and not self._profile.several_names_on_a_line:
+            found, joined, number, counted = [], self._joined, 0, 0
+            at = joined.find(f"\n{token}\n")
+            while at >= 0:
+                number += joined.count("\n", counted, at)
+                found.append(number)
+                counted, at = at, joined.find(f"\n{token}\n", at + 1)
+            return found
+        if token == DEFAULT or rule == "equal to the token":
+            return (number for number, name in self.names if name == token)
+        if rule == "line contains the token":
+            return (number for number, name in self.names if token in name)
+        return (number for number, name in self.names if name and name in token)
 
-def _piece(pieces: Sequence[str], number: int, grammar: Grammar) -> str:
-    """Return what follows a user-agent line, up to the next one or to a blank line."""
-    text = pieces[2 * number + 2]
-    blank = grammar.blank.search(text) if grammar.blank else None
-    return text[: blank.start()] if blank else text
+    def _span(self, number: int) -> range:
+        """Return the numbers of all user-agent lines of the group that one belongs to."""
+        if number not in self._spans:
+            first, end = number, number + 1
+            while first and not self._ends_after(first - 1):
+                first -= 1
+            while end < len(self._texts) and not self._ends_after(end - 1):
+                end += 1
+            for one in (span := range(first, end)):
+                self._spans[one] = span
+        return self._spans[number]
+
+    def _ends_after(self, number: int) -> bool:
+        """Return True if the user-agent line after the one with a number begins another group."""
+        text, grammar = self._texts[number], self._grammar
+        return bool(grammar.member.search(text) or (grammar.blank and grammar.blank.search(text)))
+
+    def _has_a_rule(self, span: range) -> bool:
+        return bool(self._grammar.member.search(self.text(span[-1])))
 
 
 def values_of(group: Group, profile: Profile) -> tuple[list[str], list[str]]:
     """Return the disallow and the allow patterns of a group."""
     grammar = grammar_of(profile)
-    text = "".join(group.texts)
+    text = "".join(_texts(group))
     disallow, allow = grammar.disallow.findall(text), grammar.allow.findall(text)
     if profile.several_paths_on_a_line or profile.index_html_allows_the_directory:
         disallow = [p for value in disallow for p in _patterns(value, False, profile)]
@@ -278,25 +295,28 @@ def values_of(group: Group, profile: Profile) -> tuple[list[str], list[str]]:
 
 def rules_of(group: Group, profile: Profile) -> Iterator[tuple[bool, str, int]]:
     """Yield each rule of a group: whether it allows, its pattern and its line."""
-    for line in _lines(_texts(group), grammar_of(profile).rule):
+    texts = zip(agent_lines(group), _texts(group), strict=True)
+    for line in _lines(texts, grammar_of(profile).rule):
         allow = line.key == ALLOW
         for pattern in _patterns(line.value, allow, profile):
             yield allow, pattern, line.number
 
 
 def agent_lines(group: Group) -> list[int]:
-    """Return the numbers of the user-agent lines of a group."""
-    return [number for number, _ in _texts(group)]
+    """Return the numbers of the user-agent lines of a group among all lines of the file."""
+    lines = group.whole.lines()
+    return [lines[number] for span in group.spans for number in span]
 
 
 def lines_of(group: Group, keys: tuple[str, ...], profile: Profile) -> Iterator[Line]:
     """Yield the lines of a group that have one of some other keys, which are in lower case."""
-    return _lines(_texts(group), line_with(keys, profile))
+    texts = zip(agent_lines(group), _texts(group), strict=True)
+    return _lines(texts, line_with(keys, profile))
 
 
 def lines_before(group: Group, keys: tuple[str, ...], profile: Profile) -> Iterator[Line]:
     """Yield such lines before the first user-agent line of the file."""
-    return _lines([(0, group.pieces[0])], line_with(keys, profile))
+    return _lines([(0, group.whole.before)], line_with(keys, profile))
 
 
 def values_in(text: str, key: str, profile: Profile) -> tuple[str, ...]:
@@ -306,14 +326,10 @@ def values_in(text: str, key: str, profile: Profile) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _texts(group: Group) -> Iterator[tuple[int, str]]:
-    """Yield the texts of a group, each with the number of the user-agent line before it."""
-    counted = number = 0
-    for piece, text in zip(group.numbers, group.texts, strict=True):
-        before = group.pieces[2 * counted : 2 * piece + 1 : 2]
-        number += sum([lines.count("\n") + 1 for lines in before])
-        counted = piece + 1
-        yield number, text
+def _texts(group: Group) -> list[str]:
+    """Return what follows each of the user-agent lines of a group."""
+    text = group.whole.text
+    return [text(number) for span in group.spans for number in span]
 
 
 def _lines(texts: Iterable[tuple[int, str]], expression: re.Pattern[str]) -> Iterator[Line]:

@@ -9,16 +9,17 @@ window of a rate (``1/5 0600-0845``; its rate counts all day) and Visit-time.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from scrapy_rep.robotstxt.lines import CRAWL_DELAY, REQUEST_RATE, SPELLINGS, group_of, lines_of
+from scrapy_rep.robotstxt.lines import CRAWL_DELAY, REQUEST_RATE, SPELLINGS, Group, lines_of
 from scrapy_rep.robotstxt.profiles import Profile
 
 LONGEST_DELAY: Final = 31_536_000.0
 """Seconds of a year; a longer delay counts as this."""
 
-KEYS: Final = (*SPELLINGS[CRAWL_DELAY], REQUEST_RATE)
+PACE_KEYS: Final = (*SPELLINGS[CRAWL_DELAY], REQUEST_RATE)
+"""A line with one of these ends the list of user-agent lines before it: one in three of the sites
+that write Crawl-delay has such a line for one crawler right above the group of another."""
 
 _NUMBER: Final = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _RATE: Final = re.compile(
@@ -59,14 +60,10 @@ def speaks_of_pace(text: str) -> bool:
     return "delay" in low or "request-rate" in low
 
 
-def pace_of(text: str, wanted: Sequence[str], profile: Profile) -> Pace:
-    """Return the pace for tokens, in order of preference.
-
-    A line about pace ends the list of user-agent lines before it: one in three of the sites that
-    write Crawl-delay has such a line for one crawler right above the group of another.
-    """
+def pace_of(group: Group, profile: Profile) -> Pace:
+    """Return the pace that a group asks for, to which :data:`PACE_KEYS` belong."""
     delays, rates = [], []
-    for line in lines_of(group_of(text, wanted, profile, KEYS), KEYS, profile):
+    for line in lines_of(group, PACE_KEYS, profile):
         if line.key == REQUEST_RATE:
             rates.append(request_rate(line.value))
         else:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from scrapy_rep.robotstxt import lines
-from scrapy_rep.robotstxt.lines import Group
+from scrapy_rep.robotstxt.lines import Group, Groups
 from scrapy_rep.robotstxt.normal_form import ROBOTS_TXT, form_of
-from scrapy_rep.robotstxt.pace import Pace, RequestRate, pace_of, speaks_of_pace
+from scrapy_rep.robotstxt.pace import PACE_KEYS, Pace, RequestRate, pace_of, speaks_of_pace
 from scrapy_rep.robotstxt.patterns import Patterns, TooCostlyError
 from scrapy_rep.robotstxt.printable import printable
 from scrapy_rep.robotstxt.product_token import tokens_of
@@ -55,10 +55,10 @@ Lines = tuple[dict[str, int], dict[str, int]]
 class Compiled:
     """The rules of some groups. All crawlers that these are for share them, as most share ``*``."""
 
-    __slots__ = ("lines", "numbers", "rules")
+    __slots__ = ("lines", "rules", "spans")
 
     def __init__(self, group: Group, profile: Profile) -> None:
-        self.numbers = group.numbers
+        self.spans = group.spans
         self.rules = _rules_of(group, profile)
         self.lines: Lines | None = None
         """The lines of the patterns, published whole when a verdict needs them."""
@@ -186,8 +186,10 @@ class RobotsTxt:
         """Return the Crawl-delay and the Request-rate for a crawler."""
         if not self.keep("speaks of pace", lambda: speaks_of_pace(self.text())):
             return _NO_PACE
-        wanted = self.tokens_of(agent)
-        return self.keep(("pace", wanted), lambda: pace_of(self.text(), wanted, self.profile))
+        tokens = self.tokens_of(agent)
+        return self.keep(
+            ("pace", tokens), lambda: pace_of(self.group(tokens, PACE_KEYS), self.profile)
+        )
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -217,9 +219,12 @@ class RobotsTxt:
         """Return the product tokens of an agent argument, in lower case."""
         return tokens_of(agent, self.profile)
 
-    def group(self, agent: str | Sequence[str], members: tuple[str, ...] = ()) -> Group:
-        """Return the lines that are for a crawler. ``members`` are further keys of a group."""
-        return lines.group_of(self.text(), self.tokens_of(agent), self.profile, members)
+    def group(self, tokens: tuple[str, ...], members: tuple[str, ...] = ()) -> Group:
+        """Return the lines that are for the crawler of some product tokens.
+
+        ``members`` are further keys that belong to a group.
+        """
+        return Groups(self.text(), self.profile, members).of(tokens)
 
     def keep(self, key: object, read: Callable[[], Kept]) -> Kept:
         """Return what was read from this file before, or read it now; it is freed with the file."""
@@ -246,9 +251,9 @@ class RobotsTxt:
             if len(self._compiled) >= MOST_AGENTS or self._size_of_rules() > MOST_OCTETS:
                 self._compiled.clear()
                 self._allows.clear()
-            group = lines.group_of(self.text(), wanted, self.profile)
-            same = (one for one in self._all_compiled() if one.numbers == group.numbers)
-            compiled = next(same, None) or Compiled(group, self.profile)
+            group = self.group(wanted)
+            same = [one for one in self._all_compiled() if one.spans == group.spans]
+            compiled = same[0] if same else Compiled(group, self.profile)
             found = self._compiled[wanted] = group.token, compiled
         return found
 
@@ -276,7 +281,8 @@ class RobotsTxt:
         found = compiled.lines
         if found is None:
             found = {}, {}
-            for allow, pattern, line in lines.rules_of(self.group(agent), self.profile):
+            group = self.group(self.tokens_of(agent))
+            for allow, pattern, line in lines.rules_of(group, self.profile):
                 found[allow].setdefault(pattern, line)
             compiled.lines = found
         return found

@@ -17,9 +17,10 @@ def test_the_page_has_every_code_in_alphabetical_order() -> None:
 
 @rows("name", CODES)
 def test_the_page_says_what_the_code_says(name: str) -> None:
-    """Severity, source and meaning."""
+    """Severity, source and meaning; it may say more."""
     said, code = described()[name], CODES[name]
-    assert said[:4] == tuple(code)[:4]
+    assert said[:3] == code[:3]
+    assert said.meaning.startswith(code.meaning)
 
 
 @rows("name", CODES)
@@ -39,11 +40,3 @@ def test_bad_example_is_reported(name: str) -> None:
 def test_good_example_is_not_reported(name: str) -> None:
     """Although it differs from the bad one as little as possible."""
     assert name not in [one.code for one in lint(described()[name].good)]
-
-
-@rows("name", CODES)
-def test_code_is_words_in_lower_case(name: str) -> None:
-    """As the schema of the JSON has it."""
-    assert name == CODES[name].name
-    assert name.replace("-", "").isalnum()
-    assert name == name.lower()

@@ -3,9 +3,9 @@
 import pytest
 
 from scrapy_rep.robotstxt.lines import (
+    Groups,
     Line,
     agent_lines,
-    group_of,
     lines_before,
     lines_of,
     names_of,
@@ -22,7 +22,7 @@ RFC = PROFILES["rfc9309"]
 def rules(body: bytes, agent: str = "a", profile: str = "rfc9309") -> list[tuple[bool, str, int]]:
     """The rules of a crawler: whether they allow, their patterns and their lines."""
     chosen = PROFILES[profile]
-    group = group_of(text_of(body, chosen), (agent,), chosen)
+    group = Groups(text_of(body, chosen), chosen).of((agent,))
     found = [*rules_of(group, chosen)]
     disallow, allow = values_of(group, chosen)
     assert disallow == [pattern for is_allow, pattern, _ in found if not is_allow]
@@ -41,8 +41,8 @@ def test_the_user_agent_lines_of_a_group_have_numbers(
     body = b"# x\nUser-agent: a\nDisallow: /x\n\n\nUser-agent: b\nUser-agent: a\nDisallow: /y\n"
     chosen = PROFILES[profile]
     text = text_of(body + b"User-agent: *\nDisallow: /z\n", chosen)
-    assert agent_lines(group_of(text, (agent,), chosen)) == expected
-    assert agent_lines(group_of(text_of(body, chosen), ("c",), chosen)) == []
+    assert agent_lines(Groups(text, chosen).of((agent,))) == expected
+    assert agent_lines(Groups(text_of(body, chosen), chosen).of(("c",))) == []
 
 
 def test_a_rule_has_a_line_and_a_pattern() -> None:
@@ -83,7 +83,7 @@ def test_other_lines_of_a_group_and_those_before_the_first_are_found_with_their_
     """RFC 9309 section 2.2.4: several groups of one crawler, and lines that belong to none."""
     body = b"Foo: 1\n\nfoo:2\nUser-agent: a\nFOO : 3\nBar: 4\nDisallow:\n\nUser-agent: b\nFoo: 5\n"
     body += b"Allow: /\nUser-agent: A\n\nfoo: # 6\nbar 7\n"
-    group = group_of(text_of(body, RFC), ("a",), RFC)
+    group = Groups(text_of(body, RFC), RFC).of(("a",))
     assert [*lines_before(group, ("foo",), RFC)] == [Line(1, "foo", "1"), Line(3, "foo", "2")]
     assert [*lines_of(group, ("foo", "bar"), RFC)] == [
         Line(5, "foo", "3"),
@@ -98,7 +98,7 @@ def test_a_line_of_another_key_may_end_a_list_of_user_agent_lines() -> None:
     text = text_of(b"User-agent: a\nFoo: 1\nUser-agent: b\nFoo: 2\nDisallow: /\n", RFC)
     for members, expected in (((), ["1", "2"]), (("foo",), ["1"]), (("fo",), ["1", "2"])):
         for profile in (RFC, PROFILES["google"]):
-            group = group_of(text, ("a",), profile, members)
+            group = Groups(text, profile, members).of(("a",))
             assert [line.value for line in lines_of(group, ("foo",), profile)] == expected
 
 
