@@ -272,7 +272,7 @@ class Turns:
         is_within_limits = trip.comes_for_turn or (self._waiters.is_open and trip.is_scheduled)
         try:
             with self._places.lent(keeps_its_own=is_within_limits) as take_back:
-                turn.addCallback(_and_before(take_back))
+                turn.addCallback(take_back)
                 self._plan(host)
                 if await maybe_deferred_to_future(turn):
                     return None
@@ -491,13 +491,3 @@ class Turns:
                 if not turn.called:
                     turn.errback(error)
             self._let_go(host)
-
-
-def _and_before(call: Callable[[], None]) -> Callable[[bool], bool]:
-    """Return a callback that hands on its result when it has called ``call``."""
-
-    def called(result: bool) -> bool:
-        call()
-        return result
-
-    return called
