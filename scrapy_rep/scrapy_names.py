@@ -119,6 +119,12 @@ class ScrapyNames:
         most = self._engine.downloader.total_concurrency if TOTAL not in self._missing else 0
         return 0 < most <= len(self.active)
 
+    @property
+    def is_over_full(self) -> bool:
+        """Whether the downloader has more requests than that: the last one is a direct download."""
+        most = self._engine.downloader.total_concurrency if TOTAL not in self._missing else 0
+        return 0 < most < len(self.active)
+
     def lend(self, places: int) -> None:
         """Let the downloader have so many requests more, or fewer; it may have no limit."""
         downloader = self._engine.downloader

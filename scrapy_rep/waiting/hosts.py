@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Asker = tuple[Authority, tuple[str, ...]]
 """What asks for a pace: an authority, for the crawler of some product tokens."""
 
-Arrived = tuple[int, int, "Request", "Deferred[bool]"]
+Arrived = tuple[float, int, "Request", "Deferred[bool]"]
 """A request that waits at the last step: by priority, then by arrival."""
 
 _DAY = 86_400.0

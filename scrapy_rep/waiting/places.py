@@ -64,23 +64,25 @@ class Places:
             self._scrapy.lend(-1)
 
     @contextmanager
-    def lent(self, *, keeps_its_own: bool = False) -> Iterator[Callable[[], None]]:
+    def lent(self, *, keeps_its_own: bool = False) -> Iterator[Callable[[bool], bool]]:
         """Lend a place to a request that waits in place, unless it ``keeps_its_own``.
 
         The place is taken back when the context ends, or when what is yielded is called: the
         coroutine of the request goes on a moment after its wait is over. With its place until then,
-        the engine could begin one request too many.
+        the engine could begin one request too many. What is yielded returns its argument, as the
+        callback of what the request waits for does.
         """
         self._waiting += 1
         self._stats.inc(names.WAITING)
         self._stats.max(names.WAITING_MAX, self._waiting)
         is_lent = self._waiting <= MOST_LENT and not keeps_its_own
 
-        def take_back() -> None:
+        def take_back(result: bool) -> bool:
             nonlocal is_lent
             if is_lent:
                 is_lent = False
                 self._scrapy.lend(-1)
+            return result
 
         if is_lent:
             self._scrapy.lend(1)
@@ -89,4 +91,4 @@ class Places:
             yield take_back
         finally:
             self._waiting -= 1
-            take_back()
+            take_back(False)

@@ -167,9 +167,12 @@ class SharedPace:
         for name, held in list(self._held.items()):
             if held.host.busy:
                 continue
-            if held.host.ended >= held.since:
+            # Without the last step a turn is taken before its request is under way.
+            is_used = held.host.ended >= held.since
+            is_over = now >= max(held.since, held.host.ended) + UNUSED
+            if is_used and is_over:
                 self.ended(held.host)
-            elif now >= held.since + UNUSED or not self._waits(name):
+            elif not is_used and (is_over or not self._waits(name)):
                 del self._held[name]
                 self._give_back(held)
 

@@ -58,6 +58,8 @@ class Trip:
         Its rules did not come in time, so that the gate refuses it when it comes again.
     ``comes_for_turn``
         It was returned when its turn came, and its passage through the gate is counted.
+    ``is_beyond_limits``
+        It came when the engine had no room for it, so that it is a direct download.
     ``is_sent``
         It has passed the last step, and its download has not ended.
     """
@@ -65,6 +67,7 @@ class Trip:
     __slots__ = (
         "authority",
         "comes_for_turn",
+        "is_beyond_limits",
         "is_first",
         "is_handed_out",
         "is_late",
@@ -83,7 +86,7 @@ class Trip:
         self.authority: Authority | None = None
         self.is_handed_out = self.is_scheduled = self.is_first = False
         self.is_returned = self.is_offered = self.is_looked_up = False
-        self.is_late = self.comes_for_turn = self.is_sent = False
+        self.is_late = self.comes_for_turn = self.is_beyond_limits = self.is_sent = False
 
     @property
     def host(self) -> str:

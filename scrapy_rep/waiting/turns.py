@@ -261,7 +261,10 @@ class Turns:
         """Return when it is the turn of a request; return the request if it has to come again."""
         turn: Deferred[bool] = Deferred()
         self._hold_up(host)
-        heappush(host.arrived, (-request.priority, next(self._numbers), request, turn))
+        # Without the scheduler, those before it may wait for the place of a page that waits for it.
+        trip.is_beyond_limits = not self._waiters.is_open and self._scrapy.is_over_full
+        rank = NEVER if trip.is_beyond_limits else -request.priority
+        heappush(host.arrived, (rank, next(self._numbers), request, turn))
         if host.coming is request:
             host.coming = None
         self.occupied[host.name] = host
@@ -269,7 +272,7 @@ class Turns:
         is_within_limits = trip.comes_for_turn or (self._waiters.is_open and trip.is_scheduled)
         try:
             with self._places.lent(keeps_its_own=is_within_limits) as take_back:
-                turn.addCallback(_and_before(take_back))
+                turn.addCallback(take_back)
                 self._plan(host)
                 if await maybe_deferred_to_future(turn):
                     return None
@@ -459,7 +462,8 @@ class Turns:
         download comes again at once. This happens once to a request: a middleware in front of the
         gate may have downloaded something of the same host each time, and take its turns.
         """
-        return self._scrapy.is_full and not self._trips[request].comes_for_turn
+        trip = self._trips[request]
+        return self._scrapy.is_full and not (trip.comes_for_turn or trip.is_beyond_limits)
 
     def _return(self, host: PacedHost, request: Request) -> None:
         """Keep the turn of a host for a request that is about to come again."""
@@ -487,13 +491,3 @@ class Turns:
                 if not turn.called:
                     turn.errback(error)
             self._let_go(host)
-
-
-def _and_before(call: Callable[[], None]) -> Callable[[bool], bool]:
-    """Return a callback that hands on its result when it has called ``call``."""
-
-    def called(result: bool) -> bool:
-        call()
-        return result
-
-    return called

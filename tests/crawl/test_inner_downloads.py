@@ -118,6 +118,46 @@ async def test_those_of_a_paced_host_keep_its_pace_with_one_place(
         assert later.received - (earlier.sent or earlier.received) >= 0.195
 
 
+def by_hand_with_last_step(**settings: Any) -> dict[str, Any]:
+    """The settings of a project that lacks only the scheduler."""
+    made = by_hand(**settings)
+    made["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RepLastStep"] = 100_000
+    return made
+
+
+@ensureDeferred
+async def test_without_the_scheduler_none_waits_behind_pages_that_need_its_place(
+    site: Site,
+) -> None:
+    """Each page keeps the only place until it has its inner one, so that no page is put back.
+
+    One that was would have its inner page downloaded a second time.
+    """
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
+    plans = [shop.url(f"/page/{number}") for number in range(5)]
+    settings = inner(by_hand_with_last_step, CONCURRENT_REQUESTS=1)
+    result = (await crawl(settings=settings, plans=plans)).check()
+    assert sorted(result.downloaded) == plans
+    assert len(shop.page_hits) == 10
+
+
+@waits
+@pytest.mark.parametrize("settings", [by_hand, by_hand_with_last_step])
+@pytest.mark.parametrize("how", ["after the page", "behind the gate"])
+@ensureDeferred
+async def test_without_the_scheduler_those_of_a_paced_host_go_on(
+    site: Site, how: str, settings: Any
+) -> None:
+    """No page's inner one waits a second for each of the pages that wait for their turn."""
+    shop = site.authority("User-agent: *\nCrawl-delay: 0.05\n")
+    path, order = HOW[how]
+    plans = [shop.url(f"{path}/{number}") for number in range(20)]
+    made = inner(settings, order, CONCURRENT_REQUESTS=2)
+    result = (await crawl(settings=made, plans=plans)).check()
+    assert sorted(result.downloaded) == sorted(plans)
+    assert taken([shop]) < 10
+
+
 @pytest.mark.parametrize("settings", [obey, by_hand], ids=["add-on", "by hand"])
 @pytest.mark.parametrize("how", HOW)
 @ensureDeferred

@@ -84,6 +84,25 @@ def test_a_request_is_under_way_while_redis_loses_its_memory(
         assert later.received >= (earlier.finished or 0.0) + 0.5
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_without_the_last_step_a_slow_page_keeps_its_turn(
+    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path
+) -> None:
+    """The turn is taken earlier; still no other worker makes a request before the page ends."""
+    robots = "User-agent: *\nCrawl-delay: 0.2\n"
+    shop = site.authority(robots, Reply(200, delay=1.5))
+    own: dict[str, Any] = {"REP_STORE": server.uri, "CONCURRENT_REQUESTS": 1}
+    own["DOWNLOADER_MIDDLEWARES"] = {"scrapy_rep.RepLastStep": None}
+    workers = at_work(queue, tmp_path, 2, [shop.url(f"/{n}") for n in range(6)], **own)
+    workers.finish()
+    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 6}
+    assert len({worker_of(hit) for hit in shop.page_hits}) == 2
+    hits = sorted(shop.page_hits, key=lambda hit: hit.received)
+    for earlier, later in pairwise(hits):
+        assert later.received >= (earlier.finished or 0.0) + 0.2
+
+
 class Estate:
     """Five hosts that ask for a pace, and a hundred that do not."""
 
