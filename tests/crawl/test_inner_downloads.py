@@ -10,6 +10,7 @@ import pytest
 from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_in_child, crawl_under
+from tests.crawl.pacing import taken
 from tests.crawl.plugin import RULES, by_hand, obey
 from tests.replies import Reply
 from tests.rows import first
