@@ -52,6 +52,7 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
     assert "at most" not in done.stdout
 
 
+@timed
 @pytest.mark.parametrize(
     ("kind", "first", "following"),
     [
@@ -60,7 +61,10 @@ def test_memory_that_was_not_measured_is_an_error(body: str) -> None:
     ],
 )
 def test_the_way_of_a_request_does_not_grow(kind: str, first: Way, following: Way) -> None:
-    """Calls, crossings from module to module, and modules: what was reached, with a little air."""
+    """Calls, crossings from module to module, and modules: what was reached, with a little air.
+
+    On a busy machine the scheduler is asked more often while a page comes.
+    """
     for way, most in zip(measure(kind), (first, following), strict=True):
         assert all(is_ <= bound for is_, bound in zip(way, most, strict=True)), (way, most)
 
