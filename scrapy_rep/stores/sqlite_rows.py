@@ -50,8 +50,8 @@ _READ = "SELECT octets FROM entries WHERE key = ?"
 _SCAN = "SELECT key, octets FROM entries WHERE key >= ? AND key <= ? ORDER BY key"
 # Of rows that are of use until the same moment, each has the next free number of that minute.
 _PUT = (
-    "INSERT OR REPLACE INTO entries SELECT coalesce(max(until) + 1, ?1), ?2, ?3 FROM entries"
-    " WHERE until >= ?1 AND until < ?1 + 60000000"
+    "INSERT OR REPLACE INTO entries VALUES ((SELECT coalesce(max(until) + 1, ?1) FROM entries"
+    " WHERE until >= ?1 AND until < ?1 + 60000000), ?2, ?3)"
 )
 _FORGET = "DELETE FROM entries WHERE key = ?"
 # A lease that ends too far ahead is void: it is of an earlier start of the machine, or damaged.
