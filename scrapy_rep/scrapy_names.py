@@ -116,14 +116,18 @@ class ScrapyNames:
     @property
     def is_full(self) -> bool:
         """Whether the downloader has as many requests as it may have, those that wait included."""
-        most = self._engine.downloader.total_concurrency if TOTAL not in self._missing else 0
-        return 0 < most <= len(self.active)
+        return 0 < self._most_active <= len(self.active)
 
     @property
     def is_over_full(self) -> bool:
         """Whether the downloader has more requests than that: the last one is a direct download."""
-        most = self._engine.downloader.total_concurrency if TOTAL not in self._missing else 0
-        return 0 < most < len(self.active)
+        return 0 < self._most_active < len(self.active)
+
+    @property
+    def _most_active(self) -> int:
+        """As many requests as the downloader may have; 0 if there is no limit, or none is known."""
+        most: int = self._engine.downloader.total_concurrency if TOTAL not in self._missing else 0
+        return most
 
     def lend(self, places: int) -> None:
         """Let the downloader have so many requests more, or fewer; it may have no limit."""

@@ -225,11 +225,8 @@ class Groups:
         if self._joined == "\n*\n" and not profile.group_needs_a_rule:  # as in half of all files
             return Group(DEFAULT, _ONLY, self)
         for token in (*wanted, DEFAULT):
-            at = self._naming(token)
-            if not at:
-                continue
             spans: dict[range, None] = {}
-            for number in at:
+            for number in self._naming(token):
                 span = self._span(number)
                 if not profile.group_needs_a_rule or self._has_a_rule(span):
                     spans[span] = None

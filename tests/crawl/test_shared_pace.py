@@ -60,6 +60,16 @@ def used(shop: Authority, interval: float) -> float:
     return possible / (hits[-1].received - hits[0].received)
 
 
+def check_turns(workers: Workers, shop: Authority, count: int, interval: float) -> None:
+    """Two workers share so many pages, and each begins an interval after the one before ended."""
+    workers.finish()
+    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": count}
+    assert len({worker_of(hit) for hit in shop.page_hits}) == 2
+    hits = sorted(shop.page_hits, key=lambda hit: hit.received)
+    for earlier, later in pairwise(hits):
+        assert later.received >= (earlier.finished or 0.0) + interval
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_request_is_under_way_while_redis_loses_its_memory(
@@ -76,12 +86,7 @@ def test_a_request_is_under_way_while_redis_loses_its_memory(
         time.sleep(0.02)
     with redis.Redis(port=server.port) as client:
         client.flushall()
-    workers.finish()
-    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 5}
-    assert len({worker_of(hit) for hit in shop.page_hits}) == 2
-    hits = sorted(shop.page_hits, key=lambda hit: hit.received)
-    for earlier, later in pairwise(hits):
-        assert later.received >= (earlier.finished or 0.0) + 0.5
+    check_turns(workers, shop, 5, 0.5)
 
 
 @pytest.mark.slow
@@ -95,12 +100,7 @@ def test_without_the_last_step_a_slow_page_keeps_its_turn(
     own: dict[str, Any] = {"REP_STORE": server.uri, "CONCURRENT_REQUESTS": 1}
     own["DOWNLOADER_MIDDLEWARES"] = {"scrapy_rep.RepLastStep": None}
     workers = at_work(queue, tmp_path, 2, [shop.url(f"/{n}") for n in range(6)], **own)
-    workers.finish()
-    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 6}
-    assert len({worker_of(hit) for hit in shop.page_hits}) == 2
-    hits = sorted(shop.page_hits, key=lambda hit: hit.received)
-    for earlier, later in pairwise(hits):
-        assert later.received >= (earlier.finished or 0.0) + 0.2
+    check_turns(workers, shop, 6, 0.2)
 
 
 class Estate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -69,19 +70,6 @@ def test_no_more_is_dropped_than_it_takes(tmp_path: Path) -> None:
     assert kept(path) == {number for number, age in enumerate(ages) if age < count - evicted}
 
 
-def test_what_has_expired_goes_before_any_good_copy(tmp_path: Path) -> None:
-    """An answer without rules is of use for a week, and a good copy for a month."""
-    path = tmp_path / "robots.db"
-    with closing(SqliteStore(path, clock=now)) as store:
-        for number in range(500):
-            store.put(authority(number), entry(number, at=NOW - number))
-            store.put(authority(500 + number), gone(at=NOW - 8 * DAY))
-    with closing(SqliteStore(path, limit=int(0.8 * path.stat().st_size), clock=now)) as store:
-        make_room(store)
-        assert 200 < store.evicted < 500
-    assert {*range(500)} < kept(path)
-
-
 def test_entries_of_one_moment_do_not_replace_each_other(tmp_path: Path) -> None:
     """As in a file that was imported: each is there, and the limit holds."""
     path = tmp_path / "robots.db"
@@ -99,13 +87,22 @@ def test_a_date_that_no_clock_shows_is_stored(tmp_path: Path) -> None:
         store.flush()
 
 
-def test_a_good_copy_is_kept_for_as_long_as_it_may_be_used(tmp_path: Path) -> None:
-    """RFC 9309 section 2.3.1.4: where a copy is used for a year, a failure goes before it."""
+@pytest.mark.parametrize(
+    ("keep", "good", "without_rules"),
+    [
+        pytest.param(30 * DAY, lambda n: NOW - n, NOW - 8 * DAY, id="what has expired"),
+        pytest.param(365 * DAY, lambda n: NOW - 300 * DAY, NOW, id="a copy used for a year"),
+    ],
+)
+def test_a_good_copy_goes_after_what_is_of_less_use(
+    tmp_path: Path, keep: float, good: Callable[[int], float], without_rules: float
+) -> None:
+    """RFC 9309 section 2.3.1.4. An answer without rules is of use for a week."""
     path = tmp_path / "robots.db"
-    with closing(SqliteStore(path, keep=365 * DAY, clock=now)) as store:
+    with closing(SqliteStore(path, keep=keep, clock=now)) as store:
         for number in range(500):
-            store.put(authority(number), entry(number, at=NOW - 300 * DAY))
-            store.put(authority(500 + number), gone(at=NOW))
+            store.put(authority(number), entry(number, at=good(number)))
+            store.put(authority(500 + number), gone(at=without_rules))
     with closing(SqliteStore(path, limit=int(0.8 * path.stat().st_size), clock=now)) as store:
         make_room(store)
         assert 200 < store.evicted < 500
