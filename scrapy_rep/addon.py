@@ -107,19 +107,6 @@ class Addon:
 
     def _order_in(self, configured: dict[Any, Any]) -> int:
         """Return the order of the middleware; warn of unusual settings of the project."""
-        for cls in configured:
-            if (
-                isinstance(cls, type)
-                and _is_subclass_of_builtin(cls)
-                and configured[cls] is not None
-            ):
-                logger.warning(
-                    "%s.%s, a subclass of Scrapy's RobotsTxtMiddleware, stays enabled: both it and "
-                    "scrapy_rep check each request. Set it to None in %s if it is not needed",
-                    cls.__module__,
-                    cls.__qualname__,
-                    _SETTING,
-                )
         if RobotsTxtMiddleware not in configured or RepDownloaderMiddleware in configured:
             return _DEFAULT_ORDER
         order = configured[RobotsTxtMiddleware]
@@ -158,7 +145,3 @@ def _check_records(settings: RepSettings) -> None:
         raise ValueError(f"REP_DECISION_LOG = {settings.decision_log!r} {NEEDS_MSGSPEC}")
     if settings.warc is not None and find_spec("warcio") is None:
         raise ValueError(f"REP_WARC = {settings.warc!r} {NEEDS_WARCIO}")
-
-
-def _is_subclass_of_builtin(cls: type) -> bool:
-    return issubclass(cls, RobotsTxtMiddleware) and cls is not RobotsTxtMiddleware

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from weakref import WeakSet
 
 from scrapy import signals
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from scrapy_rep.gate.explain import LookUp
     from scrapy_rep.robotstxt.robotstxt import Verdict
 
+
+_T = TypeVar("_T")
 
 _UNKNOWN_SCRAPY = "unknown_scrapy"
 """The reason with which a crawl closes if Scrapy lacks something necessary."""
@@ -216,17 +219,23 @@ class RepDownloaderMiddleware:
             await self._end_crawl()
 
     def _look_around(self) -> None:
-        """Say which other parts of this package are missing in the settings."""
-        try:
-            last_step = self._crawler.get_downloader_middleware(RepLastStep)
-        except AttributeError:  # a custom downloader has no middlewares
-            last_step = None
-        if last_step is None:
+        """Say which parts of this package the settings lack, and what checks requests as well."""
+        if self._enabled(RepLastStep) is None:
             self._takes_turns = True
             self.turns.take_early()
             self._stats.without_last_step()
+        other = self._enabled(RobotsTxtMiddleware)
+        if other is not None:
+            self._stats.checked_twice(type(other))
         if not self.withheld.is_open:
             self._stats.without_scheduler()
+
+    def _enabled(self, cls: type[_T]) -> _T | None:
+        """Return the downloader middleware of a class; None if it is not enabled."""
+        try:
+            return self._crawler.get_downloader_middleware(cls)
+        except AttributeError:  # a custom downloader has no middlewares
+            return None
 
     async def _end_crawl(self) -> None:
         """End the crawl, which has just sent ``engine_started``, before its first request."""

@@ -7,7 +7,6 @@ what needs it, with one line. The crawl never changes silently.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from importlib.metadata import PackageNotFoundError, version
 from inspect import iscoroutinefunction
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -99,8 +98,7 @@ class ScrapyNames:
         return isinstance(value, int) if name == TOTAL else True
 
     def _lack(self, name: str, without: str | None) -> None:
-        said = f"scrapy_rep {_own_version()} does not know this Scrapy {scrapy.__version__}: "
-        said += f"there is no {name}"
+        said = f"scrapy_rep does not know this Scrapy {scrapy.__version__}: there is no {name}"
         if without is not None:
             if isinstance(getattr(self._engine, "downloader", None), Downloader):
                 self._warn(f"{said}; {without}")  # otherwise it is the user's choice
@@ -188,10 +186,3 @@ class _Downloads:
     def __call__(self, request: Request) -> Coroutine[Any, Any, Response]:
         download, runner = self._download(request), request.meta.get(self._key)
         return download if runner is None else runner.run(download)
-
-
-def _own_version() -> str:
-    try:
-        return version("scrapy_rep")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "(not installed)"

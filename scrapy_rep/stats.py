@@ -286,6 +286,15 @@ class RepStats:
             "take their turn before other middlewares, which may hold them up"
         )
 
+    def checked_twice(self, by: type) -> None:
+        """Warn that Scrapy's middleware, or a subclass of it, is enabled as well."""
+        logger.warning(
+            "%s.%s is enabled as well: both it and scrapy_rep check each request. Set it to None "
+            "in DOWNLOADER_MIDDLEWARES if it is not needed",
+            by.__module__,
+            by.__qualname__,
+        )
+
     def without_scheduler(self) -> None:
         """Recommend the scheduler of this package."""
         logger.info(

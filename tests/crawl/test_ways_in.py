@@ -126,7 +126,20 @@ async def test_the_add_on_copes_with_a_subclass_of_the_built_in(site: Site, name
     result = await visit(shop, settings)
     assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
     assert "RepDownloaderMiddleware" in gates(result)
-    assert result.lines("OwnRobotsTxtMiddleware", "WARNING")
+    (warning,) = result.lines("is enabled as well", "WARNING")
+    assert warning.startswith(OWN)
+
+
+@ensureDeferred
+async def test_who_forgets_to_disable_the_built_in_by_hand_is_told(site: Site) -> None:
+    """Both check each request, and a warning says how to change that."""
+    shop = site.authority(RULES)
+    settings = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}
+    result = await visit(shop, settings)
+    assert result.forbidden == [shop.url("/private")]
+    assert set(gates(result)) == {"RepDownloaderMiddleware", "RobotsTxtMiddleware"}
+    (warning,) = result.lines("is enabled as well", "WARNING")
+    assert warning.startswith(BUILT_IN)
 
 
 class DisobedientSpider(RequestsSpider):
