@@ -23,8 +23,7 @@ from scrapy_rep.commands.output import (
     why,
 )
 from scrapy_rep.commands.sources import STDIN, opened, refuse_to_overwrite
-from scrapy_rep.records.sections import sections
-from scrapy_rep.records.tally import Tally
+from scrapy_rep.records.tally import Tally, sections
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def _summarise(tally: Tally, form: str) -> None:
         return
     say(_totals(totals))
     if totals["first"]:
-        say(f"{_shown(totals['first'])} to {_shown(totals['last'])} UTC")
+        say(f"{totals['first']} to {totals['last']} UTC")
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     for section in sections(tally):
         say()
@@ -88,10 +87,8 @@ def _totals(totals: dict[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return a cell that is not too wide; a time without its milliseconds."""
+    """Return a cell that is not too wide."""
     text = cell(value)
-    if text[10:11] == "T" and text.endswith("Z"):
-        text = text[:19].replace("T", " ")
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
 
 

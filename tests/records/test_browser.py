@@ -32,7 +32,9 @@ FRAME = """<!DOCTYPE html><title>none</title>
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 @pytest.mark.parametrize("width", [400, 1400])
 @pytest.mark.parametrize("source", ["whole", "hostile"])
-def test_all_is_seen_and_nothing_is_wider_than_the_window(tmp_path: Path, width: int, source: str) -> None:
+def test_all_is_seen_and_nothing_is_wider_than_the_window(
+    tmp_path: Path, width: int, source: str
+) -> None:
     """The page of a usual log, and one whose texts have no place to break."""
     text = whole() if source == "whole" else hostile("x" * 290 + HOSTILE[0])
     text = re.sub(r"<meta http-equiv.*", "", text).replace("</body>", f"{MEASURE}</body>")

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.records.sections import sections
-from scrapy_rep.records.tally import Tally
+from scrapy_rep.records.tally import Tally, sections
 from tests.records.samples import crawl, decision, digest, failure, lines, overridden, refusal, run
 from tests.rows import rows as rows_of
 
