@@ -10,6 +10,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -116,18 +117,23 @@ def robots_txt_of(
         authority_named(url)
     fetched = dict(zip(urls, look_up(project, options, urls) if urls else (), strict=True))
     for source in sources:
-        try:
-            if source not in fetched:
-                yield read(source, url_may_be_meant=True)
-                continue
-        except EndingError as error:
-            yield error
+        if source not in fetched:
+            yield _read(source)
             continue
         known = fetched[source].known
         if known is None or known.unreachable:
             yield unreachable(source, fetched[source])
         else:
             yield known if known.body is None else known.body
+
+
+def _read(source: str) -> bytes | EndingError:
+    """Return the octets of a file or standard input, or the error that says why there are none."""
+    try:
+        return read(source)
+    except EndingError as error:
+        hint = "" if Path(source).exists() else "; a URL begins with http:// or https://"
+        return EndingError(error.status, error.reason + hint)
 
 
 def unreachable(url: str, one: LookUp) -> EndingError:

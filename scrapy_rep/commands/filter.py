@@ -99,7 +99,7 @@ def _ruling_of(
         return f"unreachable: {said}" if is_undefined(verdict) else said
 
     if robots is not None and judge.is_by_rules_alone(asked, known):
-        return Ruling(partial(robots.allowed, agent=agent), reason, octets=octets)
+        return Ruling(robots.matcher(agent), reason, octets=octets)
     rest = _UNDECIDED if known.unreachable else DISALLOWED
     return Ruling(lambda url: judged(url).allowed, reason, rest, octets)
 
@@ -122,11 +122,10 @@ class Sieve:
         """Return the lines of a chunk that may be fetched, each with its end."""
         known = self.known
         kept: list[bytes] = []
-        for line in chunk.split(b"\n"):
-            if len(line) > LONGEST:
-                self._reject(line[:_SHOWN] + b"...", "", _TOO_LONG)
+        for given in chunk.removesuffix(b"\r").replace(b"\r\n", b"\n").split(b"\n"):
+            if len(given) > LONGEST:
+                self._reject(given[:_SHOWN] + b"...", "", _TOO_LONG)
                 continue
-            given = line[:-1] if line[-1:] == b"\r" else line
             if given.translate(None, _KEPT_OCTETS) or given[-1:] == b"?":
                 try:
                     url = requested_url(given.decode("utf-8", "surrogateescape"))
