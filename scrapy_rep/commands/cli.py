@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.options import parsers
 from scrapy_rep.commands.output import EndingError, Status, described, note, why
-from scrapy_rep.commands.project import Project
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

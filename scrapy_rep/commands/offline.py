@@ -29,7 +29,7 @@ from scrapy_rep.stats import RepStats
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.requested_pace import RequestedPace
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
 
 
 class Offline:

@@ -27,7 +27,7 @@ from scrapy_rep.records.tally import Tally, sections
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
 
 _MOST_ROWS = 5
 """Rows of a table that a summary shows."""
@@ -37,8 +37,6 @@ _WIDEST = 40
 
 def run(project: Project, options: Namespace) -> Status:
     """Print a summary, or write the page."""
-    if options.logs.count(STDIN) > 1:
-        raise usage_error("standard input can be read once only")
     if options.output is not None and options.format != "text":
         raise usage_error("--format is for the summary, -o for the page: give one of them")
     refuse_to_overwrite(options.output, *options.logs)

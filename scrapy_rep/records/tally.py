@@ -35,14 +35,9 @@ create index by_run on decision (run);
 _STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400)
 """Lengths of an interval in seconds; beyond them whole days."""
 
-
-class Column(NamedTuple):
-    """An interval of the course of a crawl: its start in seconds, and how many ended how."""
-
-    second: int
-    allowed: int
-    refused: int
-    unreachable: int
+Interval = tuple[int, int, int, int]
+"""Its start in seconds, and how many requests were allowed, refused, and refused because a
+robots.txt was unreachable."""
 
 
 class Section(NamedTuple):
@@ -246,7 +241,7 @@ class Tally:
         totals = dict(zip((name for name, *_ in found.description), found.fetchone(), strict=True))
         return {**totals, "is_complete": bool(totals["is_complete"])}
 
-    def course(self) -> tuple[int, list[Column]]:
+    def course(self) -> tuple[int, list[Interval]]:
         """Return the decisions over time: the length of an interval, and the intervals."""
         [[first, last]] = self.query("select min(second), max(second) from decision")
         if first is None:
@@ -260,9 +255,9 @@ class Tally:
             "sum(why is 'robots.txt unreachable') from decision group by start",
             step,
         )
-        known = {row[0]: Column(*row) for row in rows}
+        known: dict[int, Interval] = {row[0]: row for row in rows}
         starts = range(first // step * step, last + 1, step)
-        return step, [known.get(start, Column(start, 0, 0, 0)) for start in starts]
+        return step, [known.get(start, (start, 0, 0, 0)) for start in starts]
 
 
 def _run(line: RunLine) -> tuple[str | None, ...]:

@@ -26,7 +26,6 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.commands.archive import Fields, Response, write_archive
 from tests.commands.running import SCRAPY, environment, robots, written
-from tests.commands.test_terminal import shown
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -175,15 +174,6 @@ def test_no_output_is_opened_before_the_rules_are_read(tmp_path: Path) -> None:
     assert robots(*words, "--robots-txt", tmp_path / "none").status == 2
     assert robots(*words, "--warc", tmp_path / "none").status == 2
     assert (tmp_path / "rejected").read_text() == "precious"
-
-
-def test_one_file_governs_all(robots_txt: Path) -> None:
-    """`--robots-txt`: with the identity of the options or the settings."""
-    given = "https://a.org/search\nhttp://b.org/private\n"
-    words = ("filter", "--robots-txt", robots_txt)
-    assert robots(*words, given=given).out == "https://a.org/search\n"
-    assert robots(*words, "--agent", "mybot", given=given).out == "http://b.org/private\n"
-    assert robots(*words, "-s", "ROBOTSTXT_USER_AGENT=shopbot", given=given).out == ""
 
 
 def test_archive_gives_the_rules(tmp_path: Path) -> None:
@@ -512,12 +502,3 @@ def test_interrupt_leaves_whole_lines_and_status_130(
         assert process.wait(60) == 130
         assert process.stderr.read().count(b"\n") == 1
     assert out.read_text() == f"{url}\n{url}\n"
-
-
-def test_terminal_gets_escaped_urls(archive: Path, tmp_path: Path) -> None:
-    """What a pipe gets as it is, a terminal gets harmless."""
-    given = "".join(f"https://e.org/\x1b[31m{n}\n" for n in range(3))
-    (tmp_path / "urls").write_text(given)
-    text = shown("filter", "--warc", archive, "urls", cwd=tmp_path, NO_COLOR="1")
-    assert "https://e.org/\\x1b[31m2" in text
-    assert "3 lines: 3 allowed" in text
