@@ -130,17 +130,20 @@ def test_many_urls_get_the_verdicts_of_the_matcher(tmp_path: Path) -> None:
         ("link", ["--robots-txt", "rules", "urls"]),
         ("archive.warc", ["--warc", "archive.warc", "urls"]),
         ("overrides.toml", ["--robots-txt", "rules", "-s", "REP_OVERRIDES=overrides.toml", "urls"]),
+        ("robots.db", ["-s", "REP_STORE=sqlite://{}/robots.db", "urls"]),
     ],
-    ids=["URLs", "rules", "a link", "archive", "overrides"],
+    ids=["URLs", "rules", "a link", "archive", "overrides", "store"],
 )
 def test_what_is_read_is_never_overwritten(tmp_path: Path, output: str, words: list[str]) -> None:
     """Status 2, and every file is as it was."""
     (tmp_path / "rules").write_bytes(RULES)
     (tmp_path / "urls").write_text("https://e.org/private\n")
     (tmp_path / "link").symlink_to(tmp_path / "rules")
-    (tmp_path / "overrides.toml").write_text("")
+    for name in ("overrides.toml", "robots.db"):
+        (tmp_path / name).write_text("")
     write_archive(tmp_path / "archive.warc", ("https://e.org/robots.txt", DATE, 200, RULES))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    words = [word.format(tmp_path) for word in words]
     ended = robots("filter", *words, "--rejected", output, cwd=tmp_path)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == f"scrapy robots filter: {output} is read, and would be overwritten\n"
@@ -155,16 +158,6 @@ def test_a_shell_that_appends_to_an_input_is_stopped(tmp_path: Path) -> None:
         status, _ = written("filter", "--robots-txt", os.devnull, urls, to=out)
     said = f"scrapy robots filter: {urls} is read, and is standard output as well"
     assert (status, urls.read_text().splitlines()) == (2, ["https://e.org/a", said])
-
-
-def test_the_store_is_never_overwritten(tmp_path: Path) -> None:
-    """It is read and written while URLs are sorted."""
-    file = tmp_path / "robots.db"
-    robots("store", "import", "-s", f"REP_STORE=sqlite://{file}")
-    before = file.read_bytes()
-    words = ("filter", "-s", f"REP_STORE=sqlite://{file}", "--rejected", file)
-    assert robots(*words, given="https://e.org/\n").status == 2
-    assert file.read_bytes() == before
 
 
 def test_no_output_is_opened_before_the_rules_are_read(tmp_path: Path) -> None:
