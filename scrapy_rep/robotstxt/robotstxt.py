@@ -140,7 +140,10 @@ class RobotsTxt:
         return allows(url)
 
     def matcher(self, agent: str | tuple[str, ...]) -> Callable[[str], bool]:
-        """Return :meth:`allowed` for an agent, for those who ask it many times; it is kept."""
+        """Return a function that does for one agent what :meth:`allowed` does.
+
+        It saves a look-up for each of many URLs. The robots.txt keeps it for the next question.
+        """
         matcher = self._compile(agent)[1].rules.matcher()
         if len(self._allows) >= 4 * MOST_AGENTS:
             self._allows.clear()

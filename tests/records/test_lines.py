@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.records.lines import DecisionLine, Line, RunLine, read_lines
-from tests.records.samples import crawl, decision, lines, refusal, run
+from tests.records.samples import crawl, decision, lines, run
 from tests.rows import rows
 
 MISSING = object()
@@ -27,21 +27,6 @@ def test_the_samples_are_valid_by_the_schema() -> None:
     validator = jsonschema.Draft202012Validator(msgspec.json.schema(Line))
     for line in crawl()[:200]:
         validator.validate(line)
-
-
-def test_every_sample_is_read() -> None:
-    """A run, and decisions of every kind."""
-    found = read(lines(*crawl()))
-    assert isinstance(found[0], RunLine)
-    assert all(isinstance(line, DecisionLine) for line in found[1:])
-
-
-def test_a_decision_is_read_as_it_was_written() -> None:
-    """Times, verdict and what it rests on."""
-    [found] = read(lines(refusal(61.5, delay=None)))
-    assert found.time == "2026-11-22T08:01:01.500Z"
-    verdict = (found.allowed, found.rule, found.line, found.group, found.reason)
-    assert verdict == (False, "Disallow: /private", 2, "*", "rule")
 
 
 @rows(

@@ -116,12 +116,6 @@ def test_the_whole_sample_is_summed_up() -> None:
         assert sum(column[3] for column in columns) == 70
 
 
-def test_a_section_without_a_row_is_left_out() -> None:
-    """A log in which nothing happened has its runs alone."""
-    for tally in of(decision()):
-        assert [one.name for one in sections(tally)] == ["runs"]
-
-
 def test_a_change_of_rules_shows_when_and_what_it_did() -> None:
     """By the digest; a robots.txt that goes away is a version as well."""
     gone = decision(9, outcome="unavailable", digest=None, status=404)
