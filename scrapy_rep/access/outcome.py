@@ -48,11 +48,6 @@ def meaning_of(status: int) -> Meaning:
     return Meaning.UNREACHABLE
 
 
-def meaning_in_archive(status: int) -> Meaning:
-    """Return what the status of an archived response says of its site: a 407 says nothing of it."""
-    return Meaning.UNREACHABLE if status == PROXY_AUTHENTICATION_REQUIRED else meaning_of(status)
-
-
 class Cause(str, Enum):
     """Why a robots.txt was unreachable (RFC 9309 section 2.3.1.4)."""
 
@@ -129,3 +124,15 @@ class Unreachable:
 
 
 Outcome = Success | NotModified | Unavailable | Unreachable
+
+
+def archived_outcome(status: int, body: bytes, uri: str) -> Outcome:
+    """Return what the fetch of an archived response came to: a 407 says nothing of its site."""
+    meaning = meaning_of(status)
+    if status == PROXY_AUTHENTICATION_REQUIRED:
+        return Unreachable(Cause.PROXY, status)
+    if meaning is Meaning.SUCCESS:
+        return Success(body, status, uri)
+    if meaning is Meaning.UNAVAILABLE:
+        return Unavailable(status, uri)
+    return Unreachable(Cause.STATUS, status)

@@ -30,7 +30,7 @@ from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.verdict import UNREACHABLE, is_undefined
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
     from scrapy_rep.gate.explain import LookUp
     from scrapy_rep.robotstxt.verdict import Verdict
     from scrapy_rep.sites.cached_rules import CachedRules

@@ -9,15 +9,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import zlib
 from argparse import Namespace
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from scrapy_rep.commands.crawl import Project
 from scrapy_rep.commands.options import parsers
 from scrapy_rep.commands.output import EndingError, Status, described, note, why
-from scrapy_rep.commands.project import Project
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -78,8 +77,6 @@ def _ending(error: BaseException) -> tuple[Status, str]:
     if isinstance(error, ModuleNotFoundError) and error.name in _EXTRAS:
         said = f"this needs {error.name}: pip install 'scrapy_rep[{_EXTRAS[error.name]}]'"
         return Status.USAGE, said
-    if isinstance(error, (EOFError, zlib.error)):
-        return Status.USAGE, f"a compressed file is damaged: {error}"
     if isinstance(error, OSError):
         return Status.USAGE, f"{error.filename}: {why(error)}" if error.filename else why(error)
     logger.debug("A fault of scrapy_rep", exc_info=error)

@@ -1,8 +1,8 @@
-"""A crawl that only asks for robots.txt, so that it comes as a crawl of the project gets it.
+"""The project that a subcommand asks for, and a crawl of it that only asks for robots.txt.
 
-The crawl has the project's settings and, if one is named, its spider. It schedules no request, and
-what acts on items, on the spider's output or beside the crawl is off: pipelines, feeds, extensions,
-spider middlewares and the scheduler.
+So a robots.txt comes as a crawl of the project gets it. The crawl has the project's settings and,
+if one is named, its spider. It schedules no request, and what acts on items, on the spider's output
+or beside the crawl is off: pipelines, feeds, extensions, spider middlewares and the scheduler.
 """
 
 from __future__ import annotations
@@ -10,23 +10,30 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import cached_property, partial
+from pathlib import Path
 from threading import Timer
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy import Spider
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.commands.output import EndingError, Status, described, note, usage_error
 from scrapy_rep.commands.sources import authority_named, is_url, read
+from scrapy_rep.gate.identity import Identity
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.stats import RepStats
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.settings import BaseSettings
 
-    from scrapy_rep.commands.project import Project
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.gate.explain import LookUp
     from scrapy_rep.sites.cached_rules import CachedRules
@@ -36,6 +43,49 @@ _PATIENCE = 3.0
 
 T = TypeVar("T")
 Work = Callable[["RepDownloaderMiddleware"], Awaitable[T]]
+
+
+class Project:
+    """The settings of the project and the command line, and the spider that ``--spider`` names.
+
+    ``given`` are the settings without those of the spider, ``settings`` those with them. Raises
+    ``EndingError`` if the project has no such spider, or if it cannot be loaded.
+    """
+
+    def __init__(self, given: BaseSettings, name: str | None) -> None:
+        self.given = given
+        self.settings = given.copy()
+        self.spider: type[Spider] | None = None
+        if name is None:
+            return
+        try:
+            self.spider = get_spider_loader(given).load(name)
+        except KeyError:
+            raise usage_error(f"no spider is called {name}") from None
+        except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
+            raise usage_error(f"the spiders cannot be loaded: {described(error)}") from None
+        try:
+            self.spider.update_settings(self.settings)
+        except Exception as error:  # noqa: BLE001  # the code of a project may raise anything
+            said = f"the settings of the spider {name} cannot be read: {described(error)}"
+            raise usage_error(said) from None
+
+    @cached_property
+    def chosen(self) -> RepSettings:
+        """The settings of this package; raises ``EndingError`` for a bad one."""
+        try:
+            return RepSettings.from_settings(self.settings)
+        except ValueError as error:
+            raise usage_error(str(error)) from None
+
+    @property
+    def agent(self) -> tuple[str, ...]:
+        """The tokens of a crawl; raises ``EndingError`` if the spider's are not valid."""
+        crawler: Any = SimpleNamespace(settings=self.settings, spider=self.spider)
+        try:
+            return Identity(crawler, self.chosen, RepStats()).default
+        except ValueError as error:
+            raise usage_error(str(error)) from None
 
 
 class _Nothing(Spider):
@@ -86,21 +136,25 @@ def look_up(
     What takes more than a few seconds is said on stderr, because a site that fails is asked as
     often as in a crawl.
     """
-
-    async def work(middleware: RepDownloaderMiddleware) -> list[LookUp]:
-        asked: list[Deferred[LookUp]] = [
-            deferred_from_coro(middleware.look_up(url, agent)) for url in urls
-        ]
-        return [await maybe_deferred_to_future(one) for one in asked]
-
     said = "still waiting for robots.txt; a site that fails is asked several times, as in a crawl"
     timer = Timer(_PATIENCE, note, (options.subcommand, said))
     timer.daemon = True
     timer.start()
     try:
+        work = partial(look_up_at_once, urls=urls, agent=agent)
         return in_crawl(project, work, quiet=options.quiet)
     finally:
         timer.cancel()
+
+
+async def look_up_at_once(
+    middleware: RepDownloaderMiddleware, urls: Sequence[str], agent: Sequence[str] | None
+) -> list[LookUp]:
+    """Return what is known of some URLs, within a crawl; raise ``ValueError``."""
+    asked: list[Deferred[LookUp]] = [
+        deferred_from_coro(middleware.look_up(url, agent)) for url in urls
+    ]
+    return [await maybe_deferred_to_future(one) for one in asked]
 
 
 def robots_txt_of(
@@ -116,18 +170,23 @@ def robots_txt_of(
         authority_named(url)
     fetched = dict(zip(urls, look_up(project, options, urls) if urls else (), strict=True))
     for source in sources:
-        try:
-            if source not in fetched:
-                yield read(source, url_may_be_meant=True)
-                continue
-        except EndingError as error:
-            yield error
+        if source not in fetched:
+            yield _read(source)
             continue
         known = fetched[source].known
         if known is None or known.unreachable:
             yield unreachable(source, fetched[source])
         else:
             yield known if known.body is None else known.body
+
+
+def _read(source: str) -> bytes | EndingError:
+    """Return the octets of a file or standard input, or the error that says why there are none."""
+    try:
+        return read(source)
+    except EndingError as error:
+        hint = "" if Path(source).exists() else "; a URL begins with http:// or https://"
+        return EndingError(error.status, error.reason + hint)
 
 
 def unreachable(url: str, one: LookUp) -> EndingError:

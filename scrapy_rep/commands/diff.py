@@ -27,7 +27,7 @@ from scrapy_rep.robotstxt.verdict import Verdict, as_plain
 from scrapy_rep.sites.cached_rules import CachedRules
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
 
 _MOST_AGENTS = 8
 """Names of crawlers that are shown in one line."""

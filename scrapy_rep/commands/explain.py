@@ -20,7 +20,7 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from scrapy_rep.robotstxt.verdict import Verdict, as_plain, is_undefined
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
     from scrapy_rep.gate.explain import LookUp
 
 _DECIDERS = {OVERRIDE: "the rules of an override", PACE: "the pace", USE: "the use of the page"}

@@ -22,13 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 from urllib.parse import unquote
 
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-
 from scrapy_rep.access.authority import Authority, authority_of, has_scheme
 from scrapy_rep.awaiting import from_thread
 from scrapy_rep.commands.archives import NewestResponses, Undecided
 from scrapy_rep.commands.check import ALLOWED, DISALLOWED, told
-from scrapy_rep.commands.crawl import in_crawl
+from scrapy_rep.commands.crawl import in_crawl, look_up_at_once
 from scrapy_rep.commands.offline import Offline
 from scrapy_rep.commands.output import Status, counted, note, usage_error, why
 from scrapy_rep.commands.sources import STDIN, opened, read, refuse_to_overwrite
@@ -38,7 +36,7 @@ from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.robotstxt.verdict import is_undefined
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
     from scrapy_rep.downloadermiddlewares import RepDownloaderMiddleware
     from scrapy_rep.gate.judge import Judge
     from scrapy_rep.robotstxt.verdict import Verdict
@@ -99,7 +97,7 @@ def _ruling_of(
         return f"unreachable: {said}" if is_undefined(verdict) else said
 
     if robots is not None and judge.is_by_rules_alone(asked, known):
-        return Ruling(partial(robots.allowed, agent=agent), reason, octets=octets)
+        return Ruling(robots.matcher(agent), reason, octets=octets)
     rest = _UNDECIDED if known.unreachable else DISALLOWED
     return Ruling(lambda url: judged(url).allowed, reason, rest, octets)
 
@@ -122,11 +120,10 @@ class Sieve:
         """Return the lines of a chunk that may be fetched, each with its end."""
         known = self.known
         kept: list[bytes] = []
-        for line in chunk.split(b"\n"):
-            if len(line) > LONGEST:
-                self._reject(line[:_SHOWN] + b"...", "", _TOO_LONG)
+        for given in chunk.removesuffix(b"\r").replace(b"\r\n", b"\n").split(b"\n"):
+            if len(given) > LONGEST:
+                self._reject(given[:_SHOWN] + b"...", "", _TOO_LONG)
                 continue
-            given = line[:-1] if line[-1:] == b"\r" else line
             if given.translate(None, _KEPT_OCTETS) or given[-1:] == b"?":
                 try:
                     url = requested_url(given.decode("utf-8", "surrogateescape"))
@@ -248,12 +245,10 @@ def _sort_in_crawl(
         judge = middleware.explainer.judge
         while (chunk := await from_thread(_in_thread(partial(next, lines, None)))) is not None:
             fetched.clear()
-            pending = [
-                (one, deferred_from_coro(middleware.look_up(one.robots_uri, options.agent)))
-                for one in _unknown(chunk, known)
-            ]
-            for authority, deferred in pending:
-                one = await maybe_deferred_to_future(deferred)
+            authorities = [*_unknown(chunk, known)]
+            urls = [one.robots_uri for one in authorities]
+            found = await look_up_at_once(middleware, urls, options.agent)
+            for authority, one in zip(authorities, found, strict=True):
                 if one.known is None:  # the fetch took too long
                     fetched[authority] = _none(one.verdict.reason, _UNDECIDED)
                 else:

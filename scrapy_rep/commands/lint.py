@@ -27,7 +27,7 @@ from scrapy_rep.robotstxt.printable import escaped
 from scrapy_rep.sites.cached_rules import CachedRules
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
     from scrapy_rep.linting.codes import Severity
     from scrapy_rep.linting.formats import Located
 

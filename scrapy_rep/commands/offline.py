@@ -12,16 +12,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from scrapy_rep.access.authority import authority_of
-from scrapy_rep.access.outcome import (
-    PROXY_AUTHENTICATION_REQUIRED,
-    Cause,
-    Meaning,
-    Outcome,
-    Success,
-    Unavailable,
-    Unreachable,
-    meaning_in_archive,
-)
+from scrapy_rep.access.outcome import archived_outcome
 from scrapy_rep.access.policy import learn, standing
 from scrapy_rep.commands.output import usage_error
 from scrapy_rep.gate.explain import LookUp, asked_for
@@ -38,7 +29,7 @@ from scrapy_rep.stats import RepStats
 if TYPE_CHECKING:
     from scrapy_rep.access.authority import Authority
     from scrapy_rep.access.requested_pace import RequestedPace
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
 
 
 class Offline:
@@ -78,7 +69,8 @@ class Offline:
 
     def known(self, authority: Authority, body: bytes, status: int = 200) -> CachedRules:
         """Return what a crawl knows of an authority after this answer."""
-        outcome = _outcome(authority, truncate(body, self.settings.max_size), status)
+        read = truncate(body, self.settings.max_size)
+        outcome = archived_outcome(status, read, authority.robots_uri)
         entry = learn(None, outcome, self._now, self._policy)
         current = standing(entry, self._now, self._policy)
         robots = None if current.body is None else self._parsed(body)
@@ -94,13 +86,3 @@ class Offline:
         known = self.known(authority, body)
         verdict, by = self.judge.final_verdict(asked_for(url, authority, self.agent), known)
         return LookUp(verdict, self.agent, authority, known, by)
-
-
-def _outcome(authority: Authority, body: bytes, status: int) -> Outcome:
-    meaning = meaning_in_archive(status)
-    if meaning is Meaning.SUCCESS:
-        return Success(body, status, authority.robots_uri)
-    if meaning is Meaning.UNAVAILABLE:
-        return Unavailable(status, authority.robots_uri)
-    by_proxy = status == PROXY_AUTHENTICATION_REQUIRED
-    return Unreachable(Cause.PROXY if by_proxy else Cause.STATUS, status)

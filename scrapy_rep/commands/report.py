@@ -23,12 +23,11 @@ from scrapy_rep.commands.output import (
     why,
 )
 from scrapy_rep.commands.sources import STDIN, opened, refuse_to_overwrite
-from scrapy_rep.records.sections import sections
-from scrapy_rep.records.tally import Tally
+from scrapy_rep.records.tally import Tally, sections
 from scrapy_rep.robotstxt.printable import escaped
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
 
 _MOST_ROWS = 5
 """Rows of a table that a summary shows."""
@@ -38,8 +37,6 @@ _WIDEST = 40
 
 def run(project: Project, options: Namespace) -> Status:
     """Print a summary, or write the page."""
-    if options.logs.count(STDIN) > 1:
-        raise usage_error("standard input can be read once only")
     if options.output is not None and options.format != "text":
         raise usage_error("--format is for the summary, -o for the page: give one of them")
     refuse_to_overwrite(options.output, *options.logs)
@@ -66,7 +63,7 @@ def _summarise(tally: Tally, form: str) -> None:
         return
     say(_totals(totals))
     if totals["first"]:
-        say(f"{_shown(totals['first'])} to {_shown(totals['last'])} UTC")
+        say(f"{totals['first']} to {totals['last']} UTC")
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
     for section in sections(tally):
         say()
@@ -88,10 +85,8 @@ def _totals(totals: dict[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return a cell that is not too wide; a time without its milliseconds."""
+    """Return a cell that is not too wide."""
     text = cell(value)
-    if text[10:11] == "T" and text.endswith("Z"):
-        text = text[:19].replace("T", " ")
     return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
 
 

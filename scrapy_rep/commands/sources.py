@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -25,18 +26,10 @@ def is_url(source: str) -> bool:
     return source.lower().startswith(("http://", "https://"))
 
 
-def read(source: str, *, url_may_be_meant: bool = False) -> bytes:
+def read(source: str) -> bytes:
     """Return the octets of a file or of standard input; raise ``EndingError``."""
-    try:
-        if source == STDIN:
-            return sys.stdin.buffer.read(_MOST_OCTETS)
-        with Path(source).open("rb") as file:
-            return file.read(_MOST_OCTETS)
-    except FileNotFoundError as error:
-        hint = "; a URL begins with http:// or https://" if url_may_be_meant else ""
-        raise usage_error(f"cannot read {source}: {why(error)}{hint}") from None
-    except (OSError, ValueError) as error:
-        raise usage_error(f"cannot read {source}: {why(error)}") from None
+    with opened(source) as stream:
+        return stream.read(_MOST_OCTETS)
 
 
 @contextmanager
@@ -55,7 +48,10 @@ def opened(source: str) -> Iterator[BinaryIO]:
                 stream = stack.enter_context(gzip.GzipFile(fileobj=stream))
         except (OSError, ValueError) as error:
             raise usage_error(f"cannot read {source}: {why(error)}") from None
-        yield stream
+        try:
+            yield stream
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise usage_error(f"{source} is damaged: {error}") from None
 
 
 def refuse_to_overwrite(output: str | None, *inputs: object) -> None:

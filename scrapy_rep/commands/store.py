@@ -34,7 +34,7 @@ from scrapy_rep.stores.json_form import to_plain
 
 if TYPE_CHECKING:
     from scrapy_rep.access.entry import Answer
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
     from scrapy_rep.stores import Store
     from scrapy_rep.stores.stored import StoredEntry
 

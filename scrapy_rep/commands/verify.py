@@ -30,7 +30,7 @@ from scrapy_rep.robotstxt.verdict import (
 )
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands.project import Project
+    from scrapy_rep.commands.crawl import Project
     from scrapy_rep.records.lines import DecisionLine
 
 _BY_RULES = (BY_RULE, NO_RULE_MATCHES, NO_GROUP, ROBOTS_TXT_ITSELF, TOO_COSTLY)

@@ -6,20 +6,19 @@ cannot be seen becomes visible before that.
 
 from __future__ import annotations
 
-import re
 from importlib.resources import files as resources
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from scrapy_rep.records.sections import sections
-from scrapy_rep.records.tally import Tally
+from scrapy_rep.records.tally import Tally, sections
 from scrapy_rep.robotstxt.printable import escaped
 
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z")
 _CODE = frozenset({"Rule", "Example", "Mostly by", "Version", "Run", "Site", "File"})
 """Columns whose cells are set as code."""
+_TIMES = frozenset({"First", "Last", "Start"})
+"""Columns whose cells stay in one line."""
 
 
 def page(tally: Tally) -> str:
@@ -31,7 +30,6 @@ def page(tally: Tally) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["moment"] = _moment
     template = resources("scrapy_rep.records").joinpath("report.html").read_text("utf-8")
     totals, (step, columns) = tally.totals, tally.course()
     highest = max([sum(column[1:]) for column in columns], default=0)
@@ -42,6 +40,7 @@ def page(tally: Tally) -> str:
         highest=highest,
         step=_interval(step),
         code=_CODE,
+        times=_TIMES,
     )
 
 
@@ -51,12 +50,6 @@ def _visible(value: Any) -> Any:
         return escaped(value)
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return f"{value:,}" if is_number else "" if value is None else value
-
-
-def _moment(value: Any) -> Any:
-    """Return a time of the log to the second; anything else as it is."""
-    found = _TIME.fullmatch(value) if isinstance(value, str) else None
-    return value if found is None else f"{found[1]} {found[2]}"
 
 
 def _interval(seconds: int) -> str:

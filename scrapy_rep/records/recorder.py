@@ -6,7 +6,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import scrapy
@@ -140,7 +140,12 @@ class DecisionRecorder:
             },
             agent=[*agent],
             settings={name: settings[name] for name in settings if name not in _NOT_LOGGED},
-            overrides=[_plain_override(one) for one in self._run.overrides],
+            overrides=[
+                OverrideEntry(
+                    **{**asdict(one), "authority": str(one.authority), "until": str(one.until)}
+                )
+                for one in self._run.overrides
+            ],
             archive=self._run.archive,
         )
         self._append()
@@ -304,21 +309,6 @@ def _rests_on(cached: CachedRules, error: RobotsForbidden | RobotsUnreachable) -
     if isinstance(error, RobotsUnreachable):
         return cached.unreachable and cached.cause == error.cause
     return error.by != BY_PAGE_DIRECTIVE
-
-
-def _plain_override(one: Override) -> OverrideEntry:
-    """Return an override as its line has it."""
-    value: Any = [*one.value] if isinstance(one.value, tuple) else one.value
-    return OverrideEntry(
-        entry=one.entry,
-        authority=str(one.authority),
-        action=one.action,
-        paths=[*one.paths],
-        value=value,
-        reason=one.reason,
-        by=one.by,
-        until=one.until.isoformat(),
-    )
 
 
 def _delay(cached: CachedRules, agent: tuple[str, ...]) -> float | None:

@@ -132,12 +132,23 @@ class RobotsTxt:
         try:
             allows = self._allows[agent]  # type: ignore[index]
         except KeyError:
-            allows = self._matcher(agent)  # type: ignore[arg-type]
+            allows = self.matcher(agent)  # type: ignore[arg-type]
         except TypeError:
             if isinstance(agent, tuple):
                 raise
             return self.allowed(url, tuple(agent))
         return allows(url)
+
+    def matcher(self, agent: str | tuple[str, ...]) -> Callable[[str], bool]:
+        """Return a function that does for one agent what :meth:`allowed` does.
+
+        It saves a look-up for each of many URLs. The robots.txt keeps it for the next question.
+        """
+        matcher = self._compile(agent)[1].rules.matcher()
+        if len(self._allows) >= 4 * MOST_AGENTS:
+            self._allows.clear()
+        self._allows[agent] = matcher
+        return matcher
 
     def verdict(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """Return the answer of :meth:`allowed` with the rule, line, group and reason."""
@@ -235,14 +246,6 @@ class RobotsTxt:
                 self._kept.clear()
             self._kept[key] = found
         return found
-
-    def _matcher(self, agent: str | tuple[str, ...]) -> Callable[[str], bool]:
-        """Return the matcher for an agent argument, and keep it for the next question."""
-        matcher = self._compile(agent)[1].rules.matcher()
-        if len(self._allows) >= 4 * MOST_AGENTS:
-            self._allows.clear()
-        self._allows[agent] = matcher
-        return matcher
 
     def _compile(self, agent: str | Sequence[str]) -> tuple[str | None, Compiled]:
         wanted = self.tokens_of(agent)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.running import write_project
+
 SPIDER = """
 import scrapy
 
@@ -25,30 +27,18 @@ class Loud:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project that obeys, keeps a store, and breaks if its extension or pipeline is made."""
-    folder = tmp_path / "project"
-    package = folder / "shop"
-    (package / "spiders").mkdir(parents=True)
-    (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
-    for name, text in {
-        "__init__.py": "",
-        "settings.py": (
-            'BOT_NAME = "shop"\n'
-            'SPIDER_MODULES = ["shop.spiders"]\n'
-            'ADDONS = {"scrapy_rep.Addon": 100}\n'
-            'ROBOTSTXT_USER_AGENT = "mybot"\n'
-            'REP_STORE = "sqlite:robots.db"\n'
-            "REP_RETRY_DELAYS = []\n"
-            'EXTENSIONS = {"shop.loud.Loud": 1}\n'
-            'ITEM_PIPELINES = {"shop.loud.Loud": 1}\n'
-            'SPIDER_MIDDLEWARES = {"shop.loud.Loud": 1}\n'
-            'FEEDS = {"items.jsonl": {"format": "jsonlines"}}\n'
-            'LOG_LEVEL = "DEBUG"\n'
-        ),
-        "loud.py": LOUD,
-        "spiders/__init__.py": "",
-        "spiders/shop.py": SPIDER,
-    }.items():
-        (package / name).write_text(text)
+    loud = {"shop.loud.Loud": 1}
+    settings = {
+        "ROBOTSTXT_USER_AGENT": "mybot",
+        "REP_STORE": "sqlite:robots.db",
+        "EXTENSIONS": loud,
+        "ITEM_PIPELINES": loud,
+        "SPIDER_MIDDLEWARES": loud,
+        "FEEDS": {"items.jsonl": {"format": "jsonlines"}},
+        "LOG_LEVEL": "DEBUG",
+    }
+    folder = write_project(tmp_path / "project", settings, SPIDER)
+    (folder / "shop" / "loud.py").write_text(LOUD)
     return folder
 
 

@@ -13,7 +13,9 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import nullcontext
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -98,6 +100,35 @@ def written(
             return status, b""
         file.seek(0)
         return status, file.read()
+
+
+def write_project(folder: Path, settings: Mapping[str, object], spider: str) -> Path:
+    """A project with one spider, which obeys and fetches a robots.txt that fails no second time."""
+    spiders = folder / "shop" / "spiders"
+    spiders.mkdir(parents=True)
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    for package in (spiders.parent, spiders):
+        (package / "__init__.py").touch()
+    chosen = {
+        "BOT_NAME": "shop",
+        "SPIDER_MODULES": ["shop.spiders"],
+        "ADDONS": {"scrapy_rep.Addon": 100},
+        "REP_RETRY_DELAYS": [],
+        **settings,
+    }
+    text = "".join(f"{name} = {value!r}\n" for name, value in chosen.items())
+    (folder / "shop" / "settings.py").write_text(text)
+    (spiders / "shop.py").write_text(spider)
+    return folder
+
+
+def overriding(folder: Path, url: str, action: str) -> tuple[str, ...]:
+    """The words that name a file with one override of a site; "" for one without any."""
+    until = datetime.now(timezone.utc).date() + timedelta(days=7)
+    about = f'authority = "{url}"\nreason = "ours"\nby = "ops"\nuntil = {until}\n'
+    file = folder / "overrides.toml"
+    file.write_text(f"[[override]]\n{about}{action}\n" if action else "")
+    return "-s", f"REP_OVERRIDES={file}"
 
 
 def results(out: str) -> Any:

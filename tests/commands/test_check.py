@@ -66,19 +66,6 @@ def test_text_has_a_line_for_each_url(site: Site) -> None:
     assert ended.err == "scrapy robots check: of 3 URLs, 1 disallowed\n"
 
 
-@pytest.mark.parametrize(
-    ("robots_txt", "status"),
-    [(RULES, 0), ("User-agent: *\nDisallow: /\n", 1), (Reply(404), 0), (Reply(503), 3)],
-    ids=["allowed", "disallowed", "missing", "unreachable"],
-)
-def test_exit_status(site: Site, robots_txt: Any, status: int) -> None:
-    """0 allowed, 1 disallowed, 3 rules that could not be had."""
-    shop = site.authority(robots=robots_txt)
-    ended = robots("check", shop.url("/a"), *FAST)
-    assert ended.status == status
-    assert ended.err.count("\n") == (status > 0)
-
-
 def test_unreachable_goes_before_disallowed(site: Site) -> None:
     """And its cause is said."""
     shop = site.authority(robots="User-agent: *\nDisallow: /\n")
@@ -124,13 +111,6 @@ def test_agents_are_tokens_in_order_of_preference(robots_txt: Path) -> None:
     assert (one["group"], one["verdict"], one["delay"]) == ("mybot", "disallowed", 2)
 
 
-def test_profile_is_a_setting(robots_txt: Path) -> None:
-    """1994 knows no Allow."""
-    words = ("--robots-txt", robots_txt, "https://e.invalid/private/press")
-    assert rows(*words)[0]["verdict"] == "allowed"
-    assert rows("-s", "REP_PROFILE=1994", *words)[0]["verdict"] == "disallowed"
-
-
 @pytest.mark.parametrize("layout", ["scrapy.cfg", "pyproject.toml"])
 def test_in_a_project_its_settings_count(site: Site, project: Path, layout: str) -> None:
     """Its identity and its store; neither pipelines nor extensions are made, no feed is written."""
@@ -174,36 +154,6 @@ def test_spider_counts_for_rules_from_a_file_too(project: Path, robots_txt: Path
     ] == (2, "scrapy robots check: no spider is called nosuch\n")
 
 
-USE = "User-agent: *\nContent-Usage: /art train-ai=n\nDisallow: /private\n"
-SKIP = ("-s", "REP_PREFERENCES=skip", "-s", "REP_PURPOSES=train-ai")
-
-
-def test_purpose_that_is_disallowed_keeps_a_crawl_out(site: Site, tmp_path: Path) -> None:
-    """`REP_PREFERENCES = "skip"`: every subcommand says what the gate would."""
-    shop = site.authority(robots=USE)
-    urls = [shop.url(path) for path in ("/a", "/art/1", "/private")]
-    found = rows(*SKIP, *urls)
-    assert [one["verdict"] for one in found] == ["allowed", "disallowed", "disallowed"]
-    assert (found[1]["reason"], found[1]["line"]) == ("Content-Usage disallows train-ai", 2)
-    explained = robots("explain", *SKIP, urls[1])
-    assert explained.status == 1
-    assert "Content-Usage disallows train-ai" in explained.out
-    words = ("filter", *SKIP, "--rejected", tmp_path / "rejected")
-    assert robots(*words, given="\n".join(urls)).out.split() == urls[:1]
-    reasons = (tmp_path / "rejected").read_text()
-    assert f"{urls[1]}\tContent-Usage disallows train-ai (line 2)\n" in reasons
-    assert [one["verdict"] for one in rows(*urls)] == ["allowed", "allowed", "disallowed"]
-
-
-def test_pace_that_keeps_a_crawl_out_is_explained(site: Site) -> None:
-    """By `explain` as by `check`."""
-    shop = site.authority(robots="User-agent: *\nCrawl-delay: 90\nDisallow: /x\n")
-    words = ("-s", "REP_OVER_MAX_CRAWL_DELAY=forbid", "-s", "REP_MAX_CRAWL_DELAY=60")
-    for subcommand in ("check", "explain"):
-        ended = robots(subcommand, *words, shop.url("/a"))
-        assert (ended.status, "asks for 90 s" in ended.out) == (1, True), ended
-
-
 @pytest.mark.parametrize("url", ["localhost:8000/private", "e.org:80", "e.org:443?q"])
 def test_host_and_port_are_not_a_url(robots_txt: Path, url: str) -> None:
     """They look like a scheme and a path, and no robots.txt would govern them."""
@@ -236,11 +186,3 @@ def test_every_reactor_will_do(site: Site, mode: str) -> None:
     ended = robots("check", shop.url("/private"), *options)
     assert ended.status == 1
     assert ended.out.startswith("disallowed")
-
-
-def test_hostile_rule_is_escaped(site: Site) -> None:
-    """A robots.txt does not talk to the terminal."""
-    shop = site.authority(robots=b"User-agent: *\nDisallow: /\x1b[2J\xc2\x9b\n")
-    ended = robots("check", shop.url("/%1B[2J%C2%9B"))
-    assert "Disallow: /\\x1b[2J\\x9b" in ended.out
-    assert ended.status == 1

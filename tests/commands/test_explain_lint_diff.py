@@ -77,16 +77,6 @@ class TestExplain:
         assert ended.status == 1
         assert f"\n{shop.url('/robots.txt')}\n" in ended.out
 
-    @pytest.mark.parametrize(("reply", "status"), [(Reply(404), 0), (Reply(503), 3)])
-    def test_without_a_file_the_status_is_explained(
-        self, site: Site, reply: Reply, status: int
-    ) -> None:
-        """404 allows everything; 503 is no answer."""
-        shop = site.authority(robots=reply)
-        ended = robots("explain", shop.url("/x"), *FAST)
-        assert ended.status == status
-        assert str(reply.status) in ended.out + ended.err
-
 
 class TestLint:
     """`scrapy robots lint FILE|URL|-`."""
@@ -149,24 +139,18 @@ class TestLint:
     def test_a_source_that_cannot_be_read_loses_no_findings(
         self, site: Site, robots_txt: Path
     ) -> None:
-        """The others are reported; the status says that one is missing."""
+        """The others are reported; the status says that one is missing, and alone it has none."""
         robots_txt.write_text("Disallow: /x\n")
         down = site.authority(robots=Reply(503))
         for source, status in ((down.url("/"), 3), ("no-such-file", 2)):
+            alone = robots("lint", source, *FAST)
+            assert (alone.status, alone.out) == (status, "")
             ended = robots("lint", source, robots_txt, *FAST)
             assert ended.status == status
             assert "[rule-before-group]" in ended.out
             missing, summed = ended.err.splitlines()
             assert source in missing
             assert summed == "scrapy robots lint: 1 error"
-
-    def test_a_source_that_cannot_be_read_is_not_one_without_findings(self, site: Site) -> None:
-        """Nothing is printed that could be taken for its result."""
-        down = site.authority(robots=Reply(503))
-        for source, status in ((down.url("/"), 3), ("no-such-file", 2)):
-            ended = robots("lint", source, *FAST)
-            assert (ended.status, ended.out) == (status, "")
-            assert source in ended.err
 
     @pytest.mark.parametrize("status", [404, 403])
     @pytest.mark.parametrize("denied", ["allow", "disallow"])

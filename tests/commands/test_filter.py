@@ -26,7 +26,6 @@ from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.benchmarks import inputs
 from tests.commands.archive import Fields, Response, write_archive
 from tests.commands.running import SCRAPY, environment, robots, written
-from tests.commands.test_terminal import shown
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -131,17 +130,20 @@ def test_many_urls_get_the_verdicts_of_the_matcher(tmp_path: Path) -> None:
         ("link", ["--robots-txt", "rules", "urls"]),
         ("archive.warc", ["--warc", "archive.warc", "urls"]),
         ("overrides.toml", ["--robots-txt", "rules", "-s", "REP_OVERRIDES=overrides.toml", "urls"]),
+        ("robots.db", ["-s", "REP_STORE=sqlite://{}/robots.db", "urls"]),
     ],
-    ids=["URLs", "rules", "a link", "archive", "overrides"],
+    ids=["URLs", "rules", "a link", "archive", "overrides", "store"],
 )
 def test_what_is_read_is_never_overwritten(tmp_path: Path, output: str, words: list[str]) -> None:
     """Status 2, and every file is as it was."""
     (tmp_path / "rules").write_bytes(RULES)
     (tmp_path / "urls").write_text("https://e.org/private\n")
     (tmp_path / "link").symlink_to(tmp_path / "rules")
-    (tmp_path / "overrides.toml").write_text("")
+    for name in ("overrides.toml", "robots.db"):
+        (tmp_path / name).write_text("")
     write_archive(tmp_path / "archive.warc", ("https://e.org/robots.txt", DATE, 200, RULES))
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    words = [word.format(tmp_path) for word in words]
     ended = robots("filter", *words, "--rejected", output, cwd=tmp_path)
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == f"scrapy robots filter: {output} is read, and would be overwritten\n"
@@ -158,16 +160,6 @@ def test_a_shell_that_appends_to_an_input_is_stopped(tmp_path: Path) -> None:
     assert (status, urls.read_text().splitlines()) == (2, ["https://e.org/a", said])
 
 
-def test_the_store_is_never_overwritten(tmp_path: Path) -> None:
-    """It is read and written while URLs are sorted."""
-    file = tmp_path / "robots.db"
-    robots("store", "import", "-s", f"REP_STORE=sqlite://{file}")
-    before = file.read_bytes()
-    words = ("filter", "-s", f"REP_STORE=sqlite://{file}", "--rejected", file)
-    assert robots(*words, given="https://e.org/\n").status == 2
-    assert file.read_bytes() == before
-
-
 def test_no_output_is_opened_before_the_rules_are_read(tmp_path: Path) -> None:
     """What an earlier call has written stays if this one cannot begin."""
     (tmp_path / "rejected").write_text("precious")
@@ -175,15 +167,6 @@ def test_no_output_is_opened_before_the_rules_are_read(tmp_path: Path) -> None:
     assert robots(*words, "--robots-txt", tmp_path / "none").status == 2
     assert robots(*words, "--warc", tmp_path / "none").status == 2
     assert (tmp_path / "rejected").read_text() == "precious"
-
-
-def test_one_file_governs_all(robots_txt: Path) -> None:
-    """`--robots-txt`: with the identity of the options or the settings."""
-    given = "https://a.org/search\nhttp://b.org/private\n"
-    words = ("filter", "--robots-txt", robots_txt)
-    assert robots(*words, given=given).out == "https://a.org/search\n"
-    assert robots(*words, "--agent", "mybot", given=given).out == "http://b.org/private\n"
-    assert robots(*words, "-s", "ROBOTSTXT_USER_AGENT=shopbot", given=given).out == ""
 
 
 def test_archive_gives_the_rules(tmp_path: Path) -> None:
@@ -512,12 +495,3 @@ def test_interrupt_leaves_whole_lines_and_status_130(
         assert process.wait(60) == 130
         assert process.stderr.read().count(b"\n") == 1
     assert out.read_text() == f"{url}\n{url}\n"
-
-
-def test_terminal_gets_escaped_urls(archive: Path, tmp_path: Path) -> None:
-    """What a pipe gets as it is, a terminal gets harmless."""
-    given = "".join(f"https://e.org/\x1b[31m{n}\n" for n in range(3))
-    (tmp_path / "urls").write_text(given)
-    text = shown("filter", "--warc", archive, "urls", cwd=tmp_path, NO_COLOR="1")
-    assert "https://e.org/\\x1b[31m2" in text
-    assert "3 lines: 3 allowed" in text

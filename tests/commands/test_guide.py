@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 
 from scrapy_rep.commands.options import _ACTIONS, _SUBCOMMANDS
 from scrapy_rep.commands.output import Status
-from tests.commands.guide import PAGE, commands, files
 from tests.commands.running import robots
 
 STORED = {
@@ -23,6 +26,25 @@ STORED = {
         "body": "User-agent: *\n",
     },
 }
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "command.rst"
+_FILE = re.compile(r"\.\. code-block:: text\n    :caption: (\S+)\n\n((?:    .*\n|\n)+)")
+_CONSOLE = re.compile(r"\.\. code-block:: console\n\n((?:    .*\n|\n(?=    |\n    ))+)")
+
+
+def files() -> dict[str, str]:
+    """The files of the page, by name."""
+    return {
+        name: dedent(text).rstrip("\n") + "\n" for name, text in _FILE.findall(PAGE.read_text())
+    }
+
+
+def commands() -> Iterator[tuple[list[str], str]]:
+    """The commands of the page as words, in order, and what each prints there."""
+    for block in _CONSOLE.findall(PAGE.read_text()):
+        for part in re.split(r"^\$ ", dedent(block), flags=re.MULTILINE)[1:]:
+            line, _, out = part.partition("\n")
+            yield shlex.split(line), out.rstrip("\n")
 
 
 def ran(words: list[str], folder: Path) -> str:

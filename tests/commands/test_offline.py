@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.commands.archive import write_archive
-from tests.commands.running import results, robots
+from tests.commands.running import overriding, results, robots
 from tests.crawl.plugin import NOTHING
 from tests.rows import first
 from tests.site import Authority, Site
@@ -18,8 +16,6 @@ from tests.site import Authority, Site
 PATHS = ("/a", "/art/1", "/private", "/robots.txt")
 WHERE_FROM = {"source", "status", "redirects", "age"}
 """What differs by where the rules come from."""
-LATER = f"{(time.gmtime().tm_hour + 6) % 24:02}"
-TOMORROW = datetime.now(timezone.utc).date() + timedelta(days=1)
 
 
 class Case(NamedTuple):
@@ -85,14 +81,8 @@ CASES = {
 def options(case: Case, shop: Authority, folder: Path) -> list[str]:
     """The settings of a case, as words of a command line."""
     chosen = {"REP_RETRY_DELAYS": "[]", **case.settings}
-    if case.overrides:
-        file = folder / "overrides.toml"
-        file.write_text(
-            f'[[override]]\nauthority = "{shop.url("")}"\n{case.overrides}\n'
-            f'reason = "ours"\nby = "ops"\nuntil = {TOMORROW}\n'
-        )
-        chosen["REP_OVERRIDES"] = str(file)
-    return [word for name, value in chosen.items() for word in ("-s", f"{name}={value}")]
+    words = [word for name, value in chosen.items() for word in ("-s", f"{name}={value}")]
+    return [*words, *overriding(folder, shop.url(""), case.overrides)]
 
 
 def rows(*words: object) -> list[dict[str, Any]]:

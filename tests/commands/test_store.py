@@ -57,6 +57,7 @@ def test_everything_about_a_store(store: Stored, tmp_path: Path) -> None:
     assert rows[name(store.down)]["cause"] == "status 503"
     [shown] = results(store("show", store.shop.url("/any/page")).out)
     assert shown["entry"]["answer"]["body"] == "User-agent: *\nDisallow: /a\n"
+    assert len(store.listed("--state", "rules", "--state", "unreachable")) == 2
     exported = store("export").out
     assert store("forget", "--state", "unreachable").err.endswith(": 1 site forgotten\n")
     assert store("forget", "--all").err.endswith(": 2 sites forgotten\n")
@@ -92,12 +93,6 @@ def test_a_stored_body_can_be_compared(store: Stored, tmp_path: Path) -> None:
     store.shop.robots = "User-agent: *\nDisallow: /b\n"
     ended = robots("diff", "-", store.shop.url("/"), given=body)
     assert (ended.status, ended.out.split()[:2]) == (1, ["*", "/a"])
-
-
-def test_filters_select(store: Stored) -> None:
-    """By what a site said last."""
-    assert store.listed("--state", "rules") == [name(store.shop)]
-    assert len(store.listed("--state", "rules", "--state", "unreachable")) == 2
 
 
 def test_unknown_site_is_status_1(store: Stored) -> None:

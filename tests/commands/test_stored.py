@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.commands.running import SCRAPY, environment, results, robots
+from tests.commands.running import SCRAPY, environment, results, robots, write_project
 from tests.processes import run_python
 from tests.site import Authority, Site
 
@@ -72,34 +72,12 @@ class Project:
 
     def __init__(self, folder: Path, shop: Authority, case: Case, more: str = "") -> None:
         self.shop, self.folder = shop, folder / "stores"
-        self._root = folder / "project"
-        package = self._root / "shop"
-        (package / "spiders").mkdir(parents=True)
         self.folder.mkdir()
-        self._words = [
-            word
-            for name, value in self._in(case.line).items()
-            for word in ("-s", f"{name}={value}")
-        ]
-        settings = {
-            "BOT_NAME": "shop",
-            "SPIDER_MODULES": ["shop.spiders"],
-            "REP_RETRY_DELAYS": [],
-            "ADDONS": {"scrapy_rep.Addon": 100},
-            "TELNETCONSOLE_ENABLED": False,
-            **self._in(case.project),
-        }
+        line = self._in(case.line).items()
+        self._words = [word for name, value in line for word in ("-s", f"{name}={value}")]
+        settings = {"TELNETCONSOLE_ENABLED": False, **self._in(case.project)}
         spider = SPIDER.format(url=shop.url("/a"), settings=self._in(case.spider)) + more
-        for name, text in {
-            "scrapy.cfg": "[settings]\ndefault = shop.settings\n",
-            "shop/__init__.py": "",
-            "shop/settings.py": "".join(
-                f"{name} = {value!r}\n" for name, value in settings.items()
-            ),
-            "shop/spiders/__init__.py": "",
-            "shop/spiders/shop.py": spider,
-        }.items():
-            (self._root / name).write_text(text)
+        self._root = write_project(folder / "project", settings, spider)
 
     def _in(self, settings: Mapping[str, str]) -> dict[str, str]:
         return {name: value.format(self.folder) for name, value in settings.items()}

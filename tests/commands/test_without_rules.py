@@ -1,35 +1,27 @@
-"""Sites without rules: every subcommand gives the verdict of a crawl, and the reason."""
+"""Sites without rules, or with an override: the verdict of a crawl, and the reason."""
 
 from __future__ import annotations
 
-import time
-from datetime import datetime, timedelta, timezone
-from json import dumps
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tests.commands.running import results, robots
+from tests.commands.running import overriding, results, robots
 from tests.crawl.harness import crawl_in_child
-from tests.crawl.plugin import obey
+from tests.crawl.plugin import NOTHING, obey
 from tests.crawl.result import Ending
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
 
 PATHS = ("/a", "/b")
-LATER = f"{(time.gmtime().tm_hour + 6) % 24:02}"
-TDMREP = dumps([{"location": "/a", "tdm-reservation": 1}]).encode()
 OVERRIDES = {
     "none": "",
     "allow": 'action = "allow"',
     "forbid": 'action = "forbid"',
     "unreachable is allowed": 'action = "unreachable-is-allowed"',
     "other agent": 'action = "agent"\nagent = "otherbot"',
-}
-SETTINGS = {
-    "REP_ACCESS_DENIED": "disallow",
 }
 
 
@@ -72,16 +64,10 @@ def test_what_decides_in_a_crawl_decides_here(
 ) -> None:
     """Whether that is the lack of rules or an override."""
     shop = site.authority(robots=Reply(status))
-    tomorrow = datetime.now(timezone.utc).date() + timedelta(days=1)
-    head = f'[[override]]\nauthority = "{shop.url("")}"\nreason = "ours"\nby = "ops"\n'
-    text = f"{head}until = {tomorrow}\n{OVERRIDES[case]}\n" if OVERRIDES[case] else ""
-    (tmp_path / "overrides.toml").write_text(text)
-    settings = {**SETTINGS, "REP_OVERRIDES": str(tmp_path / "overrides.toml")}
+    file = overriding(tmp_path, shop.url(""), OVERRIDES[case])[1].partition("=")[2]
+    settings = {"REP_ACCESS_DENIED": "disallow", "REP_OVERRIDES": file}
     urls = [shop.url(path) for path in PATHS]
-    result = crawl_in_child(
-        settings=obey(**settings),
-        plans=urls,
-    )
+    result = crawl_in_child(settings=obey(**settings), plans=urls)
     crawled = [by_crawl(result.ending(url)) for url in urls]
     chosen = {**settings, "REP_RETRY_DELAYS": "[]"}
     words = tuple(word for name, value in chosen.items() for word in ("-s", f"{name}={value}"))
@@ -117,15 +103,41 @@ def test_explain_names_the_rule_of_an_override_that_agrees_with_the_site(
     site: Site, tmp_path: Path
 ) -> None:
     """No verdict has changed, but the group of the site has not decided."""
-    tomorrow = datetime.now(timezone.utc).date() + timedelta(days=1)
     shop = site.authority(robots="User-agent: *\nDisallow: /\n\nUser-agent: slow\nDisallow: /a\n")
-    (tmp_path / "overrides.toml").write_text(
-        f'[[override]]\nauthority = "{shop.url("")}"\naction = "agent"\nagent = "slow"\n'
-        f'reason = "ours"\nby = "ops"\nuntil = {tomorrow}\n'
-    )
-    words = ("-s", f"REP_OVERRIDES={tmp_path / 'overrides.toml'}", "-s", "REP_RETRY_DELAYS=[]")
+    action = 'action = "agent"\nagent = "slow"'
+    words = (*overriding(tmp_path, shop.url(""), action), "-s", "REP_RETRY_DELAYS=[]")
     ended = robots("explain", *words, shop.url("/a"))
     assert ended.status == 1
     assert "  the rules of an override: Disallow: /a (line 5, group slow)\n" in ended.out
     [said] = results(robots("explain", "--format", "json", *words, shop.url("/a")).out)
     assert (said["decided_by"], said["override"]) == ("override", None)
+
+
+def test_both_verdicts_are_shown_where_an_override_changes_one(site: Site, tmp_path: Path) -> None:
+    """By `check` on the line of the URL; by `explain` with all about the other one."""
+    shop = site.authority(robots=NOTHING)
+    words = overriding(tmp_path, shop.url("/"), 'action = "allow"\npaths = ["/a"]')
+    ended = robots("check", *words, shop.url("/a"))
+    assert ended.status == 0
+    [line] = ended.out.splitlines()
+    assert line.startswith(f"allowed  {shop.url('/a')}  override: allow, entry 1: ours (ops, until")
+    assert line.endswith("without it: disallowed")
+    ended = robots("explain", *words, shop.url("/a"))
+    assert ended.status == 0
+    first, by, rules, *_ = ended.out.splitlines()
+    assert first == f"allowed: {shop.url('/a')}"
+    assert by.startswith("  override: allow, entry 1: ours (ops")
+    assert rules == "  by the rules alone: disallowed, Disallow: / (line 2, group *)"
+    rows = results(robots("check", "--format", "json", *words, shop.url("/a"), shop.url("/b")).out)
+    assert [row["without"] for row in rows] == ["disallowed", None]
+
+
+def test_an_unreachable_site_can_be_explained(site: Site, tmp_path: Path) -> None:
+    """Although there are no rules."""
+    shop = site.authority(robots=Reply(503))
+    action = 'action = "unreachable-is-allowed"\npaths = ["/a"]'
+    words = (*overriding(tmp_path, shop.url("/"), action), "-s", "REP_RETRY_DELAYS=[]")
+    ended = robots("explain", *words, shop.url("/a"))
+    assert ended.out.splitlines()[0] == f"allowed: {shop.url('/a')}"
+    assert ended.out.endswith(": unreachable: status 503\n")
+    assert robots("explain", *words, shop.url("/b")).status == 3

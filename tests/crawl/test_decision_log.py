@@ -19,8 +19,7 @@ from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.records.lines import Line
-from scrapy_rep.records.sections import sections
-from scrapy_rep.records.tally import Tally
+from scrapy_rep.records.tally import Tally, sections
 from tests.crawl.clock import take_over
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under, gate_with
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey

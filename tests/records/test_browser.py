@@ -1,4 +1,4 @@
-"""The page in a browser, if there is one: a phone never scrolls sideways."""
+"""The page in a browser, if there is one: a phone never scrolls sideways, and hides no figure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ MEASURE = """<script>
 const seen = [...document.body.querySelectorAll('*:not(thead, thead *)')];
 const wide = seen.filter(one => one.getBoundingClientRect().right > innerWidth + 1);
 const root = document.documentElement;
-const found = ['measured', innerWidth, root.scrollWidth, wide.length].join(' ');
+const cells = [...document.querySelectorAll('td:not(.empty), .course span')];
+const boxes = cells.map(one => one.getBoundingClientRect());
+const hidden = boxes.filter(one => one.height < 0.5 || one.width < 2);
+const found = ['measured', innerWidth, root.scrollWidth, wide.length, hidden.length].join(' ');
 parent.postMessage(found, '*');
 </script>"""
 FRAME = """<!DOCTYPE html><title>none</title>
@@ -29,7 +32,9 @@ FRAME = """<!DOCTYPE html><title>none</title>
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 @pytest.mark.parametrize("width", [400, 1400])
 @pytest.mark.parametrize("source", ["whole", "hostile"])
-def test_nothing_is_wider_than_the_window(tmp_path: Path, width: int, source: str) -> None:
+def test_all_is_seen_and_nothing_is_wider_than_the_window(
+    tmp_path: Path, width: int, source: str
+) -> None:
     """The page of a usual log, and one whose texts have no place to break."""
     text = whole() if source == "whole" else hostile("x" * 290 + HOSTILE[0])
     text = re.sub(r"<meta http-equiv.*", "", text).replace("</body>", f"{MEASURE}</body>")
@@ -53,9 +58,10 @@ def test_nothing_is_wider_than_the_window(tmp_path: Path, width: int, source: st
         check=True,
         timeout=90,
     )
-    found = re.search(r"<title>measured (\d+) (\d+) (\d+)</title>", done.stdout.decode())
+    found = re.search(r"<title>measured (\d+) (\d+) (\d+) (\d+)</title>", done.stdout.decode())
     assert found is not None
-    inner, scrolled, wide = map(int, found.groups())
+    inner, scrolled, wide, hidden = map(int, found.groups())
     assert inner == width
     assert scrolled <= inner
     assert wide == 0
+    assert hidden == 0

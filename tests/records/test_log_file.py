@@ -16,15 +16,6 @@ from scrapy_rep.records.log_file import LogFile
 from tests.crawl.harness import ROOT
 
 
-def test_a_line_is_in_the_file_when_append_returns(tmp_path: Path) -> None:
-    """Nothing waits for a batch or a thread."""
-    file = LogFile(str(tmp_path / "log"))
-    for number in range(100):
-        file.append(b"line %d\n" % number)
-        assert (tmp_path / "log").read_bytes().count(b"\n") == number + 1
-    file.close()
-
-
 def test_a_second_run_appends(tmp_path: Path) -> None:
     """After what is there."""
     for run in range(3):

@@ -61,18 +61,8 @@ def text_of(name: str, source: str = "") -> str:
 
 def test_the_page_needs_nothing_else() -> None:
     """No script, no style sheet, no picture, no font; links lead to its own sections alone."""
-    tags = {element.tag for element in tree().iter() if isinstance(element.tag, str)}
-    assert not tags & {
-        "script",
-        "link",
-        "img",
-        "iframe",
-        "object",
-        "embed",
-        "form",
-        "base",
-        "video",
-    }
+    loading = "script", "link", "img", "iframe", "object", "embed", "form", "base", "video"
+    assert not [*tree().iter(*loading)]
     for element in tree().iter():
         for name, value in element.attrib.items():
             assert not name.startswith("on"), name
@@ -89,9 +79,6 @@ def test_the_page_says_what_happened() -> None:
     header = " ".join(tree().find(".//header").text_content().split())
     assert "2,401 decisions recorded 816 requests refused 12 sites" in header
     assert "2026-11-22 08:00:00 to 2026-11-22 10:59:55 UTC" in whole()
-    assert "a rule of robots.txt 746 91.4 %" in text_of("reasons")
-    assert "https://shop.example.com 101 223 Disallow: /cart" in text_of("sites")
-    assert "https://docs.example.org 10 s 143" in text_of("delays")
     used = text_of("overrides")
     assert "62 allowed allow, entry 1: our own site, ticket OPS-114 (crawl-team@example" in used
 

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.records.sections import sections
-from scrapy_rep.records.tally import Tally
+from scrapy_rep.records.tally import Tally, sections
 from tests.records.samples import crawl, decision, digest, failure, lines, overridden, refusal, run
 from tests.rows import rows as rows_of
 
@@ -114,13 +113,7 @@ def test_the_whole_sample_is_summed_up() -> None:
         step, columns = tally.course()
         assert step == 300
         assert sum(sum(column[1:]) for column in columns) == 2_401
-        assert sum(column.unreachable for column in columns) == 70
-
-
-def test_a_section_without_a_row_is_left_out() -> None:
-    """A log in which nothing happened has its runs alone."""
-    for tally in of(decision()):
-        assert [one.name for one in sections(tally)] == ["runs"]
+        assert sum(column[3] for column in columns) == 70
 
 
 def test_a_change_of_rules_shows_when_and_what_it_did() -> None:
