@@ -13,7 +13,6 @@ from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.signals import request_reached_downloader
-from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 
@@ -42,11 +41,7 @@ def at_once(*authorities: Authority) -> int:
 
 
 class BurstsSpider(RequestsSpider):
-    """Makes some requests at once, waits for their ends, idles for a time, makes the next ones.
-
-    Meanwhile Scrapy collects idle slots twenty times a second, however short they were idle.
-    Stats: `slots/collected`.
-    """
+    """Makes some requests at once, waits for their ends, idles for a time, makes the next ones."""
 
     def __init__(
         self, bursts: Sequence[Sequence[Plan]] = (), idle: Sequence[float] = (), **kwargs: Any
@@ -57,22 +52,12 @@ class BurstsSpider(RequestsSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """One burst after another."""
-        collecting = create_looping_call(self.collect)
-        collecting.start(0.05, now=False)
         for burst, idle in zip(self.bursts, [*self.idle, 0.0], strict=True):
             for plan in burst:
                 yield self.request(**({"url": plan} if isinstance(plan, str) else plan))
             while len(self.endings) < len(self.made):
                 await sleep(0.02)
             await sleep(idle)
-        collecting.stop()
-
-    def collect(self) -> None:
-        """Scrapy's own collection of slots."""
-        downloader = self.crawler.engine.downloader
-        before = len(downloader.slots)
-        downloader._slot_gc(age=0)
-        self.crawler.stats.inc_value("slots/collected", before - len(downloader.slots))
 
 
 class SlotlessDownloader:

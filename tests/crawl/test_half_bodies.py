@@ -78,6 +78,7 @@ async def visit_all(site: Site, robots: list[Reply], **settings: Any) -> list[st
     return result.kinds
 
 
+LONGER = b"User-agent: *\n" + noise(100_000) + b"Disallow: /private\n"
 FRAMINGS = ("length", "chunked", "close", "connection cut", "chunked cut")
 
 
@@ -112,7 +113,7 @@ async def test_a_whole_body_is_read_in_any_coding(site: Site, compression: bool)
         for name, (coding, encode) in ENCODERS.items()
         for framing in FRAMINGS
         if "cut" not in framing
-        for text in (TEXT, b"User-agent: *\n" + noise(100_000) + b"Disallow: /private\n")
+        for text in [LONGER if framing == "chunked" else TEXT]
     }
     kinds = await visit_all(site, list(cases.values()), COMPRESSION_ENABLED=compression)
     endings = dict(zip(cases, kinds, strict=True))

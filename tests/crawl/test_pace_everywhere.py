@@ -263,19 +263,3 @@ async def test_what_is_remembered_is_bounded(site: Site, monkeypatch: pytest.Mon
     result = (await crawl(settings=obey(REP_MAX_CRAWL_DELAY=0.2), plans=urls)).check()
     assert all(min(gaps(shop)) >= 0.2 for shop in shops)
     assert len(result.lines("asks for 30 s")) == 5
-
-
-@ensureDeferred
-async def test_a_fault_at_the_grant_of_a_turn_ends_the_request(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It ends unreachable, as do all later ones to a host whose pace cannot be kept."""
-
-    def fail(*args: Any) -> None:
-        raise RuntimeError("out of order")
-
-    monkeypatch.setattr("scrapy_rep.stats.RepStats.waited_for_pace", fail)
-    shop = site.authority("User-agent: *\nCrawl-delay: 0.05\n")
-    urls = [shop.url(f"/{number}") for number in range(4)]
-    result = (await crawl(settings=by_hand(), plans=urls)).check(["out of order"])
-    assert (len(result.downloaded), len(result.unreachable)) == (1, 3)

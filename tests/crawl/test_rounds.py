@@ -34,9 +34,9 @@ TERM = 20.0
 """Seconds for which the other worker of these tests holds its lease; it does not renew it."""
 
 
-@pytest.fixture(params=OURS)
+@pytest.fixture(params=first(1, OURS))
 def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
-    """A store of each kind that is shared."""
+    """A store of each kind that is shared, by default a file."""
     with shared_store_of(request.param) as shared:
         yield shared
 
@@ -230,7 +230,6 @@ async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
     assert len(shop.robots_hits) == 1
 
 
-@pytest.mark.parametrize("shared", first(1, OURS), indirect=True)
 @ensureDeferred
 async def test_a_lease_that_does_not_end_shuts_no_site(
     site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch
