@@ -46,7 +46,7 @@ async def open_crawler(agent: str | None, **more: Any) -> Crawler:
     settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": agent, **more}
     settings |= {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
     crawler = Crawler(Spider, settings)
-    crawler.spider = Spider("bench")
+    crawler.spider = Spider.from_crawler(crawler, "bench")
     crawler._apply_settings()
     crawler.engine = crawler._create_engine()
     await crawler.engine.open_spider_async()

@@ -29,9 +29,9 @@ def _own_garbage(others_set_aside: None) -> Iterator[None]:
     gc.collect()
 
 
-@pytest.fixture(params=["SQLite", "Redis"])
+@pytest.fixture(params=first(1, OURS))
 def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A store that several workers may share, of each kind."""
+    """A store that several workers may share: by default a file."""
     if request.param == "SQLite":
         return f"sqlite://{tmp_path}/robots.db"
     server: RedisServer = request.getfixturevalue("server")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable
 from itertools import accumulate, pairwise
 from time import perf_counter, process_time
 from typing import Any
@@ -16,8 +16,6 @@ from scrapy.signals import request_reached_downloader
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.awaiting import sleep
-from tests.crawl.spiders import Plan, RequestsSpider
 from tests.site import Authority
 
 
@@ -38,26 +36,6 @@ def at_once(*authorities: Authority) -> int:
     hits = [hit for authority in authorities for hit in authority.page_hits]
     steps = [(hit.received, 1) for hit in hits] + [(hit.sent or 0.0, -1) for hit in hits]
     return max(accumulate(step for _, step in sorted(steps)))
-
-
-class BurstsSpider(RequestsSpider):
-    """Makes some requests at once, waits for their ends, idles for a time, makes the next ones."""
-
-    def __init__(
-        self, bursts: Sequence[Sequence[Plan]] = (), idle: Sequence[float] = (), **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.bursts = bursts
-        self.idle = idle
-
-    async def start(self) -> AsyncIterator[Any]:
-        """One burst after another."""
-        for burst, idle in zip(self.bursts, [*self.idle, 0.0], strict=True):
-            for plan in burst:
-                yield self.request(**({"url": plan} if isinstance(plan, str) else plan))
-            while len(self.endings) < len(self.made):
-                await sleep(0.02)
-            await sleep(idle)
 
 
 class SlotlessDownloader:

@@ -11,7 +11,7 @@ from scrapy.http import Response
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.leftovers import Leftovers
 from tests.crawl.result import Ending, LogLine, Problem, Result
 from tests.crawl.spiders import RequestsSpider
@@ -28,7 +28,7 @@ class DroppingSpider(RequestsSpider):
         return ()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_child_brings_the_same_result_from_any_reactor(site: Site, mode: str) -> None:
     """Pages and failures come back from a child whatever its reactor."""
     shop = site.authority(pages={"/bad": Reset(), "/moved": redirect("/new")})

@@ -32,11 +32,6 @@ def queue() -> Iterator[RedisServer]:
         yield server
 
 
-def paced(site: Site, interval: float) -> Authority:
-    """A host that asks for a pace."""
-    return site.authority(f"User-agent: *\nCrawl-delay: {interval:g}\n", Reply(200, delay=PAGE))
-
-
 def at_work(
     queue: RedisServer, directory: Path, count: int, urls: list[str], **settings: Any
 ) -> Workers:
