@@ -112,38 +112,35 @@ async def test_a_crawl_of_pages_that_say_nothing_says_nothing(site: Site) -> Non
     assert result.lines("pages read") == []
 
 
-@pytest.mark.parametrize("preferences", ["off", "report"])
+OFF = {"REP_PAGE_DIRECTIVES": "off", "REP_NOINDEX": "drop"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_there"),
+    [
+        (OFF | {"REP_PREFERENCES": "report"}, True),
+        (OFF | {"REP_PREFERENCES": "off"}, True),
+        ({"REP_PAGE_DIRECTIVES": "obey", "ROBOTSTXT_OBEY": False}, False),
+        ({"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": None}}, False),
+    ],
+    ids=["preferences alone", "both off", "robots.txt is not obeyed", "disabled"],
+)
 @ensureDeferred
-async def test_off_reads_no_page(site: Site, preferences: str) -> None:
-    """The spider middleware has other things to do; callbacks may ask all the same."""
+async def test_off_reads_no_page(site: Site, settings: dict[str, Any], is_there: bool) -> None:
+    """The spider middleware may have other things to do; callbacks may ask all the same.
+
+    Where it has none, it is not there, and there is no warning of a middleware that is disabled.
+    """
     shop = site.authority(RULES, VILLAGE)
-    off = {"REP_PAGE_DIRECTIVES": "off", "REP_NOINDEX": "drop", "REP_PREFERENCES": preferences}
-    result = await visit(shop, obey(**off))
+    result = await visit(shop, obey(**settings))
+    middlewares = result.crawler.engine.scraper.spidermw.middlewares
+    assert any(isinstance(each, RepSpiderMiddleware) for each in middlewares) is is_there
     assert page_stats(result) == {}
     assert result.forbidden == []
     assert result.stats["item_scraped_count"] == 14
     assert result.lines("pages read") == []
     said = result.crawler.spider.said
     assert said[shop.url("/by-header")].restrictions == {"noindex", "nofollow"}
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"REP_PAGE_DIRECTIVES": "obey", "ROBOTSTXT_OBEY": False},
-        {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": None}},
-    ],
-    ids=["robots.txt is not obeyed", "disabled"],
-)
-@ensureDeferred
-async def test_what_is_switched_off_is_no_middleware(site: Site, settings: Any) -> None:
-    """So that it costs nothing; and there is no warning of a middleware that is disabled."""
-    shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obey(**settings))
-    middlewares = result.crawler.engine.scraper.spidermw.middlewares
-    assert not [each for each in middlewares if isinstance(each, RepSpiderMiddleware)]
-    assert page_stats(result) == {}
-    assert result.forbidden == []
     assert result.lines("Disabled.*Spider", "WARNING") == [
         line for line in result.lines("OBEY is off", "WARNING") if "Spider" in line
     ]

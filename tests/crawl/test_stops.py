@@ -261,17 +261,14 @@ class GivenBackSpider(ClosingSpider):
 
     def request(self, url: str, **fields: Any) -> Request:
         """The same with a lambda."""
-        request = super().request(url, **fields)
-        return request.replace(callback=lambda response: None)
+        return super().request(url, **fields).replace(callback=lambda response: None)
 
 
 @ensureDeferred
 async def test_what_cannot_be_written_is_given_back_as_well(site: Site, tmp_path: Path) -> None:
     """JOBDIR, a request that cannot be written, a stop: it ends with the queue, as in Scrapy."""
-    shop = site.authority(Hang())
-    how = {"parked": 1, "close_after": 0.1}
-    settings = obey(JOBDIR=str(tmp_path))
-    result = await crawl(GivenBackSpider, settings, plans=[shop.url("/a")], **how)
+    plans, settings = [site.authority(Hang()).url("/a")], obey(JOBDIR=str(tmp_path))
+    result = await crawl(GivenBackSpider, settings, plans=plans, parked=1, close_after=0.1)
     assert result.check_log().endings == []
     assert result.stats["scheduler/enqueued/memory"] == 2
 
