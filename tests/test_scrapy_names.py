@@ -37,11 +37,15 @@ HOLDERS: dict[str, type[Any]] = {
 }
 """The class that has each undocumented attribute; ``schedule`` is that of ``nextcall``."""
 
-CASES = [
-    pytest.param(path, attribute, marks=[pytest.mark.slow] if attribute == "nextcall" else [])
-    for path in NAMES
+FIRST = {
+    attribute: path
+    for path in reversed(NAMES)
     for attribute in path.split(".")[1:]
     if attribute in HOLDERS
+}
+CASES = [
+    pytest.param(path, attribute, marks=[pytest.mark.slow] if attribute == "nextcall" else [])
+    for attribute, path in FIRST.items()
 ]
 """Without ``nextcall``, each request that has waited starts five seconds late."""
 
