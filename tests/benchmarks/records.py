@@ -16,7 +16,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.utils.reactor import install_reactor
 
-from tests.benchmarks.gate import FILES, _crawler, _ours, _run
+from tests.benchmarks.gate import FILES, _ours, _run, open_crawler
 
 ROUNDS = 15
 CALLS = 4_000
@@ -33,9 +33,10 @@ async def measure(calls: int, folder: Path) -> dict[str, tuple[float, float]]:
     }
     body = FILES["80 rules"]
     gates = {
-        name: _ours(await _crawler("mybot", **settings), body) for name, settings in kinds.items()
+        name: _ours(await open_crawler("mybot", **settings), body)
+        for name, settings in kinds.items()
     }
-    allows = await _crawler("mybot", **kinds["log of all"])
+    allows = await open_crawler("mybot", **kinds["log of all"])
     gates["log of all, Allow rules"] = _ours(allows, body + b"Allow: /\n")
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in gates}
     for _ in range(ROUNDS):

@@ -11,6 +11,7 @@ from scrapy.core.engine import ExecutionEngine
 
 from tests.crawl.clock import Ahead, take_over
 from tests.crawl.sharing import CUSTOM, OURS, SharedStore, shared_store_of
+from tests.rows import first
 from tests.stores.servers import RedisServer
 
 
@@ -28,9 +29,9 @@ def _own_garbage(others_set_aside: None) -> Iterator[None]:
     gc.collect()
 
 
-@pytest.fixture(params=["SQLite", "Redis"])
+@pytest.fixture(params=first(1, OURS))
 def store_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A store that several workers may share, of each kind."""
+    """A store that several workers may share: by default a file."""
     if request.param == "SQLite":
         return f"sqlite://{tmp_path}/robots.db"
     server: RedisServer = request.getfixturevalue("server")
@@ -43,8 +44,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Ahead:
     return take_over(monkeypatch)
 
 
-@pytest.fixture(params=[*OURS, *CUSTOM])
+@pytest.fixture(params=[OURS[0], CUSTOM[1], *first(0, [OURS[1], CUSTOM[0]])])
 def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
-    """A store of each kind, for several crawls."""
+    """A store of each kind, for several crawls: by default a file, and a custom one."""
     with shared_store_of(request.param) as shared:
         yield shared

@@ -11,12 +11,18 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
+from scrapy.crawler import Crawler
+from twisted.internet.defer import CancelledError
+
 import scrapy_rep
+from tests.crawl.harness import settings_of, within
+from tests.crawl.logtap import LogTap
+from tests.crawl.spiders import RequestsSpider
 
 T = TypeVar("T")
 
@@ -39,6 +45,24 @@ def modules(*names: str) -> list[str]:
 
 class FaultError(Exception):
     """Something that nobody foresaw."""
+
+
+async def crawled(
+    settings: dict[str, Any], spider: type[RequestsSpider] = RequestsSpider, **arguments: Any
+) -> Any:
+    """The spider of a crawl in which something fails, or None if that kept it from its start.
+
+    Each request has one end, whatever fails.
+    """
+    crawler = Crawler(spider, settings_of(settings))
+    with LogTap(), suppress(FaultError, CancelledError):
+        await within(30, crawler.crawl(**arguments))
+    made: Any = crawler.spider
+    if made is None or not made.made:
+        return None
+    ends = sorted(ending.number for ending in made.endings)
+    assert ends == list(range(len(made.made))), "not one end for each request"
+    return made
 
 
 class Faults:

@@ -43,7 +43,7 @@ EACH_MODE = [
 ]
 """For tests of one feature: by default under asyncio, and in the other modes with the slow tests.
 
-What a hundred requests at once get is seen in all :data:`MODES`, as is the harness itself.
+What a hundred requests at once get is seen in all :data:`MODES`.
 """
 
 # Scrapy would fetch the list of public suffixes from the Internet when it first sees a cookie

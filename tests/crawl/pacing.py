@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable
 from itertools import accumulate, pairwise
 from time import perf_counter, process_time
 from typing import Any
@@ -13,12 +13,9 @@ from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.signals import request_reached_downloader
-from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.awaiting import sleep
-from tests.crawl.spiders import Plan, RequestsSpider
 from tests.site import Authority
 
 
@@ -39,40 +36,6 @@ def at_once(*authorities: Authority) -> int:
     hits = [hit for authority in authorities for hit in authority.page_hits]
     steps = [(hit.received, 1) for hit in hits] + [(hit.sent or 0.0, -1) for hit in hits]
     return max(accumulate(step for _, step in sorted(steps)))
-
-
-class BurstsSpider(RequestsSpider):
-    """Makes some requests at once, waits for their ends, idles for a time, makes the next ones.
-
-    Meanwhile Scrapy collects idle slots twenty times a second, however short they were idle.
-    Stats: `slots/collected`.
-    """
-
-    def __init__(
-        self, bursts: Sequence[Sequence[Plan]] = (), idle: Sequence[float] = (), **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.bursts = bursts
-        self.idle = idle
-
-    async def start(self) -> AsyncIterator[Any]:
-        """One burst after another."""
-        collecting = create_looping_call(self.collect)
-        collecting.start(0.05, now=False)
-        for burst, idle in zip(self.bursts, [*self.idle, 0.0], strict=True):
-            for plan in burst:
-                yield self.request(**({"url": plan} if isinstance(plan, str) else plan))
-            while len(self.endings) < len(self.made):
-                await sleep(0.02)
-            await sleep(idle)
-        collecting.stop()
-
-    def collect(self) -> None:
-        """Scrapy's own collection of slots."""
-        downloader = self.crawler.engine.downloader
-        before = len(downloader.slots)
-        downloader._slot_gc(age=0)
-        self.crawler.stats.inc_value("slots/collected", before - len(downloader.slots))
 
 
 class SlotlessDownloader:

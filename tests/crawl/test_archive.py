@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -29,11 +28,12 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.crawl.clock import take_over
 from tests.crawl.harness import EACH_MODE, ROOT, crawl, crawl_in_child, crawl_under, gate_with
 from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
-from tests.crawl.spiders import OneByOneSpider, RequestsSpider
+from tests.crawl.spiders import OneByOneSpider
 from tests.records.archives import Read, archives, records
 from tests.replies import Endless, Hang, Reply, Reset, ShortBody, redirect
 from tests.rows import first
 from tests.site import Authority, Site
+from tests.stores.obstacles import no_file_beyond
 
 LIMIT = 512_000
 ODD_BODIES = {
@@ -249,24 +249,15 @@ def test_two_processes_make_two_files(site: Site, tmp_path: Path) -> None:
     assert [len(records(one)) for one in found] == [3, 3]
 
 
-class FullDisk(RequestsSpider):
-    """In a process whose files may hold 40,000 octets."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-
-
-def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
+@ensureDeferred
+async def test_a_full_disk_is_one_error_and_the_crawl_goes_on(site: Site, tmp_path: Path) -> None:
     """What was written before can be read; what is lost is counted."""
     rng = random.Random(7)
-    small = site.authority(RULES)
+    small, last = site.authorities(2, RULES)
     large = [site.authority(Reply(200, rng.randbytes(60_000))) for _ in range(3)]
-    last = site.authority(RULES)
-    sites = [small, *large, last]
-    settings = by_hand(REP_WARC=str(tmp_path / "robots.warc.gz"), CONCURRENT_REQUESTS=1)
-    name = f"{FullDisk.__module__}.{FullDisk.__qualname__}"
-    result = crawl_in_child(name, settings, plans=[one.url("/x") for one in sites])
+    plans = [one.url("/x") for one in (small, *large, last)]
+    with no_file_beyond(40_000):
+        result = await crawl(settings=archived(tmp_path, CONCURRENT_REQUESTS=1), plans=plans)
     result.check(["The archive cannot be written"])
     assert len(result.downloaded) == 5
     assert len(result.lines("The archive cannot be written", "ERROR")) == 1

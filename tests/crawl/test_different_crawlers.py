@@ -18,6 +18,7 @@ from tests.crawl.result import Result
 from tests.crawl.sharing import CUSTOM, OURS, SharedStore
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
+from tests.rows import first
 from tests.site import Authority, Hit, Site
 
 DAY = 86_400.0
@@ -88,7 +89,7 @@ def refuses_alpha(hit: Hit, status: int = 403) -> Reply:
 
 
 @pytest.mark.parametrize("status", [402, 403])
-@pytest.mark.parametrize("shared", OURS, indirect=True)
+@pytest.mark.parametrize("shared", first(1, OURS), indirect=True)
 @ensureDeferred
 async def test_a_refusal_counts_for_the_crawler_that_got_it(
     site: Site, shared: SharedStore, status: int

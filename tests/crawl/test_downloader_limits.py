@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request, signals
-from scrapy.core.downloader import Downloader
 from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.http import Response
@@ -18,7 +16,6 @@ from scrapy_rep.awaiting import sleep
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.pacing import SlotlessDownloader, at_once, gaps
 from tests.crawl.plugin import RULES, by_hand, obey
-from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
 from tests.rows import first
 from tests.site import Site
@@ -59,7 +56,7 @@ async def test_what_waits_for_its_turn_in_place_is_not_one_too_many(
     assert all((hit.sent or 0.0) <= later.received for hit, later in pairwise(hits))
 
 
-@pytest.mark.parametrize("urgent", [0, 5], ids=["one priority", "urgent ones come later"])
+@pytest.mark.parametrize("urgent", first(1, [5, 0]))
 @ensureDeferred
 async def test_a_slot_gets_no_more_of_what_has_waited_than_it_sends(
     site: Site, urgent: int
@@ -127,41 +124,6 @@ async def test_a_site_that_is_slow_to_serve_does_not_fill_the_downloader(site: S
     assert len(result.downloaded) == 80
     last = max(hit.received for shop in shops for hit in shop.page_hits)
     assert sum(hit.received < last for hit in slow.page_hits) < 30
-
-
-class NotingDownloader(Downloader):
-    """Notes each change of how many requests it may have."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "total_concurrency" and value != vars(self).get(name):
-            vars(self).setdefault("noted", []).append(value)
-        super().__setattr__(name, value)
-
-
-class PausingSpider(RequestsSpider):
-    """Makes each request a while after the page before it."""
-
-    async def page(self, response: Response) -> AsyncIterator[Request]:  # type: ignore[override]
-        """A page came."""
-        super().page(response)
-        if self.plans:
-            await sleep(0.3)
-            yield self.request(self.plans.pop())
-
-    async def start(self) -> AsyncIterator[Any]:
-        """The first request alone."""
-        yield self.request(self.plans.pop())
-
-
-@ensureDeferred
-async def test_a_request_that_has_its_turn_at_once_is_lent_no_place(site: Site) -> None:
-    """A place is lent for the fetch alone; when the interval is over, none is needed."""
-    shop = site.authority("User-agent: *\nCrawl-delay: 0.1\n")
-    plans = [shop.url(f"/{n}") for n in range(3)]
-    settings = obey(CONCURRENT_REQUESTS=4, DOWNLOADER=f"{__name__}.NotingDownloader")
-    result = (await crawl(PausingSpider, settings, plans=plans)).check()
-    assert sorted(result.downloaded) == plans
-    assert result.crawler.engine.downloader.noted == [4, 4 + 1, 4]
 
 
 # --- a DOWNLOADER of a project's own

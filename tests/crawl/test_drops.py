@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 import time
 import traceback
 from collections.abc import Iterable
@@ -229,32 +228,26 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def scrapy(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`scrapy ...` in that project."""
-    return run_python("-m", "scrapy", *arguments, cwd=project)
+CODE = "response and response.text"
 
 
-def test_scrapy_fetch_prints_what_is_allowed_and_nothing_else(site: Site, project: Path) -> None:
-    """`scrapy fetch` of a forbidden page prints nothing and asks for nothing but robots.txt."""
+@pytest.mark.parametrize(
+    ("words", "printed"), [(["fetch"], ""), (["shell", "-c", CODE], "None")], ids=["fetch", "shell"]
+)
+def test_commands_of_scrapy_get_what_is_allowed_and_nothing_else(
+    site: Site, project: Path, words: list[str], printed: str
+) -> None:
+    """Of a forbidden page nothing is printed, or there is no `response`."""
     shop = site.authority(RULES, {"/open": "an open page"})
-    allowed = scrapy(project, "fetch", "--nolog", shop.url("/open"))
+    allowed, forbidden = (
+        run_python("-m", "scrapy", *words, *more, shop.url(path), cwd=project)
+        for more, path in ((["--nolog"], "/open"), ([], "/private"))
+    )
     assert (allowed.returncode, allowed.stdout.strip()) == (0, "an open page")
-    forbidden = scrapy(project, "fetch", shop.url("/private"))
-    assert (forbidden.returncode, forbidden.stdout) == (0, "")
+    assert (forbidden.returncode, forbidden.stdout.strip()) == (0, printed)
     assert "Forbidden by robots.txt" in forbidden.stderr
     assert "Traceback" not in forbidden.stderr
     assert [hit.path for hit in shop.page_hits] == ["/open"]
-
-
-def test_scrapy_shell_has_no_response_of_a_forbidden_page(site: Site, project: Path) -> None:
-    """`scrapy shell` opens all the same; `response` is None."""
-    shop = site.authority(RULES, {"/open": "an open page"})
-    code = "response and response.text"
-    allowed = scrapy(project, "shell", "--nolog", "-c", code, shop.url("/open"))
-    assert allowed.stdout.strip() == "an open page", allowed.stderr
-    forbidden = scrapy(project, "shell", "--nolog", "-c", code, shop.url("/private"))
-    assert [hit.path for hit in shop.page_hits] == ["/open"]
-    assert forbidden.stdout.strip() == "None"
 
 
 # --- what is blamed
@@ -315,23 +308,23 @@ async def test_a_dead_proxy_is_blamed_and_not_the_site(site: Site, mode: str) ->
     assert result.lines("2 with robots.txt unreachable$", "WARNING")
 
 
-@pytest.mark.parametrize(
-    ("answer", "cause"),
-    [(Reply(407), "proxy failure 407"), (Hang(), "proxy failure"), (Reply(503), "status 503")],
-    ids=["wants a login", "hangs", "passes on a 503"],
-)
 @ensureDeferred
-async def test_what_a_proxy_answers_is_told_apart_from_what_the_site_does(
-    site: Site, answer: Any, cause: str
-) -> None:
+async def test_what_a_proxy_answers_is_told_apart_from_what_the_site_does(site: Site) -> None:
     """A status is the site's, but for 407 (RFC 9110 section 15.5.8)."""
     proxy = Proxy(site)
-    shop = proxy.authority("http://shop.example", answer)
-    plans = [{"url": shop.url("/x"), "meta": {"proxy": proxy.url}}]
+    causes = {
+        "proxy failure 407": Reply(407),  # it wants a login
+        "proxy failure": Hang(),
+        "status 503": Reply(503),
+    }
+    plans = []
+    for number, answer in enumerate(causes.values()):
+        shop = proxy.authority(f"http://shop{number}.example", answer)
+        plans.append({"url": shop.url("/x"), "meta": {"proxy": proxy.url}})
     result = (await crawl(settings=obey(REP_TIMEOUT=1), plans=plans)).check()
-    assert [ending.problem.data["cause"] for ending in result.endings if ending.problem] == [cause]
-    kind, _, number = cause.rpartition(" ") if cause[-1].isdigit() else (cause, "", "")
-    assert result.lines(rf"is unreachable \({kind}.*{number}", "WARNING")
+    found = [result.problem(plan["url"]).data["cause"] for plan in plans]
+    assert found == [*causes]
+    assert len(result.lines(r"is unreachable \((proxy failure.*407|proxy|status 503)")) == 3
 
 
 # --- a crawl to which nothing was allowed
@@ -356,32 +349,25 @@ def warned(result: Result) -> list[str]:
 async def test_a_crawl_to_which_nothing_was_allowed_says_so(
     site: Site, settings: dict[str, Any]
 ) -> None:
-    """The requests are counted by what they ended in."""
+    """The requests are counted by what they ended in. An empty crawl was not refused."""
     shop, dark, gone = site.authority(NOTHING), site.authority(Reply(503)), site.refusing()
     urls = [*(shop.url(f"/{n}") for n in range(3)), dark.url("/a"), gone.url("/a")]
     result = (await crawl(settings=settings, plans=urls)).check()
     assert warned(result) == ["No request was allowed: 3 forbidden, 2 with robots.txt unreachable"]
+    assert warned((await crawl(settings=settings, plans=[])).check()) == []
 
 
-@pytest.mark.parametrize(
-    "plan",
-    ["/a", {"url": "/private", "meta": {"dont_obey_robotstxt": True}}, "/robots.txt"],
-    ids=["allowed", "bypass", "robots.txt"],
-)
 @ensureDeferred
-async def test_one_request_that_passes_is_enough(site: Site, plan: Any) -> None:
+async def test_one_request_that_passes_is_enough(site: Site) -> None:
     """Nothing is said, however many others were refused."""
     shop, free = site.authority(NOTHING), site.authority()
-    plan = {**plan, "url": shop.url(plan["url"])} if isinstance(plan, dict) else free.url(plan)
-    result = (await crawl(settings=obey(), plans=[shop.url("/a"), shop.url("/b"), plan])).check()
-    assert len(result.forbidden) == 2
-    assert warned(result) == []
-
-
-@ensureDeferred
-async def test_nothing_is_said_without_requests(site: Site) -> None:
-    """An empty crawl was not refused."""
-    assert warned((await crawl(settings=obey(), plans=[])).check()) == []
+    bypassing = {"url": shop.url("/private"), "meta": {"dont_obey_robotstxt": True}}
+    for plan in (free.url("/a"), bypassing, free.url("/robots.txt")):
+        result = (
+            await crawl(settings=obey(), plans=[shop.url("/a"), shop.url("/b"), plan])
+        ).check()
+        assert len(result.forbidden) == 2
+        assert warned(result) == []
 
 
 @ensureDeferred

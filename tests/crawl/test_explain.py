@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 from pytest_twisted import ensureDeferred
 
 from scrapy_rep import RobotsForbidden, Verdict
@@ -66,25 +65,34 @@ def answers(result: Result) -> list[Any]:
 
 @ensureDeferred
 async def test_explain_gives_the_verdict_and_its_reason(site: Site) -> None:
-    """Rule, line and group, for the crawler's own token or another one."""
+    """Rule, line and group, for the crawler's own token or another one.
+
+    One fetch serves the questions and the crawl, whose requests meet the same verdicts; it is
+    counted.
+    """
     shop = site.authority(GROUPS)
-    result = await ask(
-        [
-            (shop.url("/private/x"), None),
-            (shop.url("/open"), None),
-            (shop.url("/open"), "otherbot"),
-            (shop.url("/for-others"), "otherbot"),
-            (shop.url("/open"), ["newsbot", "otherbot"]),
-            (shop.url("/robots.txt"), "otherbot"),
-        ]
-    )
+    urls = [shop.url("/private/x"), shop.url("/open")]
+    questions: list[tuple[str, Any]] = [
+        *((url, None) for url in urls),
+        (shop.url("/open"), "otherbot"),
+        (shop.url("/for-others"), "otherbot"),
+        (shop.url("/open"), ["newsbot", "otherbot"]),
+        (shop.url("/robots.txt"), "otherbot"),
+    ]
+    result = await ask(questions, plans=urls)
     told = answers(result)
     assert all(isinstance(verdict, Verdict) for verdict in told)
     assert [verdict.allowed for verdict in told] == [False, True, False, True, False, True]
     assert [verdict.line for verdict in told[:5]] == [2, None, 5, 6, 5]
     assert "/private" in str(told[0].rule)
     assert told[2].group == "otherbot"
-    assert (len(shop.robots_hits), shop.page_hits) == (1, [])
+    assert (result.forbidden, result.downloaded) == (urls[:1], urls[1:])
+    assert result.problem(urls[0]).exception.verdict == told[0]  # type: ignore[union-attr]
+    assert len(shop.robots_hits) == 1
+    before, after = result.crawler.spider.infos
+    assert before == {"sites": 0, "bytes": 0, "fetches": 0, "waiting": 0}
+    assert (after["sites"], after["fetches"], after["waiting"]) == (1, 0, 0)
+    assert after["bytes"] > len(GROUPS)
 
 
 @ensureDeferred
@@ -105,35 +113,15 @@ async def test_explain_gives_the_reason_that_a_request_ends_with(site: Site) -> 
     assert told.reason == "asks for 900 s between requests, more than 60 s"
 
 
-@pytest.mark.parametrize(
-    ("robots", "allowed", "word"),
-    [
-        (Reply(404), True, "unavailable"),
-        (Reply(503), False, "unreachable"),
-        (Hang(), False, "unreachable"),
-    ],
-    ids=["404", "503", "hang"],
-)
 @ensureDeferred
-async def test_explain_says_what_follows_without_rules(
-    site: Site, robots: Reply, allowed: bool, word: str
-) -> None:
-    """No rules to be had: all or nothing, and why."""
-    shop = site.authority(robots)
-    questions = [(shop.url("/a"), None), (shop.url("/robots.txt"), None)]
-    result = await ask(questions, settings={"REP_TIMEOUT": 0.4})
-    about_page, about_itself = answers(result)
-    assert about_page.allowed is allowed
-    assert word in about_page.reason
-    assert about_itself.allowed
-
-
-@ensureDeferred
-async def test_explain_of_other_schemes_needs_no_fetch(site: Site) -> None:
-    """No robots.txt governs them."""
-    result = await ask([("data:,x", None), ("file:///x", None), ("ftp://host.example/x", None)])
-    assert [verdict.allowed for verdict in answers(result)] == [True] * 3
-    assert "robotstxt/request_count" not in result.stats
+async def test_explain_says_what_follows_without_rules(site: Site) -> None:
+    """No rules to be had: all or nothing, and why; robots.txt itself is allowed."""
+    shops = [site.authority(robots) for robots in (Reply(404), Reply(503), Hang())]
+    questions = [(shop.url(path), None) for path in ("/a", "/robots.txt") for shop in shops]
+    told = answers(await ask(questions, settings={"REP_TIMEOUT": 0.4}))
+    assert [verdict.allowed for verdict in told] == [True, False, False, True, True, True]
+    for verdict, word in zip(told, ("unavailable", "unreachable", "unreachable"), strict=False):
+        assert word in verdict.reason
 
 
 BROKEN = [
@@ -143,12 +131,15 @@ BROKEN = [
 
 
 @ensureDeferred
-async def test_explain_of_a_broken_url_is_an_error() -> None:
-    """There is no authority to ask."""
-    told = answers(await ask([(url, None) for url in BROKEN]))
-    assert {url: type(answer) for url, answer in zip(BROKEN, told, strict=True)} == dict.fromkeys(
-        BROKEN, ValueError
-    )
+async def test_what_cannot_be_explained_is_an_error_and_needs_no_fetch(site: Site) -> None:
+    """A URL without an authority, an agent without a name. Other schemes have no robots.txt."""
+    other = [(url, None) for url in ("data:,x", "file:///x", "ftp://host.example/x")]
+    nobody = [(site.authority(RULES).url("/a"), agent) for agent in ("", [], [""])]
+    result = await ask([*other, *((url, None) for url in BROKEN), *nobody])
+    told = answers(result)
+    assert [verdict.allowed for verdict in told[:3]] == [True] * 3
+    assert [type(answer) for answer in told[3:]] == [ValueError] * (len(BROKEN) + len(nobody))
+    assert "robotstxt/request_count" not in result.stats
 
 
 @ensureDeferred
@@ -161,39 +152,6 @@ async def test_explain_judges_the_url_that_a_request_has(site: Site) -> None:
     plans = [{"url": url, "dont_filter": True} for url in urls]
     crawled = (await crawl(settings=obey(), plans=plans)).check()
     assert [one.allowed for one in told] == [kind == "downloaded" for kind in crawled.kinds]
-
-
-@pytest.mark.parametrize("agent", ["", [], [""]])
-@ensureDeferred
-async def test_explain_for_nobody_is_an_error(site: Site, agent: Any) -> None:
-    """An agent without a name."""
-    result = await ask([(site.authority(RULES).url("/a"), agent)])
-    assert [type(answer) for answer in answers(result)] == [ValueError]
-
-
-@ensureDeferred
-async def test_what_explain_learnt_serves_the_crawl(site: Site) -> None:
-    """One fetch for both; the verdict is the one that the request meets."""
-    shop = site.authority(GROUPS)
-    urls = [shop.url("/private/x"), shop.url("/open")]
-    result = await ask([(url, None) for url in urls], plans=urls)
-    assert [result.kind(url) == "downloaded" for url in urls] == [
-        verdict.allowed for verdict in answers(result)
-    ]
-    problem = result.problem(urls[0])
-    assert problem.exception.verdict == answers(result)[0]  # type: ignore[union-attr]
-    assert len(shop.robots_hits) == 1
-
-
-@ensureDeferred
-async def test_cache_info_counts_what_is_known(site: Site) -> None:
-    """Sites, bytes, fetches and waiting requests."""
-    shops = site.authorities(3, RULES)
-    result = await ask([(shop.url("/a"), None) for shop in shops])
-    before, after = result.crawler.spider.infos
-    assert before == {"sites": 0, "bytes": 0, "fetches": 0, "waiting": 0}
-    assert (after["sites"], after["fetches"], after["waiting"]) == (3, 0, 0)
-    assert after["bytes"] > 3 * len(RULES)
 
 
 @ensureDeferred

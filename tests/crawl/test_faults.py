@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import gzip
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
@@ -19,9 +17,7 @@ from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
 from tests.crawl.clock import Ahead, take_over
-from tests.crawl.faults import FaultError, Faults, modules
-from tests.crawl.harness import settings_of, within
-from tests.crawl.logtap import LogTap
+from tests.crawl.faults import FaultError, Faults, crawled, modules
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Hang, Reply, redirect
@@ -76,6 +72,14 @@ class VillageSpider(RequestsSpider):
     """From each open page on to a later one; in between, a day goes by."""
 
     clock: Ahead
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> VillageSpider:
+        """The spider; what comes into force is announced to a listener, where Scrapy can."""
+        if ROBOTS_PARSED is not None:
+            crawler.signals.connect(listener, signal=ROBOTS_PARSED)
+        spider: VillageSpider = super().from_crawler(crawler, *args, **kwargs)
+        return spider
 
     def found(self, response: Response) -> Iterable[Any]:
         """The later page."""
@@ -134,30 +138,21 @@ class Village:
         self.allowed = {shop.url(path) for shop, paths in shops for path in paths}
         self.allowed.add(closed.url("/by"))
 
-    async def visit(self) -> tuple[set[str], list[str]]:
-        """The pages that were asked for, and the requests that had no end, or two."""
+    async def visit(self) -> set[str]:
+        """The pages that were asked for."""
         before = len(self.site.hits)
         self.clock.seconds = 0.0
         settings = obey(REP_RETRY_DELAYS=[0.01], REP_TIMEOUT=0.5, RETRY_ENABLED=False)
-        crawler = Crawler(VillageSpider, settings_of(settings))
-        if ROBOTS_PARSED is not None:
-            crawler.signals.connect(listener, signal=ROBOTS_PARSED)
-        with LogTap(), contextlib.suppress(FaultError, CancelledError):  # it did not start
-            await within(100, crawler.crawl(plans=self.plans, clock=self.clock))
+        await crawled(settings, VillageSpider, plans=self.plans, clock=self.clock)
         hits = [hit for hit in self.site.hits[before:] if hit.path not in ("/robots.txt", "/r")]
         pages = {f"http://{hit.header('Host')}{hit.target}" for hit in hits}
         paced = sorted(hit.received for hit in hits if hit.header("Host") == self.paced_name)
         self.fastest = min((b - a for a, b in pairwise(paced)), default=INTERVAL)
-        spider: Any = crawler.spider
-        if spider is None or not spider.made:
-            assert pages == set()
-            return pages, []
-        ends = Counter(ending.number for ending in spider.endings)
-        return pages, [url for number, url in enumerate(spider.made) if ends[number] != 1]
+        return pages
 
 
 def listener(robotparser: Any) -> None:
-    """Someone who wants to know what comes into force."""
+    """Wants to know what comes into force."""
 
 
 async def strike(
@@ -168,14 +163,12 @@ async def strike(
     for point in points:
         with faults.at(point, error, lasting=lasting):
             try:
-                pages, lost = await village.visit()
+                pages = await village.visit()
             except Exception as trouble:  # noqa: BLE001
                 wrong.append(f"{faults.labels[point]}: {type(trouble).__name__}: {trouble}")
                 continue
         if pages - village.allowed:
             wrong.append(f"{faults.labels[point]}: fetched {pages - village.allowed}")
-        if lost:
-            wrong.append(f"{faults.labels[point]}: not one end: {lost}")
         if village.fastest < INTERVAL:
             wrong.append(f"{faults.labels[point]}: {village.fastest:.3f} s apart")
     return wrong
@@ -185,13 +178,12 @@ async def reached(village: Village, faults: Faults) -> list[int]:
     """The points that a healthy crawl of the village passes."""
     for _ in range(3):
         faults.passed.clear()
-        pages, lost = await village.visit()
+        pages = await village.visit()
         # On a busy machine some fetches are too late; what is fetched is allowed all the same.
         assert pages <= village.allowed
         if len(pages) > len(village.allowed) // 2:
             break
     assert len(pages) > len(village.allowed) // 2
-    assert lost == []
     begin, end = OF_THE_BASE
     labels = ((point, faults.labels[point]) for point in sorted(faults.passed))
     return [point for point, at in labels if not (at.startswith(begin) and at.endswith(end))]

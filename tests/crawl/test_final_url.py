@@ -6,7 +6,6 @@ Browsers and services follow redirects by themselves, so that no request for the
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import random
 from collections import Counter
@@ -19,14 +18,12 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from tests.commands.running import robots
 from tests.crawl.closing import FetchingSpider
-from tests.crawl.faults import FaultError, Faults, modules
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
-from tests.crawl.logtap import LogTap
+from tests.crawl.faults import FaultError, Faults, crawled, modules
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import RequestsSpider
 from tests.crawl.test_decision_log import decisions
@@ -81,53 +78,42 @@ async def test_the_page_that_a_handler_was_redirected_to_is_judged(site: Site, m
 
 
 @ensureDeferred
-async def test_a_response_of_the_page_that_was_asked_for_is_not_judged_again(site: Site) -> None:
-    """Another spelling of it is none: a fragment, the login, the origin in other letters."""
+async def test_what_is_no_other_page_is_not_judged_again(site: Site) -> None:
+    """Another spelling of the URL: a fragment, the login, the origin in other letters.
+
+    Nor is what no robots.txt governs: a browser that could not load a page says so. The rules of a
+    URL without a usable host cannot be had, which is no permission.
+    """
     shop = site.authority(RULES)
     upper = f"HTTP://{shop.url('/open').partition('://')[2]}"
     finals = [shop.url("/open"), shop.url("/open#a"), upper, shop.url("/open", user="a:b")]
-    plans: list[Any] = [{"url": shop.url("/open"), "dont_filter": True}]
-    plans += [shop.url("/open#b")]
-    plans += [{**plans[0], "meta": {"final_url": final}} for final in finals]
+    finals += ["about:blank", "chrome-error://chromewebdata/", "data:,x", "file:///x", "x", ""]
+    finals += ["http://[::1/x"]
+    page = {"url": shop.url("/open"), "dont_filter": True}
+    plans: list[Any] = [page, shop.url("/open#b")]
+    plans += [{**page, "meta": {"final_url": final}} for final in finals]
     result = (await crawl(settings=obey(**SERVICE), plans=plans)).check()
-    assert len(result.downloaded) == len(plans)
+    assert result.kinds == ["downloaded"] * (len(plans) - 1) + ["unreachable"]
+    [problem] = [ending.problem for ending in result.endings if ending.problem]
+    assert problem.data["cause"] == "malformed url"
     assert "robotstxt/final_url/judged" not in result.stats
+    assert result.stats["robotstxt/final_url/refused"] == 1
     looked_up = sum(result.stats.get(f"robotstxt/cache/{how}", 0) for how in ("hit", "miss"))
     assert looked_up == len(plans)
 
 
 @ensureDeferred
-async def test_what_no_robots_txt_governs_is_not_judged(site: Site) -> None:
-    """A browser that could not load a page says so."""
-    shop = site.authority(RULES)
-    finals = ["about:blank", "chrome-error://chromewebdata/", "data:,x", "file:///x", "x", ""]
-    plans = [
-        {"url": shop.url(f"/{n}"), "meta": {"final_url": final}} for n, final in enumerate(finals)
+async def test_the_meta_of_the_request_counts_for_the_final_url(site: Site) -> None:
+    """The agent that it names; with `dont_obey_robotstxt` no rules are even fetched."""
+    far, closed = site.authority("User-agent: newsbot\nDisallow: /\n"), site.authority(NOTHING)
+    to_far, to_closed = leading_to(site, far.url("/x"), closed.url("/x"))
+    plans: list[Any] = [
+        to_far,
+        {"url": f"{to_far}?", "meta": {"robotstxt_user_agent": "newsbot"}, "dont_filter": True},
+        {"url": to_closed, "meta": {"dont_obey_robotstxt": True}},
     ]
-    result = (await crawl(settings=obey(**SERVICE), plans=plans)).check()
-    assert result.kinds == ["downloaded"] * len(finals)
-    assert "robotstxt/final_url/judged" not in result.stats
-
-
-@ensureDeferred
-async def test_a_final_url_without_a_usable_host_is_no_permission(site: Site) -> None:
-    """Its rules cannot be had."""
-    shop = site.authority(RULES)
-    plan = {"url": shop.url("/open"), "meta": {"final_url": "http://[::1/x"}}
-    result = (await crawl(settings=obey(**SERVICE), plans=[plan])).check()
-    assert result.unreachable == [plan["url"]]
-    assert result.problem(plan["url"]).data["cause"] == "malformed url"
-    assert result.stats["robotstxt/final_url/refused"] == 1
-
-
-@ensureDeferred
-async def test_a_request_that_does_not_obey_may_lead_anywhere(site: Site) -> None:
-    """`dont_obey_robotstxt`: nothing is judged, and no rules are fetched."""
-    closed = site.authority(NOTHING)
-    [url] = leading_to(site, closed.url("/x"))
-    plan = {"url": url, "meta": {"dont_obey_robotstxt": True}}
-    result = (await crawl(settings=browse(), plans=[plan])).check()
-    assert result.downloaded == [url]
+    result = (await crawl(settings=browse(), plans=plans)).check()
+    assert result.kinds == ["downloaded", "forbidden", "downloaded"]
     assert closed.robots_hits == []
 
 
@@ -151,18 +137,6 @@ async def test_a_service_answers_for_the_page_at_its_own_urls(site: Site) -> Non
     assert [result.kind(plan["url"]) for plan in plans] == [*finals.values()]
     assert result.stats["robotstxt/final_url/judged"] == 3
     assert service.robots_hits == []
-
-
-@ensureDeferred
-async def test_the_agent_is_that_of_the_request(site: Site) -> None:
-    """Its meta names one, for which the other site has rules of its own."""
-    far = site.authority("User-agent: newsbot\nDisallow: /\n")
-    [url] = leading_to(site, far.url("/x"))
-    plans = [{"url": url}, {"url": f"{url}?", "meta": {"robotstxt_user_agent": "newsbot"}}]
-    plans[1]["dont_filter"] = True
-    result = (await crawl(settings=browse(), plans=plans)).check()
-    kinds = {ending.number: ending.kind for ending in result.endings}
-    assert kinds == {0: "downloaded", 1: "forbidden"}
 
 
 @ensureDeferred
@@ -380,21 +354,6 @@ async def test_no_query_of_the_page_that_was_asked_for_is_recorded_against_the_s
         assert line["requested"].startswith(start)
 
 
-@ensureDeferred
-async def test_a_fault_in_the_check_of_a_response_is_no_permission(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It ends unreachable, and the log names the fault."""
-    [url] = leading_to(site, "/open")
-
-    def fail(*args: Any) -> None:
-        raise RuntimeError("out of order")
-
-    monkeypatch.setattr("scrapy_rep.gate.judge.Judge.judge_final_url", fail)
-    result = (await crawl(settings=browse(), plans=[url])).check(["out of order"])
-    assert result.unreachable == [url]
-
-
 INVOLVED = (
     "scrapy_rep.downloadermiddlewares",
     "scrapy_rep.gate.gate",
@@ -418,15 +377,8 @@ async def test_a_fault_anywhere_lets_no_forbidden_page_through(
     settings = browse(REP_DECISION_LOG=str(tmp_path / "log"), REP_DECISIONS="all")
 
     async def visit() -> set[str]:
-        crawler = Crawler(RequestsSpider, settings_of(settings))
-        with LogTap(), contextlib.suppress(FaultError):  # it did not start
-            await within(30, crawler.crawl(plans=urls))
-        spider: Any = crawler.spider
-        if spider is None:
-            return set()
-        ends = sorted(ending.number for ending in spider.endings)
-        assert ends == list(range(len(spider.made)))
-        return {ending.final for ending in spider.endings if ending.kind == "downloaded"}
+        endings = getattr(await crawled(settings, plans=urls), "endings", ())
+        return {ending.final for ending in endings if ending.kind == "downloaded"}
 
     with Faults(*modules(*INVOLVED)).installed() as faults:
         assert await visit() == allowed

@@ -34,7 +34,7 @@ def test_a_hundred_requests_at_once_get_one_answer(site: Site, mode: str, per_do
     assert result.stats["robotstxt/request_count"] == 1
 
 
-@pytest.mark.parametrize("total", [1, 2, 16])
+@pytest.mark.parametrize("total", first(1, [1, 2, 16]))
 @ensureDeferred
 async def test_waiting_needs_no_concurrency(site: Site, total: int) -> None:
     """Ten requests to each of ten authorities pass, however few may be active at once."""

@@ -50,15 +50,21 @@ async def test_half_a_body_of_a_handler_that_sends_no_signal_is_unreachable(
     assert [result.kind(url) for url in urls] == ["unreachable", "forbidden"]
 
 
+@pytest.mark.parametrize("settings", [{}, by("WrappingHandler")], ids=["Scrapy's", "one around it"])
 @ensureDeferred
-async def test_a_handler_around_scrapys_own_is_cut_at_the_limit_too(site: Site) -> None:
-    """What it leaves to Scrapy's is announced by that one."""
+async def test_a_handler_around_scrapys_own_is_as_good(
+    site: Site, settings: dict[str, Any]
+) -> None:
+    """What it leaves to Scrapy's is announced by that one; both are asked for text as it is."""
     short, long = map(site.authority, (RULES, LONG))
     urls = [authority.url("/private") for authority in (short, long)]
-    result = await visit(urls, **by("WrappingHandler"))
-    assert [result.kind(url) for url in urls] == ["forbidden", "forbidden"]
-    assert result.stats["handler/requests"] == 2
+    result = await visit(urls, **settings)
+    assert result.forbidden == urls
+    assert result.stats.get("handler/requests") == (2 if settings else None)
     assert result.stats["robotstxt/truncated"] == 1
+    for hit in (*short.robots_hits, *long.robots_hits):
+        assert hit.header("Accept") == "text/plain, */*;q=0.5"
+        assert hit.header("Accept-Encoding") == "identity"
 
 
 @ensureDeferred
@@ -115,19 +121,6 @@ async def test_zyte_apis_handler_gets_no_accept_header(site: Site, zyte: dict[st
         assert (hit.header("Accept"), hit.header("Accept-Encoding")) == (None, None)
         assert hit.header("X-Crawl") == "yes"
     assert not result.lines("cannot be mapped")
-
-
-@ensureDeferred
-async def test_other_handlers_are_asked_for_text_as_it_is(site: Site) -> None:
-    """The counterpart, by Scrapy's own handler and by one around it."""
-    for settings in ({}, by("WrappingHandler")):
-        shop = site.authority(RULES)
-        await visit([shop.url("/private")], **settings)
-        (hit,) = shop.robots_hits
-        assert (hit.header("Accept"), hit.header("Accept-Encoding")) == (
-            "text/plain, */*;q=0.5",
-            "identity",
-        )
 
 
 @ensureDeferred

@@ -11,7 +11,7 @@ from scrapy.http import Response
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from tests.crawl.harness import MODES, crawl, crawl_in_child
+from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child
 from tests.crawl.leftovers import Leftovers
 from tests.crawl.result import Ending, LogLine, Problem, Result
 from tests.crawl.spiders import RequestsSpider
@@ -28,20 +28,7 @@ class DroppingSpider(RequestsSpider):
         return ()
 
 
-@ensureDeferred
-async def test_the_built_in_forbids_one_page(site: Site) -> None:
-    """A refusal of Scrapy's own middleware counts as forbidden, with its exception."""
-    shop = site.authority(robots="User-agent: *\nDisallow: /a\n")
-    plans = [shop.url("/a"), {"url": shop.url("/b"), "headers": {"X-Two": "2"}, "meta": {"k": 1}}]
-    result = (await crawl(settings={"ROBOTSTXT_OBEY": True}, plans=plans)).check()
-    assert (result.forbidden, result.downloaded) == ([shop.url("/a")], [shop.url("/b")])
-    problem = result.problem(shop.url("/a"))
-    assert (problem.type, problem.text) == ("IgnoreRequest", "Forbidden by robots.txt")
-    assert isinstance(problem.exception, Exception)
-    assert [hit.header("X-Two") for hit in shop.page_hits] == ["2"]
-
-
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", EACH_MODE)
 def test_a_child_brings_the_same_result_from_any_reactor(site: Site, mode: str) -> None:
     """Pages and failures come back from a child whatever its reactor."""
     shop = site.authority(pages={"/bad": Reset(), "/moved": redirect("/new")})

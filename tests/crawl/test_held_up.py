@@ -11,9 +11,10 @@ from pytest_twisted import ensureDeferred
 
 from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.middlewares import HoldingMiddleware
-from tests.crawl.pacing import at_once, gaps, taken
+from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, obey
 from tests.replies import Reply
+from tests.rows import first
 from tests.site import Site
 from tests.timed import waits
 
@@ -26,7 +27,7 @@ UNLIMITED = 0 if scrapy.version_info >= (2, 15) else 1_000
 ASKING = {"DOWNLOADER_MIDDLEWARES": {"tests.crawl.middlewares.InnerMiddleware": 900}}
 
 
-@pytest.mark.parametrize("concurrent", [UNLIMITED, 1, 16])
+@pytest.mark.parametrize("concurrent", first(1, [UNLIMITED, 1, 16]))
 @pytest.mark.parametrize("mode", EACH_MODE)
 @ensureDeferred
 async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
@@ -34,28 +35,12 @@ async def test_what_passed_ungated_may_wait_for_the_pace_that_begins_after_it(
 ) -> None:
     """The host learns of its pace while a request to it, off the wire, awaits another one."""
     slow = site.authority(SLOW)
-    first = [slow.url("/token"), slow.url("/key")]
-    plan = {"url": slow.url("/"), "meta": {"dont_obey_robotstxt": True, "first": first}}
+    before = [slow.url("/token"), slow.url("/key")]
+    plan = {"url": slow.url("/"), "meta": {"dont_obey_robotstxt": True, "first": before}}
     settings = obey(**ASKING, CONCURRENT_REQUESTS=concurrent)
     (await crawl_under(mode, settings=settings, plans=[plan])).check()
     assert [hit.path for hit in slow.page_hits] == ["/token", "/key", "/"]
     assert gaps(slow)[0] >= 0.15
-
-
-@waits
-@ensureDeferred
-async def test_requests_that_wait_off_the_wire_take_no_room_from_their_slot(site: Site) -> None:
-    """Six pages await one more each, which are the last in the queue; the others flow past."""
-    shop = site.authority(RULES, Reply(200, "a page", delay=0.02))
-    held = [
-        {"url": shop.url(f"/{n}"), "priority": 9, "meta": {"first": [shop.url(f"/{n}/first")]}}
-        for n in range(6)
-    ]
-    others = [{"url": shop.url(f"/other/{n}"), "priority": 5} for n in range(60)]
-    settings = obey(**ASKING, CONCURRENT_REQUESTS=UNLIMITED, CONCURRENT_REQUESTS_PER_DOMAIN=2)
-    (await crawl(settings=settings, plans=[*held, *others])).check()
-    assert len(shop.page_hits) == 72
-    assert taken([shop]) < 6  # with one every 0.2 seconds it takes 13
 
 
 @ensureDeferred
@@ -70,22 +55,6 @@ async def test_a_request_whose_rules_expire_while_it_waits_keeps_its_order(
     assert len(slow.robots_hits) > 2
     assert [hit.path for hit in slow.page_hits] == [f"/{number}" for number in range(9)]
     assert min(gaps(slow)) >= 0.15
-
-
-@waits
-@ensureDeferred
-async def test_rules_that_expire_on_the_way_do_not_stall_a_slot(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What comes back for new rules leaves its room to the next, at once."""
-    monkeypatch.setattr("scrapy_rep.access.policy.MIN_LIFETIME", 0.4)
-    rules = Reply(200, RULES, {"Cache-Control": "max-age=0"}, delay=0.05)
-    shop = site.authority(rules, Reply(200, "a page", delay=0.05))
-    plans = [shop.url(f"/{number}") for number in range(50)]
-    settings = obey(CONCURRENT_REQUESTS=2, CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    (await crawl(settings=settings, plans=plans)).check()
-    assert len(shop.robots_hits) > 2
-    assert taken([shop]) < 8  # the pages alone take 2.5 seconds
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)

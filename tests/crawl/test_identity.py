@@ -11,7 +11,6 @@ from pytest_twisted import ensureDeferred
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
 from tests.crawl.spiders import RequestsSpider
-from tests.rows import first
 from tests.site import Site
 
 # From the strongest to the weakest: each name has a group that forbids a page of that name.
@@ -54,35 +53,36 @@ async def test_the_strongest_name_counts(site: Site, strongest: int) -> None:
         assert all(NAMES[sources[0]] in str(hit.header("User-Agent")) for hit in shop.page_hits)
 
 
+PREFERRED: list[tuple[Any, str]] = [
+    (["mybot-news", "mybot"], "/news"),
+    (["other", "another"], "/star"),
+    (["mybot-images", "mybot"], "/mybot"),
+    (("mybot",), "/mybot"),
+    ("MyBot", "/mybot"),
+]
+"""What a crawler goes by, and the page that the first token with a group forbids."""
+
+
 @pytest.mark.parametrize("place", ["meta", "spider", "setting"])
-@pytest.mark.parametrize(
-    ("tokens", "forbidden"),
-    first(
-        2,
-        [
-            (["mybot-news", "mybot"], "/news"),
-            (["other", "another"], "/star"),
-            (["mybot-images", "mybot"], "/mybot"),
-            (("mybot",), "/mybot"),
-            ("MyBot", "/mybot"),
-        ],
-    ),
-)
 @ensureDeferred
-async def test_a_list_is_in_falling_preference(
-    site: Site, place: str, tokens: Any, forbidden: str
-) -> None:
+async def test_a_list_is_in_falling_preference(site: Site, place: str) -> None:
     """The first token that has a group wins; without any, the group of `*`."""
-    shop = site.authority(
+    paths = ("/mybot", "/news", "/star")
+    robots = (
         "User-agent: mybot\nDisallow: /mybot\n\nUser-agent: mybot-news\nDisallow: /news\n\n"
         "User-agent: *\nDisallow: /star\n"
     )
-    meta = {"robotstxt_user_agent": tokens} if place == "meta" else {}
-    plans = [{"url": shop.url(path), "meta": meta} for path in ("/mybot", "/news", "/star")]
-    settings = obey(ROBOTSTXT_USER_AGENT=tokens if place == "setting" else "unknown")
-    arguments = {"robotstxt_user_agent": tokens} if place == "spider" else {}
+    plans, expected = [], []
+    for tokens, forbidden in PREFERRED if place == "meta" else PREFERRED[2:3]:
+        shop = site.authority(robots)
+        meta = {"robotstxt_user_agent": tokens} if place == "meta" else {}
+        plans += [{"url": shop.url(path), "meta": meta} for path in paths]
+        expected.append(shop.url(forbidden))
+    named = PREFERRED[2][0]
+    settings = obey(ROBOTSTXT_USER_AGENT=named if place == "setting" else "unknown")
+    arguments = {"robotstxt_user_agent": named} if place == "spider" else {}
     result = (await crawl(settings=settings, plans=plans, **arguments)).check()
-    assert result.forbidden == [shop.url(forbidden)]
+    assert result.forbidden == expected
 
 
 @ensureDeferred
@@ -96,21 +96,6 @@ async def test_two_names_in_one_crawl_need_one_fetch(site: Site) -> None:
     result = (await crawl(settings=obey(), plans=plans)).check()
     assert result.forbidden == [shop.url("/badbot")]
     assert len(shop.robots_hits) == 1
-
-
-@ensureDeferred
-async def test_a_browser_names_no_crawler_and_one_warning_says_so(site: Site) -> None:
-    """Chrome's User-Agent follows the group of `*`; the warning says what to set, once."""
-    shop = site.authority(
-        "User-agent: Mozilla\nDisallow: /a\n\nUser-agent: Chrome\nDisallow: /a\n\n"
-        "User-agent: *\nDisallow: /b\n"
-    )
-    browser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0"
-    urls = [shop.url("/a"), shop.url("/b")]
-    result = (await crawl(settings=obey(USER_AGENT=browser), plans=urls)).check()
-    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
-    (warning,) = result.lines("names no crawler", "WARNING")
-    assert "ROBOTSTXT_USER_AGENT" in warning
 
 
 @ensureDeferred
@@ -130,55 +115,71 @@ async def test_a_name_that_is_none_is_no_permission(site: Site) -> None:
     assert shop.page_hits == []
 
 
+TO_SET = "so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the product token "
+TO_SET += "of your crawler"
+CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0"
+
+
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "begins", "warns"),
     [
-        ({}, "Obeying robots.txt as Scrapy. Set USER_AGENT to the name of your crawler"),
-        ({"USER_AGENT": "shopbot/1.0 (+https://e.org)"}, "Obeying robots.txt as shopbot"),
+        ({}, "as Scrapy. Set USER_AGENT to the name of your crawler", ""),
+        ({"USER_AGENT": "shop/1.0 (+https://e.org)"}, "as shop", ""),
+        ({"USER_AGENT": ""}, "", f"No User-Agent is set, {TO_SET}"),
+        ({"USER_AGENT": None}, "", f"No User-Agent is set, {TO_SET}"),
+        ({"USER_AGENT": CHROME}, "", f'The User-Agent "{CHROME}" names no crawler, {TO_SET}'),
+        ({"ROBOTSTXT_USER_AGENT": ["shop-news", "shop"]}, "as shop-news, else shop", ""),
+        ({"ROBOTSTXT_USER_AGENT": ["Shop/1.0 (+http://x)", "b"]}, "as Shop, else b", ""),
         (
-            {"ROBOTSTXT_USER_AGENT": ["shopbot-news", "shopbot"]},
-            "Obeying robots.txt as shopbot-news, else shopbot",
+            {"ROBOTSTXT_USER_AGENT": ["Mozilla/5.0", "b"]},
+            "as b",
+            f'The User-Agent "Mozilla/5.0" names no crawler, {TO_SET}',
         ),
-        ({"ROBOTSTXT_USER_AGENT": "shop bot"}, "Obeying robots.txt as shop"),
-        (
-            {"ROBOTSTXT_USER_AGENT": ["Shop/1.0 (+http://x)", "b"]},
-            "Obeying robots.txt as Shop, else b",
-        ),
-        ({"ROBOTSTXT_USER_AGENT": ["Mozilla/5.0", "b"]}, "Obeying robots.txt as b"),
-        ({"ROBOTSTXT_USER_AGENT": "*"}, "Obeying robots.txt as *"),
+        ({"ROBOTSTXT_USER_AGENT": "*"}, "as *", ""),
         (
             {"ROBOTSTXT_USER_AGENT": "Lycos_(Rex)/1.0", "REP_PROFILE": "kollar"},
-            "Obeying robots.txt as Lycos_(Rex)",
+            "as Lycos_(Rex)",
+            "",
         ),
     ],
 )
 @ensureDeferred
 async def test_the_log_says_at_the_start_who_the_crawler_is(
-    site: Site, settings: dict[str, Any], said: str
+    site: Site, settings: dict[str, Any], begins: str, warns: str
 ) -> None:
-    """One line, and a hint where the name is that of all crawlers that do not set one."""
-    result = (await crawl(settings=obey(**settings), plans=[site.authority().url("/a")])).check()
-    assert result.lines("^Obeying", "INFO") == [said]
+    """One line, and a hint where the name is that of all crawlers that do not set one.
+
+    A browser's User-Agent, or none, names no crawler: one warning says what to set.
+    """
+    shop = site.authority("User-agent: Mozilla\nUser-agent: Chrome\nDisallow: /a\n")
+    urls = [shop.url("/a"), shop.url("/b")]
+    result = (await crawl(settings=obey(**settings), plans=urls)).check()
+    assert result.downloaded == urls
+    if begins:
+        assert result.lines("^Obeying", "INFO") == [f"Obeying robots.txt {begins}"]
+    assert result.lines("User-Agent", "WARNING") == ([warns] if warns else [])
 
 
 NOT_A_TOKEN = "is not a product token, which has only letters, digits, _ and -"
 
 
-@pytest.mark.parametrize("place", ["meta", "spider", "setting"])
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("place", "name", "shown"),
     [
-        ("shop bot", f'"shop bot" {NOT_A_TOKEN}: robots.txt files are searched for shop'),
-        ("shop.bot/1.0", f'"shop.bot/1.0" {NOT_A_TOKEN}: robots.txt files are searched for shop'),
-        ("shop\x1b[31m", f'"shop\\x1b[31m" {NOT_A_TOKEN}: robots.txt files are searched for shop'),
-        ("Shop/1.0 bot", None),
-        ("SHOP (+https://example.org)", None),
-        ("Mozilla/5.0 (compatible; shop; +https://example.org)", None),
+        ("setting", "shop bot", "shop bot"),
+        ("setting", "shop.bot/1.0", "shop.bot/1.0"),
+        ("setting", "shop\x1b[31m", "shop\\x1b[31m"),
+        ("setting", "Shop/1.0 bot", None),
+        ("setting", "SHOP (+https://example.org)", None),
+        ("setting", "Mozilla/5.0 (compatible; shop; +https://example.org)", None),
+        ("spider", "shop bot", "shop bot"),
+        ("meta", "shop bot", "shop bot"),
+        ("meta", "Shop/1.0 bot", None),
     ],
 )
 @ensureDeferred
 async def test_a_name_that_goes_on_after_its_token_gets_a_warning(
-    site: Site, place: str, name: str, said: str | None
+    site: Site, place: str, name: str, shown: str | None
 ) -> None:
     """One, however many requests bear the name; the token is what is searched for."""
     shop = site.authority("User-agent: shop\nDisallow: /\n")
@@ -188,22 +189,10 @@ async def test_a_name_that_goes_on_after_its_token_gets_a_warning(
     plans = [{"url": shop.url(path), "meta": meta} for path in ("/a", "/b")]
     result = (await crawl(settings=settings, plans=plans, **arguments)).check()
     assert len(result.forbidden) == 2
-    assert result.lines("not a product token", "WARNING") == ([said] if said else [])
+    said = f'"{shown}" {NOT_A_TOKEN}: robots.txt files are searched for shop'
+    assert result.lines("not a product token", "WARNING") == ([said] if shown else [])
     if place != "meta":
         assert [line.lower() for line in result.lines("^Obeying")] == ["obeying robots.txt as shop"]
-
-
-@pytest.mark.parametrize("settings", [{"USER_AGENT": ""}, {"USER_AGENT": None}])
-@ensureDeferred
-async def test_a_crawler_without_a_user_agent_is_told_so(
-    site: Site, settings: dict[str, Any]
-) -> None:
-    """It is not said to have sent an empty one."""
-    result = (await crawl(settings=obey(**settings), plans=[site.authority().url("/a")])).check()
-    assert result.lines("User-Agent", "WARNING") == [
-        "No User-Agent is set, so the rules for * are followed; set ROBOTSTXT_USER_AGENT to the "
-        "product token of your crawler"
-    ]
 
 
 class LateSpider(RequestsSpider):

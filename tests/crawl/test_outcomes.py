@@ -164,16 +164,6 @@ async def test_access_denied_is_what_the_setting_says(site: Site, denied: str) -
     assert len([hit for shop in shops for hit in shop.page_hits]) == (denied == "allow") * 3
 
 
-@ensureDeferred
-async def test_the_log_repeats_what_the_failure_of_a_fetch_says(site: Site) -> None:
-    """Not the name of an exception, which says less."""
-    dead = site.refusing()
-    result = (await crawl(settings=obey(), plans=[dead.url("/a")])).check()
-    (line,) = result.lines("robots.txt of", "WARNING")
-    assert "is unreachable (connection" in line
-    assert "Connection refused" in line
-
-
 # --- unusual answers
 
 

@@ -70,65 +70,57 @@ async def test_allow_lets_through_what_the_site_forbids(site: Site) -> None:
 
 @ensureDeferred
 async def test_forbid_keeps_out_what_the_site_allows(site: Site) -> None:
-    """The exception carries both verdicts."""
+    """The exception carries both verdicts. The rules, which allow the page, are in memory."""
     shop = site.authority(RULES)
     urls = [shop.url("/a"), shop.url("/b")]
-    result = (await crawl_with([entry(shop, "forbid", paths=["/a"])], urls)).check()
-    assert result.downloaded == urls[1:]
-    verdict = verdict_of(result, urls[0])
+    settings = obey(REP_OVERRIDES=[entry(shop, "forbid", paths=["/b"])])
+    result = (await crawl(OneByOneSpider, settings, plans=urls)).check()
+    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
+    assert result.stats["robotstxt/cache/hit"] == 1
+    verdict = verdict_of(result, urls[1])
     assert verdict.override is not None
     assert verdict.override.startswith("forbid, entry 1")
     assert verdict.without is not None
     assert verdict.without.allowed
     assert result.stats[USED] == result.stats["robotstxt/forbidden"] == 1
     assert result.lines("^Forbidden by override.*without it: allowed, no rule matches", "DEBUG")
-    problem = result.problem(urls[0])
+    problem = result.problem(urls[1])
     assert problem.text.startswith("Forbidden by override: forbid, entry 1")
 
 
 @ensureDeferred
-async def test_forbid_keeps_out_what_need_not_wait_for_its_rules(site: Site) -> None:
-    """The second request finds the rules in memory, which allow it."""
-    shop = site.authority(RULES)
-    urls = [shop.url("/a"), shop.url("/b")]
-    overrides = [entry(shop, "forbid", paths=["/b"])]
-    settings = obey(REP_OVERRIDES=overrides, ROBOTSTXT_USER_AGENT="mybot")
-    result = await crawl(OneByOneSpider, settings, plans=urls)
-    result.check()
-    assert (result.downloaded, result.forbidden) == (urls[:1], urls[1:])
-    assert result.stats["robotstxt/cache/hit"] == 1
-
-
-@pytest.mark.parametrize("robots", [Reply(503), Reply(429), Hang()], ids=["503", "429", "hang"])
-@ensureDeferred
-async def test_unreachable_is_allowed_where_it_is_said(site: Site, robots: Any) -> None:
+async def test_unreachable_is_allowed_where_it_is_said(site: Site) -> None:
     """RFC 9309 section 2.3.1.4 holds for every other site."""
-    broken, other = site.authorities(2, robots)
-    urls = [broken.url("/a"), broken.url("/b"), other.url("/a")]
-    entries = [entry(broken, "unreachable-is-allowed", paths=["/a"])]
+    answers = [Reply(503), Reply(429), Hang()]
+    broken = [site.authority(robots) for robots in answers]
+    others = [site.authority(robots) for robots in answers]
+    urls = [shop.url(path) for path in ("/a", "/b") for shop in broken]
+    urls += [shop.url("/a") for shop in others]
+    entries = [entry(shop, "unreachable-is-allowed", paths=["/a"]) for shop in broken]
     result = (await crawl_with(entries, urls, REP_TIMEOUT=0.4)).check()
-    assert result.downloaded == urls[:1]
-    assert set(result.unreachable) == set(urls[1:])
-    assert result.stats[USED] == 1
-    [line] = result.lines("nothing is requested from it, except by override; ", "WARNING")
-    assert broken.url("") in line
-    [line] = result.lines("nothing is requested from it; ", "WARNING")
-    assert other.url("") in line
+    assert (result.downloaded, result.unreachable) == (urls[:3], urls[3:])
+    assert result.stats[USED] == 3
+    for except_by, shops in ((", except by override", broken), ("", others)):
+        said = result.lines(f"nothing is requested from it{except_by}; ", "WARNING")
+        assert len(said) == 3
+        assert all(any(shop.url("") in line for line in said) for shop in shops)
 
 
-@pytest.mark.parametrize("action", ["allow", "agent"])
-@pytest.mark.parametrize("path", ["/", "/elsewhere"])
 @ensureDeferred
-async def test_no_override_lifts_what_is_said_about_use(site: Site, action: str, path: str) -> None:
+async def test_no_override_lifts_what_is_said_about_use(site: Site) -> None:
     """A statement counts for a path that the robots.txt disallows and an override allows."""
-    lines = ["User-agent: *", "Content-Usage: train-ai=n", f"Disallow: {path}"]
-    shop = site.authority("\n".join([*lines, "", "User-agent: partnerbot", "Allow: /", ""]))
-    entries = [entry(shop, action, **({"agent": "partnerbot"} if action == "agent" else {}))]
-    url = shop.url("/a")
+    entries, urls = [], []
+    for action, more in (("allow", {}), ("agent", {"agent": "partnerbot"})):
+        for path in ("/", "/elsewhere"):
+            lines = ["User-agent: *", "Content-Usage: train-ai=n", f"Disallow: {path}"]
+            shop = site.authority("\n".join([*lines, "", "User-agent: partnerbot", "Allow: /", ""]))
+            entries.append(entry(shop, action, **more))
+            urls.append(shop.url("/a"))
     settings = {"REP_PREFERENCES": "skip", "REP_PURPOSES": ["train-ai"]}
-    result = (await crawl_with(entries, [url], **settings)).check()
-    assert result.forbidden == [url]
-    assert "Content-Usage disallows train-ai" in result.problem(url).text
+    result = (await crawl_with(entries, urls, **settings)).check()
+    assert result.forbidden == urls
+    for url in urls:
+        assert "Content-Usage disallows train-ai" in result.problem(url).text
 
 
 class Breaking:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.resolver import dnscache
 
 from scrapy_rep import RobotsForbidden
 from tests.crawl.clock import take_over
@@ -95,25 +94,6 @@ async def test_the_politest_authority_of_a_host_wins(site: Site) -> None:
     assert min(since(far, near)) >= 0.1
 
 
-@pytest.mark.filterwarnings("ignore:The CONCURRENT_REQUESTS_PER_IP setting is deprecated")
-@ensureDeferred
-async def test_slots_by_address_keep_the_pace_of_each_host(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With CONCURRENT_REQUESTS_PER_IP two names of one address have one slot and two paces."""
-    monkeypatch.setitem(dnscache, "localhost", "127.0.0.1")
-    slow = site.authority("User-agent: *\nCrawl-delay: 0.3\n", host="127.0.0.1")
-    other = site.authority(host="127.0.0.1")
-    named = [url.replace("127.0.0.1", "localhost") for url in pages(slow, 3)]
-    settings = obey(
-        CONCURRENT_REQUESTS_PER_IP=8,
-        SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue",
-    )
-    (await crawl(settings=settings, plans=[*named, *pages(other, 4)])).check()
-    assert len(gaps(slow, other)) == 6
-    assert min(gaps(slow)) >= 0.3
-
-
 @ensureDeferred
 async def test_one_request_at_a_time(site: Site) -> None:
     """However short the delay, no request is sent before the end of the one before."""
@@ -163,21 +143,6 @@ async def test_a_refresh_changes_the_pace(
     assert min(second) >= after
     if after < before:
         assert sorted(second)[1] < after + 0.2
-
-
-@waits
-@ensureDeferred
-async def test_a_slot_changes_its_pace_while_it_is_busy(site: Site) -> None:
-    """Downloads that are under way when the first delay becomes known end as ever."""
-    busy = site.authority(pages=html(delay=0.4))
-    slow = site.authority(
-        Reply(200, "User-agent: *\nCrawl-delay: 0.3\n", delay=0.2), host=busy.host
-    )
-    plans = [*pages(busy, 4), *pages(slow, 3)]
-    (await crawl(settings=obey(CONCURRENT_REQUESTS=32), plans=plans)).check()
-    assert max(gaps(busy)) < 0.2
-    assert gaps(busy, slow)[3] >= 0.4 + 0.3  # from the end of the last of those under way
-    assert min(gaps(slow)) >= 0.3
 
 
 @ensureDeferred
@@ -267,24 +232,6 @@ async def test_autothrottle_makes_no_gap_shorter(site: Site, mode: str) -> None:
     assert min(gaps(shop)) >= 0.3
     assert other.page_hits[-1].received < shop.page_hits[-1].received
     assert result.stats["robotstxt/crawl_delay/applied"] == 1
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-@ensureDeferred
-async def test_an_idle_spider_makes_no_gap_shorter(site: Site, mode: str) -> None:
-    """Scrapy may collect the slot meanwhile: the interval is the host's."""
-    shop = site.authority(SLOW)
-    urls = pages(shop, 5)
-    result = await crawl_under(
-        mode,
-        "tests.crawl.pacing.BurstsSpider",
-        hurried(),
-        bursts=[urls[:2], urls[2:4], urls[4:]],
-        idle=[0.1, 0.5],
-    )
-    assert result.check().stats["slots/collected"] >= 2
-    assert len(shop.page_hits) == 5
-    assert min(gaps(shop)) >= 0.3
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)

@@ -112,61 +112,45 @@ async def test_a_crawl_of_pages_that_say_nothing_says_nothing(site: Site) -> Non
     assert result.lines("pages read") == []
 
 
-@pytest.mark.parametrize("preferences", ["off", "report"])
+OFF = {"REP_PAGE_DIRECTIVES": "off", "REP_NOINDEX": "drop"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_there"),
+    [
+        (OFF | {"REP_PREFERENCES": "report"}, True),
+        (OFF | {"REP_PREFERENCES": "off"}, True),
+        ({"REP_PAGE_DIRECTIVES": "obey", "ROBOTSTXT_OBEY": False}, False),
+        ({"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": None}}, False),
+    ],
+    ids=["preferences alone", "both off", "robots.txt is not obeyed", "disabled"],
+)
 @ensureDeferred
-async def test_off_reads_no_page(site: Site, preferences: str) -> None:
-    """The spider middleware has other things to do; callbacks may ask all the same."""
+async def test_off_reads_no_page(site: Site, settings: dict[str, Any], is_there: bool) -> None:
+    """The spider middleware may have other things to do; callbacks may ask all the same.
+
+    Where it has none, it is not there, and there is no warning of a middleware that is disabled.
+    """
     shop = site.authority(RULES, VILLAGE)
-    off = {"REP_PAGE_DIRECTIVES": "off", "REP_NOINDEX": "drop", "REP_PREFERENCES": preferences}
-    result = await visit(shop, obey(**off))
+    result = await visit(shop, obey(**settings))
+    middlewares = result.crawler.engine.scraper.spidermw.middlewares
+    assert any(isinstance(each, RepSpiderMiddleware) for each in middlewares) is is_there
     assert page_stats(result) == {}
     assert result.forbidden == []
     assert result.stats["item_scraped_count"] == 14
     assert result.lines("pages read") == []
     said = result.crawler.spider.said
     assert said[shop.url("/by-header")].restrictions == {"noindex", "nofollow"}
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"REP_PAGE_DIRECTIVES": "obey", "ROBOTSTXT_OBEY": False},
-        {"SPIDER_MIDDLEWARES": {"scrapy_rep.RepSpiderMiddleware": None}},
-    ],
-    ids=["robots.txt is not obeyed", "disabled"],
-)
-@ensureDeferred
-async def test_what_is_switched_off_is_no_middleware(site: Site, settings: Any) -> None:
-    """So that it costs nothing; and there is no warning of a middleware that is disabled."""
-    shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obey(**settings))
-    middlewares = result.crawler.engine.scraper.spidermw.middlewares
-    assert not [each for each in middlewares if isinstance(each, RepSpiderMiddleware)]
-    assert page_stats(result) == {}
-    assert result.forbidden == []
     assert result.lines("Disabled.*Spider", "WARNING") == [
         line for line in result.lines("OBEY is off", "WARNING") if "Spider" in line
     ]
 
 
 @ensureDeferred
-async def test_off_reads_no_page_where_preferences_are_read(site: Site) -> None:
-    """The middleware is there for them; callbacks may ask all the same."""
-    shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obey(REP_PAGE_DIRECTIVES="off", REP_NOINDEX="drop"))
-    assert page_stats(result) == {}
-    assert result.forbidden == []
-    assert result.stats["item_scraped_count"] == 14
-    said = result.crawler.spider.said
-    assert said[shop.url("/by-header")].restrictions == {"noindex", "nofollow"}
-
-
-@pytest.mark.parametrize("name", ["scrapy_rep.RepSpiderMiddleware", RepSpiderMiddleware])
-@ensureDeferred
-async def test_the_add_on_leaves_the_order_of_the_project(site: Site, name: Any) -> None:
+async def test_the_add_on_leaves_the_order_of_the_project(site: Site) -> None:
     """One middleware, where the project has it."""
     shop = site.authority(RULES, VILLAGE)
-    result = await visit(shop, obeying(SPIDER_MIDDLEWARES={name: 640}))
+    result = await visit(shop, obeying(SPIDER_MIDDLEWARES={RepSpiderMiddleware: 640}))
     middlewares = result.crawler.engine.scraper.spidermw.middlewares
     assert [isinstance(each, RepSpiderMiddleware) for each in middlewares].count(True) == 1
     assert paths(shop, result.forbidden) == CLOSED
@@ -176,29 +160,17 @@ class OwnGate(RepDownloaderMiddleware):
     """A project's own."""
 
 
-@pytest.mark.parametrize("gate", ["scrapy_rep.RepDownloaderMiddleware", OwnGate])
 @ensureDeferred
-async def test_the_middlewares_can_be_set_by_hand(site: Site, gate: Any) -> None:
+async def test_the_middlewares_can_be_set_by_hand(site: Site) -> None:
     """Two lines do what the add-on does; a project may extend the gate."""
     shop = site.authority(RULES, VILLAGE)
     settings = by_hand(
-        DOWNLOADER_MIDDLEWARES={BUILT_IN: None, gate: 100},
+        DOWNLOADER_MIDDLEWARES={BUILT_IN: None, OwnGate: 100},
         SPIDER_MIDDLEWARES={"scrapy_rep.RepSpiderMiddleware": 100},
         REP_PAGE_DIRECTIVES="obey",
         ROBOTSTXT_USER_AGENT="mybot",
     )
     assert paths(shop, (await visit(shop, settings)).forbidden) == CLOSED
-
-
-@ensureDeferred
-async def test_a_crawl_whose_marks_would_not_be_seen_does_not_start(site: Site) -> None:
-    """The spider middleware marks requests; only the downloader middleware refuses them."""
-    shop = site.authority(RULES)
-    spider = {"scrapy_rep.RepSpiderMiddleware": 100}
-    settings = {"ROBOTSTXT_OBEY": True, "SPIDER_MIDDLEWARES": spider}
-    with pytest.raises(ValueError, match="lacks RepDownloaderMiddleware"):
-        await crawl(settings=settings, plans=[shop.url("/")])
-    assert site.hits == []
 
 
 @ensureDeferred
@@ -266,32 +238,16 @@ async def test_dont_obey_robotstxt_passes(site: Site) -> None:
 
 
 @ensureDeferred
-async def test_a_refused_request_waits_for_no_rules(site: Site) -> None:
-    """Its host's robots.txt hangs, and is not even asked for."""
+async def test_a_refused_request_waits_for_nothing(site: Site) -> None:
+    """Neither for rules, which are not even asked for, nor for a pace, whatever its scheme."""
     hung = site.authority(Hang())
-    shop = site.authority(RULES, {"/": links(hung.url("/a"), head=meta("nofollow"))})
-    result = await visit(shop, obeying(REP_TIMEOUT=20))
-    assert result.forbidden == [hung.url("/a")]
-    assert hung.hits == []
-
-
-@ensureDeferred
-async def test_a_refused_request_waits_for_no_pace(site: Site) -> None:
-    """Ten of them on a host that asks for a minute between two requests end at once."""
     urls = [f"/{n}" for n in range(10)]
-    shop = site.authority(
-        "User-agent: *\nCrawl-delay: 60\n", {"/": links(*urls, head=meta("nofollow"))}
-    )
-    result = await visit(shop, obeying())
-    assert paths(shop, result.forbidden) == urls
-
-
-@ensureDeferred
-async def test_what_no_robots_txt_governs_is_refused_as_well(site: Site) -> None:
-    """The page asks not to follow its links, whatever their scheme."""
-    shop = site.authority(RULES, {"/": links("data:,x", head=meta("nofollow"))})
-    result = await visit(shop, obeying())
-    [(problem)] = [ending.problem for ending in result.endings if ending.problem]
+    page = links(hung.url("/a"), "data:,x", *urls, head=meta("nofollow"))
+    shop = site.authority("User-agent: *\nCrawl-delay: 60\n", {"/": page})
+    result = await visit(shop, obeying(REP_TIMEOUT=20))
+    assert result.forbidden == [hung.url("/a"), "data:,x", *map(shop.url, urls)]
+    assert hung.hits == []
+    problem = result.problem("data:,x")
     assert problem.text == "Forbidden by page directive: nofollow (meta)"
     assert problem.exception is not None
     assert problem.exception.authority is None  # type: ignore[attr-defined]

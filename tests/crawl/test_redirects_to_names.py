@@ -74,74 +74,55 @@ PRIVATE = {
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_the_answer_of_a_private_address_does_not_count(world: World, mode: str) -> None:
-    """Each public site is unreachable, whatever the hosts behind those names say."""
-    plans, targets = [], []
-    for number, addresses in enumerate(PRIVATE.values()):
-        target = world.place(f"inner{number}.example", addresses, OPEN)
-        plans.append(world.public(f"http://inner{number}.example:{target.port}/robots.txt"))
-        targets.append(target)
-    result = world.crawl(mode, plans)
-    assert result.unreachable == plans
-    assert [len(target.hits) for target in targets] == [1] * len(targets)
-    assert result.lines("redirect refused: redirect from a public to a local address: ")
-    causes = {ending.problem.data["cause"] for ending in result.endings if ending.problem}
-    assert causes == {"redirect refused"}
+def test_the_answer_of_a_private_address_does_not_count(
+    world: World, site: Site, mode: str
+) -> None:
+    """Each public site is unreachable, whatever the hosts behind those names say.
 
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_name_of_a_public_address_is_followed(world: World, mode: str) -> None:
-    """The counterpart: on another host, on the same one, and over two of them."""
-    last = world.place("rules.example", ["8.8.8.8"])
-    there = f"http://rules.example:{last.port}/robots.txt"
+    A chain is refused where it turns inward: public to public to private, and from there on to
+    public again. Names of public addresses are followed, on another host and over two of them; and
+    the guard is for what comes from outside.
+    """
+    inner = {
+        f"inner{number}.example": world.place(f"inner{number}.example", addresses, OPEN)
+        for number, addresses in enumerate(PRIVATE.values())
+    }
+    refused = [world.public(f"http://{name}:{one.port}/robots.txt") for name, one in inner.items()]
+    rules = world.place("rules.example", ["8.8.8.8"])
+    there = f"http://rules.example:{rules.port}/robots.txt"
     between = world.place("between.example", ["8.8.4.4"], redirect(there))
-    plans = [
-        world.public(there),
-        world.public("/robots.txt?2"),  # a loop: unavailable
-        world.public(f"http://between.example:{between.port}/robots.txt"),
-    ]
-    result = world.crawl(mode, plans)
-    assert [result.kind(url) for url in plans] == ["forbidden", "downloaded", "forbidden"]
-    assert (len(last.robots_hits), len(between.robots_hits)) == (2, 1)
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_chain_is_refused_where_it_turns_inward(world: World, mode: str) -> None:
-    """Public to public to private, and from there on to public again: the last hop is not made."""
-    last = world.place("rules.example", ["8.8.8.8"], OPEN)
+    over_two = f"http://between.example:{between.port}/robots.txt"
     # With a body: Scrapy 2.14 does not tell which address an empty one came from.
-    there = redirect(f"http://rules.example:{last.port}/robots.txt", body=b"Moved")
-    inner = world.place("inner.example", ["192.168.1.1"], there)
-    there = redirect(f"http://inner.example:{inner.port}/robots.txt")
-    between = world.place("between.example", ["8.8.4.4"], there)
-    plan = world.public(f"http://between.example:{between.port}/robots.txt")
-    result = world.crawl(mode, [plan])
-    assert result.unreachable == [plan]
-    assert (len(between.hits), len(inner.hits), len(last.hits)) == (1, 1, 0)
+    back = world.place("back.example", ["192.168.1.1"], redirect(there, body=b"Moved"))
+    inward = redirect(f"http://back.example:{back.port}/robots.txt")
+    turning = world.place("turning.example", ["8.8.4.5"], inward)
+    refused.append(world.public(f"http://turning.example:{turning.port}/robots.txt"))
+    world.names["nowhere.example"] = []
+    nowhere = world.public("http://nowhere.example/robots.txt")
+    loop = world.public("/robots.txt?2")
+    mine = world.place("mine.example", ["mine"])
+    local = site.authority(redirect(f"http://mine.example:{mine.port}/robots.txt")).url("/page")
+    followed = [world.public(there), world.public(over_two), local]
+    result = world.crawl(mode, [*refused, nowhere, loop, *followed])
+    assert result.unreachable == [*refused, nowhere]
+    assert (result.downloaded, result.forbidden) == ([loop], followed)
+    causes = [result.problem(url).data["cause"] for url in result.unreachable]
+    assert causes == ["redirect refused"] * len(refused) + ["dns"]
+    assert result.lines("redirect refused: redirect from a public to a local address: ")
+    asked = [*inner.values(), between, turning, back]
+    assert [len(one.hits) for one in asked] == [1] * len(asked)
+    assert len(rules.robots_hits) == 2
+    assert result.stats["fake/lookups/mine.example"] == 1
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_name_without_an_address_is_unreachable_by_dns(world: World, mode: str) -> None:
-    """A resolver that hangs is left alone."""
+def test_a_resolver_that_hangs_is_left_alone(world: World, mode: str) -> None:
+    """The site is unreachable when the time of the fetch is over."""
     world.names["nowhere.example"] = []
     plan = world.public("http://nowhere.example/robots.txt")
-    result = world.crawl(mode, [plan], REP_RETRY_DELAYS=[])
+    result = world.crawl(mode, [plan], FAKE_SILENT=1.5, REP_TIMEOUT=0.5)
     assert result.unreachable == [plan]
-    assert result.endings[0].problem.data["cause"] == "dns"
-    slow = world.public("http://nowhere.example/robots.txt?slow")
-    result = world.crawl(mode, [slow], FAKE_SILENT=1.5, REP_TIMEOUT=0.5, REP_RETRY_DELAYS=[])
-    assert result.unreachable == [slow]
-    assert result.endings[0].problem.data["cause"] == "timeout"
-
-
-@pytest.mark.parametrize("mode", EACH_MODE)
-def test_a_local_site_may_redirect_to_a_private_name(world: World, site: Site, mode: str) -> None:
-    """The guard is for what comes from outside."""
-    target = world.place("inner.example", ["mine"])
-    shop = site.authority(redirect(f"http://inner.example:{target.port}/robots.txt"))
-    result = world.crawl(mode, [shop.url("/page")])
-    assert result.forbidden == [shop.url("/page")]
-    assert result.stats["fake/lookups/inner.example"] == 1
+    assert result.problem(plan).data["cause"] == "timeout"
 
 
 @ensureDeferred

@@ -9,14 +9,10 @@ from typing import Any
 import pytest
 from pytest_twisted import ensureDeferred
 
-from scrapy_rep.stores.sqlite import SqliteStore
 from tests.crawl.harness import crawl
 from tests.crawl.plugin import obey
-from tests.crawl.sharing import SharedStore
 from tests.replies import Reply
 from tests.site import Authority, Site
-
-DAY = 86_400.0
 
 
 def mixed_authorities(site: Site, count: int) -> list[Authority]:
@@ -40,17 +36,6 @@ def robots_hits(authorities: list[Authority]) -> int:
     return sum(len(authority.robots_hits) for authority in authorities)
 
 
-def store_in(directory: Path) -> SharedStore:
-    """The file that crawls use, between them."""
-    path = directory / "robots.db"
-    return SharedStore("SQLite", f"sqlite://{path}", lambda: SqliteStore(path))
-
-
-def files_under(directory: Path) -> set[str]:
-    """In which folders of a directory there is a file of ours."""
-    return {p.relative_to(directory).parts[0] for p in directory.rglob("robots.db")}
-
-
 @ensureDeferred
 async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
     site: Site, tmp_path: Path
@@ -69,45 +54,19 @@ async def test_a_restart_fetches_no_robots_txt_and_judges_the_same(
     assert again.stats.get("robotstxt/store/error", 0) == 0
 
 
-@pytest.mark.parametrize("store", ["job", "sqlite:"])
 @ensureDeferred
-async def test_the_file_lies_in_the_job_directory_or_the_data_directory(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
+async def test_with_a_job_directory_the_file_lies_there(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With JOBDIR and no REP_STORE the file is the job's; `sqlite:` is the project's."""
+    """Unless REP_STORE says otherwise."""
     monkeypatch.chdir(tmp_path)
     (authority,) = mixed_authorities(site, 1)
-    where = {"JOBDIR": str(tmp_path / "job")} if store == "job" else {"REP_STORE": store}
     plan = {"url": authority.url("/private/x"), "dont_filter": True}
     for _ in range(2):
-        result = (await crawl(settings=obey(**where), plans=[plan])).check()
-        assert [ending.kind for ending in result.endings] == ["forbidden"]
+        result = (await crawl(settings=obey(JOBDIR=str(tmp_path / "job")), plans=[plan])).check()
+        assert result.kinds == ["forbidden"]
     assert len(authority.robots_hits) == 1
-    assert files_under(tmp_path) == {"job" if store == "job" else ".scrapy"}
-
-
-@ensureDeferred
-async def test_last_good_copies_of_a_dead_origin_judge_its_pages(
-    site: Site, tmp_path: Path
-) -> None:
-    """RFC 9309 section 2.3.1.4: two days later its robots.txt is unreachable, the copy stands.
-
-    An authority of which no copy was ever had is disallowed as a whole.
-    """
-    authorities = [site.authority("User-agent: *\nDisallow: /private\n") for _ in range(8)]
-    plans = [a.url(path) for a in authorities for path in ("/", "/private/x")]
-    settings = obey(REP_STORE=f"sqlite://{tmp_path}/robots.db")
-    first = (await crawl(settings=settings, plans=plans)).check().by_url
-    for authority in authorities:
-        store_in(tmp_path).grow_older(authority, 2 * DAY)
-        authority.robots = Reply(503)
-    stranger = site.authority(Reply(503))
-    again = await crawl(settings=settings, plans=[*plans, stranger.url()])
-    assert {**first, stranger.url(): "unreachable"} == again.check().by_url
-    assert robots_hits(authorities) == 16
-    third = await crawl(settings=settings, plans=plans)  # the failures are remembered, too
-    assert third.check().by_url == first
-    assert robots_hits(authorities) == 16
+    assert [*tmp_path.rglob("robots.db")] == [tmp_path / "job" / "robots.db"]  # noqa: ASYNC240
 
 
 @ensureDeferred

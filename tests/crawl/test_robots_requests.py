@@ -14,7 +14,7 @@ from scrapy.settings import default_settings
 
 from scrapy_rep.sites.fetcher import TRANSPORT_KEYS
 from tests.crawl.harness import EACH_MODE, crawl, crawl_in_child, crawl_under
-from tests.crawl.plugin import NOTHING, RULES, by_hand, obey
+from tests.crawl.plugin import NOTHING, RULES, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import ROOT
 from tests.proxy import Proxy
@@ -222,22 +222,16 @@ async def test_what_only_looks_like_the_url_of_the_rules_waits_for_them(site: Si
     assert len(site.hits) == len(urls)  # its rules, and no more
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
+@ensureDeferred
+async def test_a_request_for_the_rules_is_allowed_once_they_are_known(site: Site) -> None:
+    """RFC 9309 section 2.2.2: neither rules, nor a pace, nor the purposes of a crawl refuse it."""
+    refusing = [
         "Crawl-delay: 1000\nAllow: /",
         "Content-Usage: train-ai=n\nAllow: /",
         "Disallow: /",
         "Allow: /\n\nUser-agent: buyer\nDisallow: /",
-    ],
-    ids=["pace", "use", "rules", "token"],
-)
-@ensureDeferred
-async def test_a_request_for_the_rules_is_allowed_once_they_are_known(
-    site: Site, lines: str
-) -> None:
-    """RFC 9309 section 2.2.2: neither rules, nor a pace, nor the purposes of a crawl refuse it."""
-    shop = site.authority(f"User-agent: *\n{lines}\n")
+    ]
+    shops = [site.authority(f"User-agent: *\n{lines}\n") for lines in refusing]
     settings = obey(
         ROBOTSTXT_USER_AGENT="seller",
         REP_OVER_MAX_CRAWL_DELAY="forbid",
@@ -245,10 +239,10 @@ async def test_a_request_for_the_rules_is_allowed_once_they_are_known(
         REP_PURPOSES=["train-ai"],
         REP_PURPOSE_TOKENS={"train-ai": ["buyer"]},
     )
-    urls = [shop.url("/a"), shop.url("/robots.txt")]
+    urls = [shop.url(path) for path in ("/a", "/robots.txt") for shop in shops]
     result = (await crawl(OneByOneSpider, settings, plans=urls)).check()
     assert [ending.url for ending in result.endings] == urls
-    assert (result.forbidden, result.downloaded) == (urls[:1], urls[1:])
+    assert (result.forbidden, result.downloaded) == (urls[:4], urls[4:])
 
 
 # --- under which name
@@ -268,58 +262,42 @@ class HiddenSpider(RequestsSpider):
     user_agent = ""
 
 
+EMPTY = {"USER_AGENT": ""}
+TOKEN = {"ROBOTSTXT_USER_AGENT": "shopbot"}
 NAMELESS: list[Any] = [
-    ({}, SCRAPY),
-    ({"ROBOTSTXT_USER_AGENT": "shopbot"}, "shopbot"),
-    ({"ROBOTSTXT_USER_AGENT": ["shopbot-news", "shopbot"]}, "shopbot-news"),
-    ({"ROBOTSTXT_USER_AGENT": "shopbot/1.0 (+https://shop.example)"}, "shopbot"),
-    ({"ROBOTSTXT_USER_AGENT": "*"}, SCRAPY),
-    ({"DEFAULT_REQUEST_HEADERS": {"User-Agent": ""}, "USER_AGENT": "shopbot"}, "shopbot"),
-    ({"DEFAULT_REQUEST_HEADERS": {"User-Agent": []}, "USER_AGENT": "shopbot"}, "shopbot"),
-    ({"USER_AGENT": " ", "ROBOTSTXT_USER_AGENT": "shopbot"}, "shopbot"),
+    (EMPTY, "", SCRAPY),
+    (EMPTY | TOKEN, "", "shopbot"),
+    (EMPTY | {"ROBOTSTXT_USER_AGENT": ["shopbot-news", "shopbot"]}, "", "shopbot-news"),
+    (EMPTY | {"ROBOTSTXT_USER_AGENT": "shopbot/1.0 (+https://shop.example)"}, "", "shopbot"),
+    (EMPTY | {"ROBOTSTXT_USER_AGENT": "*"}, "", SCRAPY),
+    ({"DEFAULT_REQUEST_HEADERS": {"User-Agent": ""}, "USER_AGENT": "shopbot"}, "", "shopbot"),
+    ({"DEFAULT_REQUEST_HEADERS": {"User-Agent": []}, "USER_AGENT": "shopbot"}, "", "shopbot"),
+    ({"USER_AGENT": " "} | TOKEN, "", "shopbot"),
+    ({"USER_AGENT": "shopbot/1.0"}, "useragent.UserAgentMiddleware", "shopbot"),
+    (
+        EMPTY | TOKEN | {"DEFAULT_REQUEST_HEADERS": {"User-Agent": "other"}},
+        "defaultheaders.DefaultHeadersMiddleware",
+        "shopbot",
+    ),
 ]
+"""Settings, the middleware of Scrapy that a project has disabled, and the name."""
 
 
-@pytest.mark.parametrize(("settings", "name"), NAMELESS)
+@pytest.mark.parametrize(("settings", "disabled", "name"), NAMELESS)
 @ensureDeferred
 async def test_a_robots_txt_request_has_a_name_where_pages_have_none(
-    site: Site, settings: dict[str, Any], name: str
+    site: Site, settings: dict[str, Any], disabled: str, name: str
 ) -> None:
     """The product token, else the name that Scrapy goes by; on each hop."""
     closed = site.authority(refuses_the_nameless)
     moved = site.authority(redirect(closed.url("/robots.txt")))
     urls = [closed.url("/x"), moved.url("/x")]
-    settings = obey(**{"USER_AGENT": "", **settings})
+    settings = obey(**settings)
+    if disabled:
+        settings["DOWNLOADER_MIDDLEWARES"] = {f"scrapy.downloadermiddlewares.{disabled}": None}
     result = (await crawl(settings=settings, plans=urls)).check()
     assert sorted(result.forbidden) == sorted(urls)
     assert {hit.header("User-Agent") for hit in [*closed.hits, *moved.hits]} == {name}
-
-
-@pytest.mark.parametrize(
-    ("disabled", "settings"),
-    [
-        ("useragent.UserAgentMiddleware", {"USER_AGENT": "shopbot/1.0"}),
-        (
-            "defaultheaders.DefaultHeadersMiddleware",
-            {
-                "DEFAULT_REQUEST_HEADERS": {"User-Agent": "other"},
-                "USER_AGENT": "",
-                "ROBOTSTXT_USER_AGENT": "shopbot",
-            },
-        ),
-    ],
-)
-@ensureDeferred
-async def test_a_robots_txt_request_has_a_name_where_no_middleware_adds_one(
-    site: Site, disabled: str, settings: dict[str, Any]
-) -> None:
-    """As projects disable it whose download handler, or own middleware, names the crawler."""
-    closed = site.authority(refuses_the_nameless)
-    settings = by_hand(**settings)
-    settings["DOWNLOADER_MIDDLEWARES"][f"scrapy.downloadermiddlewares.{disabled}"] = None
-    result = (await crawl(settings=settings, plans=[closed.url("/x")])).check()
-    assert result.forbidden == [closed.url("/x")]
-    assert [hit.header("User-Agent") for hit in closed.hits] == ["shopbot"]
 
 
 @pytest.mark.parametrize("mode", EACH_MODE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from threading import Timer
 from typing import Any
 
@@ -34,9 +33,9 @@ TERM = 20.0
 """Seconds for which the other worker of these tests holds its lease; it does not renew it."""
 
 
-@pytest.fixture(params=OURS)
+@pytest.fixture(params=first(1, OURS))
 def shared(request: pytest.FixtureRequest) -> Iterator[SharedStore]:
-    """A store of each kind that is shared."""
+    """A store of each kind that is shared, by default a file."""
     with shared_store_of(request.param) as shared:
         yield shared
 
@@ -129,22 +128,8 @@ async def test_a_round_without_an_outcome_is_followed_by_another(
     assert len(shop.robots_hits) == 1
 
 
-@ensureDeferred
-async def test_a_failure_of_ours_is_not_stored(site: Site, shared: SharedStore) -> None:
-    """Our proxy refuses: nothing is known of the site, for another worker or the next run."""
-    shop = site.authority(RULES)
-    proxy = site.refusing()
-    plan = {"url": shop.url("/open"), "meta": {"proxy": proxy.url()}}
-    settings = obey(REP_STORE=shared.uri)
-    result = (await crawl(settings=settings, plans=[plan])).check()
-    assert len(result.unreachable) == 1
-    assert shared.kept(shop) is None
-    result = await visit(shop, shared.uri)
-    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
-
-
 class LateProxyMiddleware:
-    """Chooses a proxy behind the gate, for a robots.txt as for a page."""
+    """Chooses a proxy for a page, and so for its robots.txt."""
 
     def __init__(self, url: str):
         self.url = url
@@ -159,21 +144,27 @@ class LateProxyMiddleware:
         request.meta["proxy"] = self.url
 
 
-@pytest.mark.parametrize("order", first(1, [50, 500]))
+@pytest.mark.parametrize("order", [None, 50, 500], ids=["meta", "before the gate", "behind it"])
 @ensureDeferred
-async def test_a_failure_of_a_proxy_that_another_middleware_chose_is_not_stored(
-    site: Site, shared: SharedStore, order: int
+async def test_a_failure_of_ours_is_not_stored(
+    site: Site, shared: SharedStore, order: int | None
 ) -> None:
-    """Before the gate or behind it: the request for the robots.txt says which proxy it took."""
-    shop = site.authority(RULES)
-    settings = obey(
-        REP_STORE=shared.uri,
-        DOWNLOADER_MIDDLEWARES={LateProxyMiddleware: order},
-        LATE_PROXY=site.refusing().url(""),
-    )
-    result = (await crawl(settings=settings, plans=[shop.url("/open")])).check()
+    """Our proxy refuses: nothing is known of the site, for another worker or the next run.
+
+    The request for the robots.txt says which proxy it took.
+    """
+    shop, proxy = site.authority(RULES), site.refusing().url("")
+    settings = obey(REP_STORE=shared.uri, LATE_PROXY=proxy)
+    plan: dict[str, Any] = {"url": shop.url("/open")}
+    if order is None:
+        plan["meta"] = {"proxy": proxy}
+    else:
+        settings["DOWNLOADER_MIDDLEWARES"] = {LateProxyMiddleware: order}
+    result = (await crawl(settings=settings, plans=[plan])).check()
     assert result.unreachable == [shop.url("/open")]
     assert shared.kept(shop) is None
+    result = await visit(shop, shared.uri)
+    assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
 
 
 @ensureDeferred
@@ -196,41 +187,32 @@ async def test_a_crawl_that_ends_in_mid_refresh_leaves_no_lease(
 
 @ensureDeferred
 async def test_a_worker_whose_store_goes_away_in_mid_round_goes_on(
-    site: Site, tmp_path: Path
+    site: Site, server: RedisServer
 ) -> None:
     """The server is gone at the first attempt: the others are made all the same."""
-    server = RedisServer(tmp_path).start()
 
     def gone(_: Hit) -> Reply:
         server.stop()
         return Reply(503)
 
-    try:
-        shop = site.authority([gone, Reply(503), RULES])
-        result = await visit(shop, server.uri, REP_RETRY_DELAYS=[0.1, 0.1])
-    finally:
-        server.stop()
+    shop = site.authority([gone, Reply(503), RULES])
+    result = await visit(shop, server.uri, REP_RETRY_DELAYS=[0.1, 0.1])
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
     assert len(shop.robots_hits) == 3
 
 
 @ensureDeferred
 async def test_a_worker_whose_store_goes_away_while_it_waits_goes_on(
-    site: Site, tmp_path: Path
+    site: Site, server: RedisServer
 ) -> None:
     """The server is gone while another worker holds the lease: this one fetches for itself."""
-    server = RedisServer(tmp_path).start()
-    try:
-        shop = site.authority(RULES)
-        with_store = SharedStore("Redis", server.uri, lambda: RedisStore(server.uri))
-        result = await visit_while_another_fetches(shop, with_store, lambda _: server.stop())
-    finally:
-        server.stop()
+    shop = site.authority(RULES)
+    with_store = SharedStore("Redis", server.uri, lambda: RedisStore(server.uri))
+    result = await visit_while_another_fetches(shop, with_store, lambda _: server.stop())
     assert (len(result.downloaded), len(result.forbidden)) == (1, 1)
     assert len(shop.robots_hits) == 1
 
 
-@pytest.mark.parametrize("shared", first(1, OURS), indirect=True)
 @ensureDeferred
 async def test_a_lease_that_does_not_end_shuts_no_site(
     site: Site, shared: SharedStore, monkeypatch: pytest.MonkeyPatch

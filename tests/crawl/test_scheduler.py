@@ -24,7 +24,7 @@ from scrapy_rep.scheduler import withholding
 from scrapy_rep.waiting.withheld import MOST
 from tests.crawl.closing import ClosingSpider
 from tests.crawl.harness import crawl
-from tests.crawl.pacing import at_once, gaps, taken
+from tests.crawl.pacing import at_once, gaps
 from tests.crawl.plugin import RULES, by_hand, obey
 from tests.crawl.spiders import OneByOneSpider, RequestsSpider
 from tests.processes import run_python
@@ -251,7 +251,7 @@ async def test_a_copy_of_the_meta_of_a_direct_download_is_not_one(
     pages = [slow.url(f"/{n}") for n in range(12)]
     settings = obey(JOBDIR=str(tmp_path), CLOSESPIDER_TIMEOUT=0.8, REP_STORE="memory:")
     result = await crawl(CopyingSpider, settings, plans=[shop.url("/a")], pages=pages)
-    assert result.stats["elapsed_time_seconds"] < 4
+    assert result.stats["finish_reason"] == "closespider_timeout"
     assert len(slow.page_hits) <= 2
 
 
@@ -389,17 +389,6 @@ async def test_a_pause_withholds_everything_and_loses_nothing(site: Site) -> Non
     plans = [shop.url(f"/{n}") for n in range(5)]
     result = (await crawl(PausingSpider, obey(), plans=plans)).check()
     assert sorted(result.downloaded) == plans
-
-
-@ensureDeferred
-async def test_a_hundred_pages_go_beside_three_hundred_silent_sites(site: Site) -> None:
-    """The silent ones are withheld, and take no place."""
-    silent, good = site.authorities(60, Hang()), site.authorities(10, RULES)
-    plans = [shop.url("/a") for shop in silent]
-    plans += [shop.url(f"/{n}") for n in range(5) for shop in good]
-    result = (await crawl(settings=obey(REP_TIMEOUT=4), plans=plans)).check()
-    assert len(result.downloaded) == 50
-    assert taken(good) < 4
 
 
 @ensureDeferred

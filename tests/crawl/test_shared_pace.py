@@ -32,11 +32,6 @@ def queue() -> Iterator[RedisServer]:
         yield server
 
 
-def paced(site: Site, interval: float) -> Authority:
-    """A host that asks for a pace."""
-    return site.authority(f"User-agent: *\nCrawl-delay: {interval:g}\n", Reply(200, delay=PAGE))
-
-
 def at_work(
     queue: RedisServer, directory: Path, count: int, urls: list[str], **settings: Any
 ) -> Workers:
@@ -244,27 +239,3 @@ def test_a_stopped_worker_makes_one_request_late_at_most(
     assert len(late) == len(estate.early()) <= 1
     assert all(each[2].received < went_on_at + 3.0 for each in late)
     assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 380}
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("seconds", [0.0, 4.0])
-def test_a_restart_of_redis_costs_no_host_its_pace(
-    site: Site, queue: RedisServer, server: RedisServer, tmp_path: Path, seconds: float
-) -> None:
-    """It has lost its memory: all wait for an interval; so they do while it is gone."""
-    estate = Estate(site, 2.0)
-    own = {"REP_STORE": server.uri}
-    workers = at_work(queue, tmp_path, 4, estate.urls(12, 3), **own)
-
-    def restart() -> None:
-        server.stop()
-        time.sleep(seconds)
-        server.start()
-
-    workers.when(100, restart)
-    workers.finish()
-    assert not estate.early()
-    assert Counter(kind for _, kind in workers.all_ends()) == {"downloaded": 360}
-    alone = [workers.stats(n).get("robotstxt/crawl_delay/without_store", 0) for n in range(4)]
-    assert alone == [0, 0, 0, 0]

@@ -9,7 +9,7 @@ import pytest
 import scrapy
 from pytest_twisted import ensureDeferred
 
-from tests.crawl.closing import ClosingSpider, FetchingSpider, ItemSpider
+from tests.crawl.closing import ClosingSpider, ItemSpider
 from tests.crawl.harness import EACH_MODE, MODES, crawl, crawl_under
 from tests.crawl.pacing import gaps, slowness
 from tests.crawl.plugin import RULES
@@ -57,42 +57,32 @@ PATIENT = busy(REP_TIMEOUT=1.2, REP_RETRY_DELAYS=[])
 """Settings under which a robots.txt that never comes is given up in time for a stop."""
 
 
+RULES_OF_ITS_PAGE = {"200": Reply(200, RULES, delay=1), "RobotsUnreachable": Hang()}
+
+
 @pytest.mark.parametrize("mode", EACH_MODE)
+@pytest.mark.parametrize("ends", RULES_OF_ITS_PAGE)
+@pytest.mark.parametrize("job", [False, True], ids=["without JOBDIR", "JOBDIR"])
 @ensureDeferred
 async def test_a_download_of_a_callback_waits_for_its_rules_at_a_stop(
-    site: Site, mode: str
+    site: Site, tmp_path: Path, mode: str, ends: str, job: bool
 ) -> None:
-    """The callback waits for the page, and has no later run."""
-    late, shop = site.authority(Reply(200, RULES, delay=1)), site.authority(RULES)
+    """The callback waits for an answer, and has no later run; the last attempt is the end.
+
+    What the scheduler never held is not given to it.
+    """
+    inner, shop = site.authority(RULES_OF_ITS_PAGE[ends]), site.authority(RULES)
     result = await crawl_under(
         mode,
         "tests.crawl.closing.FetchingSpider",
-        PATIENT,
+        {**PATIENT, "JOBDIR": str(tmp_path) if job else None},
         plans=[shop.url("/a")],
-        inner=late.url("/b"),
+        inner=inner.url("/b"),
         close_after=0.3,
     )
     stopped_well(result)
-    assert result.stats["inner"] == ["200"]
-
-
-@pytest.mark.parametrize("job", [False, True], ids=["without JOBDIR", "JOBDIR"])
-@ensureDeferred
-async def test_a_download_whose_rules_never_come_ends_with_the_last_attempt(
-    site: Site, tmp_path: Path, job: bool
-) -> None:
-    """What the scheduler never held is not given to it: its caller waits for an answer."""
-    dark, shop = site.authority(Hang()), site.authority(RULES)
-    result = await crawl(
-        FetchingSpider,
-        {**PATIENT, "JOBDIR": str(tmp_path) if job else None},
-        plans=[shop.url("/a")],
-        inner=dark.url("/b"),
-        close_after=0.6,
-    )
-    stopped_well(result)
-    assert result.crawler.spider.outcomes == ["RobotsUnreachable"]
-    assert dark.page_hits == []
+    assert result.stats["inner"] == [ends]
+    assert len(inner.page_hits) == (ends == "200")
 
 
 @pytest.mark.parametrize(("mode", "job"), [("asyncio", True), *((mode, False) for mode in MODES)])

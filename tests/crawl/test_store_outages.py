@@ -53,14 +53,6 @@ class FailingStore(CustomStore):
         return super().get(authority, crawler)
 
 
-class LeaselessStore(FailingStore):
-    """It grants no leases, for the reason for which it fails otherwise."""
-
-    def lease(self, authority: Authority, seconds: float) -> str:
-        """Nothing."""
-        raise ConnectionError("the disk is far away")
-
-
 def of_redis(server: RedisServer, place: Path) -> tuple[str, Callable[[], object]]:
     """A server that is not there at the start."""
     server.stop()
@@ -142,27 +134,6 @@ async def test_an_outage_is_one_line_and_its_end_another(
     assert len([line for line in said if "answers again" in line]) == ends
     assert len(said) == 1 + is_custom + ends, said
     assert result.stats["robotstxt/store/error"] > 1
-
-
-@ensureDeferred
-async def test_a_single_request_is_enough_for_the_line(site: Site, server: RedisServer) -> None:
-    """A crawl may end before the server has failed three times."""
-    server.stop()
-    plans = [site.authority().url("/a")]
-    result = (await crawl(settings=obey(REP_STORE=server.uri), plans=plans)).check()
-    assert len(result.lines("robots.txt store", "WARNING")) == 1
-
-
-@ensureDeferred
-async def test_a_store_whose_leases_go_on_failing_is_said_to_fail_again(site: Site) -> None:
-    """Look-ups may be answered while leases still fail. What is said last is what holds."""
-    FailingStore.left = 5
-    plans = [one.url("/a") for one in site.authorities(20)]
-    settings = obey(REP_STORE=f"{__name__}.LeaselessStore", CONCURRENT_REQUESTS=1)
-    result = (await crawl(settings=settings, plans=plans)).check()
-    assert len(result.downloaded) == len(plans)
-    assert len(result.lines("the disk is far away|answers again", "WARNING")) == 3
-    assert "the disk is far away" in result.lines("robots.txt store", "WARNING")[-1]
 
 
 def lock(path: Path, seconds: float) -> None:

@@ -12,20 +12,17 @@ from typing import Any
 
 import pytest
 from pytest_twisted import ensureDeferred
-from scrapy.crawler import Crawler
 
-from scrapy_rep.stores import Store, StoreError
+from scrapy_rep.stores import Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
-from tests.crawl.faults import FaultError, Faults, modules
-from tests.crawl.harness import EACH_MODE, crawl, crawl_under, settings_of, within
-from tests.crawl.logtap import LogTap
+from tests.crawl.faults import FaultError, Faults, crawled, modules
+from tests.crawl.harness import EACH_MODE, crawl, crawl_under
 from tests.crawl.pacing import gaps
 from tests.crawl.plugin import obey
 from tests.crawl.sharing import CustomStore
 from tests.crawl.spiders import RequestsSpider
 from tests.replies import Reply
-from tests.rows import first
 from tests.site import Authority, Site
 from tests.stores.servers import RedisServer
 from tests.stores.turn_contract import granted, used_store
@@ -158,14 +155,6 @@ async def test_without_the_setting_each_worker_keeps_the_pace_by_itself(
 
 
 @ensureDeferred
-async def test_memory_grants_no_turns(site: Site) -> None:
-    """No other worker shares it, so that no first request has to wait for an interval."""
-    shop, settings = paced(site, 60.0), obey(REP_STORE="memory:")
-    result = (await crawl(settings=settings, plans=urls(shop, 1), timeout=50)).check()
-    assert not result.lines("turns")
-
-
-@ensureDeferred
 async def test_the_file_in_a_job_directory_grants_no_turns(site: Site, tmp_path: Path) -> None:
     """It is for one crawl at a time; how that keeps its pace from run to run is another matter."""
     shop = paced(site, 0.1)
@@ -240,71 +229,10 @@ async def test_a_turn_granted_while_the_process_stood_still_is_not_used(
     assert min(gaps(shop)) >= 0.2
 
 
-class OddStore(CustomStore):
-    """Grants what is no turn, or raises whatever it likes."""
-
-    keeps_pace = True
-    answer: Any = None
-
-    def take_turn(self, host: str, seconds: float, interval: float, token: str) -> Any:
-        """Anything."""
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-    def end_turn(self, host: str, token: str, interval: float) -> None:
-        """It fails, too."""
-        raise OSError("odd")
-
-
-@pytest.mark.parametrize(
-    "answer", first(1, [("token", 0.0), None, StoreError("no"), KeyError("odd")])
-)
-@ensureDeferred
-async def test_a_custom_store_may_do_anything(
-    site: Site, monkeypatch: pytest.MonkeyPatch, answer: Any
-) -> None:
-    """It counts as failing, and no request is lost."""
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.LEASE", 0.5)
-    monkeypatch.setattr("scrapy_rep.waiting.shared_pace.RETRY", 0.1)
-    monkeypatch.setattr(OddStore, "answer", answer)
-    OddStore.entries.clear()
-    shop = paced(site, 0.2)
-    settings = obey(REP_STORE="tests.crawl.test_turns.OddStore")
-    result = (await crawl(settings=settings, plans=urls(shop, 4))).check()
-    assert len(result.downloaded) == 4
-    assert min(gaps(shop)) >= 0.2
-    assert result.stats["robotstxt/crawl_delay/without_store"] == 4
-    assert len(result.lines(ALONE)) == 1
-
-
 def restless(monkeypatch: pytest.MonkeyPatch) -> None:
     """A lease of half a second."""
     for name, seconds in {"LEASE": 0.5, "RETRY": 0.05, "BEAT": 0.1, "UNUSED": 0.2}.items():
         monkeypatch.setattr(f"scrapy_rep.waiting.shared_pace.{name}", seconds)
-
-
-async def strike(site: Site, tmp_path: Path, faults: Faults, points: list[int]) -> list[str]:
-    """What went wrong at those points, in words."""
-    wrong = []
-    for point in points:
-        shop, other = paced(site, 0.1, Reply(200, delay=0.3)), site.authority()
-        crawler = Crawler(RequestsSpider, settings_of(sharing(tmp_path)))
-        plans = [*urls(shop, 3), *urls(other, 3)]
-        with faults.at(point, FaultError, lasting=True), LogTap():
-            try:
-                await within(30, crawler.crawl(plans=plans))
-            except FaultError:  # it did not start
-                continue
-            except Exception as error:  # noqa: BLE001
-                wrong.append(f"{faults.labels[point]}: {error!r}")
-                continue
-        spider: Any = crawler.spider
-        if sorted(ending.number for ending in spider.endings) != list(range(len(plans))):
-            wrong.append(f"{faults.labels[point]}: not one end for each request")
-        if min(gaps(shop), default=0.1) < 0.1:
-            wrong.append(f"{faults.labels[point]}: {min(gaps(shop)):.3f} s apart")
-    return wrong
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -324,34 +252,9 @@ async def test_a_fault_in_taking_turns_is_no_permission_and_no_hang(
         (await crawl(settings=sharing(tmp_path), plans=urls(shop, 3))).check()
         points = sorted(faults.passed)
         assert len(points) > 30
-        assert await strike(site, tmp_path, faults, points[part::8]) == []
+        for point in points[part::8]:
+            shop, other = paced(site, 0.1, Reply(200, delay=0.3)), site.authority()
+            with faults.at(point, FaultError, lasting=True):
+                await crawled(sharing(tmp_path), plans=[*urls(shop, 3), *urls(other, 3)])
+            assert min(gaps(shop), default=0.1) >= 0.1, faults.labels[point]
     gc.collect()
-
-
-@pytest.mark.slow
-@ensureDeferred
-async def test_a_turn_is_not_kept_from_others_while_no_place_is_free(
-    site: Site, store: Store, tmp_path: Path
-) -> None:
-    """A crawl whose places are all taken for seconds holds a host's turn for one at most."""
-    shop, busy = paced(site, 0.2), site.authority(pages=Reply(200, delay=4.0))
-    settings = sharing(tmp_path, CONCURRENT_REQUESTS=2)
-    refused: list[float] = []
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.1):
-            turn = turn_of(store, 0.1, 0.01, shop.host)
-            if turn.token:
-                store.cancel_turn(shop.host, turn.token)
-            else:
-                refused.append(time.monotonic())
-
-    thread = threading.Thread(target=watch)
-    plans = [*urls(busy, 4), *({"url": url, "priority": -1} for url in urls(shop, 2))]
-    thread.start()
-    result = (await crawl(settings=settings, plans=plans)).check()
-    done.set()
-    thread.join()
-    assert len(result.downloaded) == 6
-    assert len(refused) < 30

@@ -36,35 +36,30 @@ async def visit(shop: Authority, settings: Any, spider: Any = RequestsSpider) ->
     return (await crawl(spider, settings, plans=urls)).check()
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ADDONS": {"scrapy_rep.Addon": 100}},
+        {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}},
+        obey(DOWNLOADER_MIDDLEWARES={BUILT_IN: None, OURS: 120}),
+    ],
+    ids=["add-on", "by hand", "both"],
+)
 @ensureDeferred
-async def test_one_line_in_addons_is_enough(site: Site) -> None:
-    """The add-on switches ROBOTSTXT_OBEY on and replaces the built-in, without a word."""
-    shop = site.authority(RULES)
-    result = await visit(shop, {"ADDONS": {"scrapy_rep.Addon": 100}})
-    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
-    assert gates(result) == ["RepDownloaderMiddleware"]
-    assert result.crawler.settings.getbool("ROBOTSTXT_OBEY")
-    assert result.lines("", "WARNING") == []
+async def test_one_gate_obeys(site: Site, settings: dict[str, Any]) -> None:
+    """One line in ADDONS switches ROBOTSTXT_OBEY on and replaces the built-in, without a word.
 
-
-@ensureDeferred
-async def test_the_middleware_can_be_set_by_hand(site: Site) -> None:
-    """DOWNLOADER_MIDDLEWARES and ROBOTSTXT_OBEY do what the add-on does."""
+    DOWNLOADER_MIDDLEWARES and ROBOTSTXT_OBEY do what the add-on does.
+    """
     shop = site.authority(RULES)
-    settings = {"ROBOTSTXT_OBEY": True, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}}
     result = await visit(shop, settings)
-    assert result.forbidden == [shop.url("/private")]
+    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
     assert result.problem(shop.url("/private")).type == "RobotsForbidden"
     assert gates(result) == ["RepDownloaderMiddleware"]
-
-
-@ensureDeferred
-async def test_by_hand_without_obey_nothing_is_gated(site: Site) -> None:
-    """The middleware alone is no switch: ROBOTSTXT_OBEY is."""
-    shop = site.authority(NOTHING)
-    result = await visit(shop, {"DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}})
-    assert len(result.downloaded) == 2
-    assert gates(result) == []
+    assert result.crawler.settings.getbool("ROBOTSTXT_OBEY")
+    assert len(shop.robots_hits) == 1
+    if "DOWNLOADER_MIDDLEWARES" not in settings:
+        assert result.lines("", "WARNING") == []
 
 
 @ensureDeferred
@@ -91,43 +86,27 @@ def test_the_parser_works_without_a_crawler(body: bytes) -> None:
     assert ours.crawl_delay("mybot") is None
 
 
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({BUILT_IN: None}, "DOWNLOADER_MIDDLEWARES"),
+        ({RobotsTxtMiddleware: 450}, "DOWNLOADER_MIDDLEWARES"),
+        ({BUILT_IN: None, OWN: 100}, "OwnRobotsTxtMiddleware"),
+        ({BUILT_IN: None, OwnRobotsTxtMiddleware: 100}, "OwnRobotsTxtMiddleware"),
+    ],
+    ids=["disabled", "moved", "subclass by its path", "subclass"],
+)
 @ensureDeferred
-async def test_the_add_on_beside_the_middleware_by_hand_is_one_gate(site: Site) -> None:
-    """Who does both gets one gate, at the place chosen by hand."""
-    shop = site.authority(RULES)
-    settings = obey(DOWNLOADER_MIDDLEWARES={BUILT_IN: None, OURS: 120})
-    result = await visit(shop, settings)
-    assert result.forbidden == [shop.url("/private")]
-    assert gates(result) == ["RepDownloaderMiddleware"]
-    assert len(shop.robots_hits) == 1
-
-
-@pytest.mark.parametrize("name", [BUILT_IN, RobotsTxtMiddleware], ids=["path", "class"])
-@pytest.mark.parametrize("order", [None, 450])
-@ensureDeferred
-async def test_the_add_on_copes_with_a_built_in_disabled_or_moved(
-    site: Site, name: Any, order: int | None
+async def test_the_add_on_copes_with_a_built_in_that_is_elsewhere(
+    site: Site, settings: dict[str, Any], named: str
 ) -> None:
-    """The built-in is out, this gate is in, and a warning says what was unusual."""
+    """The gate is in, and a warning says what was unusual; a project's own is not taken away."""
     shop = site.authority(RULES)
-    result = await visit(shop, obey(DOWNLOADER_MIDDLEWARES={name: order}))
-    assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
-    assert gates(result) == ["RepDownloaderMiddleware"]
-    (warning,) = result.lines("RobotsTxtMiddleware", "WARNING")
-    assert "DOWNLOADER_MIDDLEWARES" in warning
-
-
-@pytest.mark.parametrize("name", [OWN, OwnRobotsTxtMiddleware], ids=["path", "class"])
-@ensureDeferred
-async def test_the_add_on_copes_with_a_subclass_of_the_built_in(site: Site, name: Any) -> None:
-    """The project's own middleware is not taken away; a warning names it."""
-    shop = site.authority(RULES)
-    settings = obey(DOWNLOADER_MIDDLEWARES={BUILT_IN: None, name: 100})
-    result = await visit(shop, settings)
+    result = await visit(shop, obey(DOWNLOADER_MIDDLEWARES=settings))
     assert (result.downloaded, result.forbidden) == ([shop.url("/open")], [shop.url("/private")])
     assert "RepDownloaderMiddleware" in gates(result)
-    (warning,) = result.lines("is enabled as well", "WARNING")
-    assert warning.startswith(OWN)
+    assert "RobotsTxtMiddleware" not in gates(result)
+    assert [line for line in result.lines("RobotsTxtMiddleware", "WARNING") if named in line]
 
 
 @ensureDeferred
@@ -155,29 +134,24 @@ def by_command_line(settings: dict[str, Any]) -> Settings:
     return made
 
 
-@pytest.mark.parametrize("by", ["project", "spider", "command line"])
+@pytest.mark.parametrize("by", ["project", "spider", "command line", "default"])
 @ensureDeferred
 async def test_who_says_not_to_obey_is_heeded(site: Site, by: str) -> None:
-    """ROBOTSTXT_OBEY = False of project, spider or command line is stronger than the add-on."""
+    """ROBOTSTXT_OBEY = False of project, spider or command line is stronger than the add-on.
+
+    The middleware by hand is no switch: where nothing is set, nothing is gated.
+    """
     shop = site.authority(NOTHING)
     spider = DisobedientSpider if by == "spider" else RequestsSpider
     settings: Any = obey(ROBOTSTXT_OBEY=False) if by == "project" else obey()
     if by == "command line":
         settings = by_command_line(settings)
+    elif by == "default":
+        settings = {"DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}}
     result = await visit(shop, settings, spider)
     assert len(result.downloaded) == 2
     assert shop.robots_hits == []
     assert gates(result) == []
-
-
-@ensureDeferred
-async def test_one_request_may_pass_by(site: Site) -> None:
-    """`dont_obey_robotstxt` is for one request, and is counted."""
-    shop = site.authority(NOTHING)
-    plans = [{"url": shop.url("/a"), "meta": {"dont_obey_robotstxt": True}}, shop.url("/b")]
-    result = (await crawl(settings=obey(), plans=plans)).check()
-    assert (result.downloaded, result.forbidden) == ([shop.url("/a")], [shop.url("/b")])
-    assert result.stats["robotstxt/bypassed"] == 1
 
 
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="Scrapy has the signal since 2.15")

@@ -106,26 +106,22 @@ async def test_activation_of_the_parser_leaves_the_builtin(site: Site) -> None:
 
 @ensureDeferred
 async def test_spider_example_learns_why(site: Site) -> None:
-    """Its errback gets the rule and the line; one page is fetched, one is not."""
+    """Its errback gets the rule and the line; one page is fetched, one is not.
+
+    The log lines are as shown: those of a forbidden request, and of a site whose robots.txt fails.
+    """
+    dark = site.authority(Reply(503))
+    spider = spider_of(block_with("ShopSpider", FAILURES), site)
     with LogTap() as tap:
-        crawler = await crawled(spider_of(block_with("ShopSpider", FAILURES), site), Settings(OBEY))
-    said = [line.text for line in tap.lines if line.logger == "shop"]
+        crawler = await crawled(spider, Settings(OBEY))
+        said = [line.text for line in tap.lines if line.logger == "shop"]
+        spider.start = _starting_at(dark.url("/"))
+        await crawled(spider, Settings({**OBEY, "REP_RETRY_DELAYS": []}))
     assert [text.partition("/private/: ")[2] for text in said if "private" in text] == [
         "Disallow: /private, line 2"
     ]
     assert any(text.endswith("/ was fetched") for text in said)
     assert crawler.stats.get_value("robotstxt/forbidden") == 1
-
-
-@ensureDeferred
-async def test_log_lines_are_as_shown(site: Site) -> None:
-    """Those of a forbidden request, and of a site whose robots.txt fails."""
-    dark = site.authority(Reply(503))
-    spider = spider_of(block_with("ShopSpider", FAILURES), site)
-    with LogTap() as tap:
-        await crawled(spider, Settings(OBEY))
-        spider.start = _starting_at(dark.url("/"))
-        await crawled(spider, Settings({**OBEY, "REP_RETRY_DELAYS": []}))
     lines = [line.text for line in tap.lines if line.logger == "scrapy_rep"]
     assert len(lines) >= 3
     shown = (DOCS / "guides/failures.rst").read_text("utf-8")

@@ -71,14 +71,10 @@ def quoted_lines() -> Iterator[tuple[str, str, str]]:
 
 
 def test_log_lines_in_the_documents_are_logged() -> None:
-    """At that level, and but for names and numbers in these words."""
+    """At that level, and but for names and numbers in these words; other lines are not."""
     quoted = [*quoted_lines()]
     assert len(quoted) > 20
     assert [words for words in quoted if not is_written(*words[1:])] == []
-
-
-def test_another_line_is_not() -> None:
-    """Neither at another level nor in other words."""
     assert is_written("INFO", "Obeying robots.txt as shopbot")
     assert not is_written("DEBUG", "Obeying robots.txt as shopbot")
     assert not is_written("INFO", "Obeying the robots.txt as shopbot")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 import scrapy_rep
-from tests.rows import rows
 
 PACKAGE = Path(scrapy_rep.__file__).parent
 TESTS = Path(__file__).parent.parent
-ARCHITECTURE = (TESTS.parent / "docs" / "architecture.rst").read_text("utf-8")
+ROOT = TESTS.parent
+ARCHITECTURE = (ROOT / "docs" / "architecture.rst").read_text("utf-8")
 MAP_OF_TESTS = (TESTS / "README.rst").read_text("utf-8")
 
 
@@ -26,40 +24,23 @@ def folders(path: Path) -> list[str]:
     return sorted(found.parent.name for found in path.glob("*/__init__.py"))
 
 
-@pytest.mark.parametrize("package", folders(PACKAGE))
-def test_each_package_is_in_the_architecture(package: str) -> None:
-    """With what it does."""
-    assert f"    * - ``{package}``\n      - " in ARCHITECTURE
+def test_the_maps_name_all_packages_modules_and_folders_of_tests() -> None:
+    """A reader of `ls` finds each name explained, and a new test its place."""
+    for package in folders(PACKAGE):
+        assert f"    * - ``{package}``\n      - " in ARCHITECTURE
+    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    assert modules - words(ARCHITECTURE) == set()
+    assert {*folders(TESTS)} - words(MAP_OF_TESTS) == set()
 
 
-@pytest.mark.parametrize(
-    "module", sorted(path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__")
-)
-def test_each_module_beside_the_packages_is_in_the_architecture(module: str) -> None:
-    """A reader of `ls` finds each name explained."""
-    assert module in words(ARCHITECTURE)
-
-
-@pytest.mark.parametrize("folder", folders(TESTS))
-def test_each_folder_of_tests_is_on_the_map(folder: str) -> None:
-    """So that a new test finds its place."""
-    assert folder in words(MAP_OF_TESTS)
-
-
-@rows("path", sorted(word for word in words(ARCHITECTURE) if re.fullmatch(r"[\w/]+/\w+\.py", word)))
-def test_each_file_that_the_architecture_names_exists(path: str) -> None:
-    """A file that was moved is named where it is now."""
-    assert (PACKAGE / path).exists() or (TESTS.parent / path).exists()
-
-
-@pytest.mark.parametrize(
-    "name",
-    sorted(
-        word
-        for word in words(ARCHITECTURE)
-        if re.fullmatch(r"[a-z_]+\.[a-z_]+", word) and word.partition(".")[0] in folders(PACKAGE)
-    ),
-)
-def test_each_module_that_the_architecture_names_exists(name: str) -> None:
-    """As in ``protocol.syntax``."""
-    assert (PACKAGE / f"{name.replace('.', '/')}.py").exists()
+def test_each_file_and_module_that_the_architecture_names_exists() -> None:
+    """What was moved is named where it is now: a path, or ``robotstxt.rules``."""
+    named = words(ARCHITECTURE)
+    files = [word for word in named if re.fullmatch(r"[\w/]+/\w+\.py", word)]
+    assert [
+        path for path in files if not ((PACKAGE / path).exists() or (ROOT / path).exists())
+    ] == []
+    dotted = [word for word in named if re.fullmatch(r"[a-z_]+\.[a-z_]+", word)]
+    modules = [word for word in dotted if word.partition(".")[0] in folders(PACKAGE)]
+    found = [name for name in modules if (PACKAGE / f"{name.replace('.', '/')}.py").exists()]
+    assert found == modules
