@@ -201,6 +201,7 @@ class Groups:
         """The names, each with a line end before and after it."""
         self._spans: dict[int, range] = {}
         self._lines: list[int] = []
+        self._default: tuple[range, ...] | None = None
 
     @cached_property
     def names(self) -> list[tuple[int, str]]:
@@ -224,22 +225,29 @@ class Groups:
         profile = self._profile
         if self._joined == "\n*\n" and not profile.group_needs_a_rule:  # as in half of all files
             return Group(DEFAULT, _ONLY, self)
-        for token in (*wanted, DEFAULT):
-            spans: dict[range, None] = {}
-            for number in self._naming(token):
-                span = self._span(number)
-                if not profile.group_needs_a_rule or self._has_a_rule(span):
-                    spans[span] = None
-                    if not profile.all_groups_are_merged:
-                        break
-            if spans:
-                return Group(token, (*spans,), self)
-        return Group(None, (), self)
+        for token in wanted:
+            if spans := self._spans_of(token):
+                return Group(token, spans, self)
+        if self._default is None:  # thousands of crawlers may share thousands of groups
+            self._default = self._spans_of(DEFAULT)
+        return Group(DEFAULT if self._default else None, self._default, self)
 
     def text(self, number: int) -> str:
         """Return what follows a user-agent line, up to the next one or to a blank line."""
         text, blank = self._texts[number], self._grammar.blank
         return blank.split(text, 1)[0] if blank else text
+
+    def _spans_of(self, token: str) -> tuple[range, ...]:
+        """Return the user-agent lines of each group for a token that counts."""
+        profile = self._profile
+        spans: dict[range, None] = {}
+        for number in self._naming(token):
+            span = self._span(number)
+            if not profile.group_needs_a_rule or self._has_a_rule(span):
+                spans[span] = None
+                if not profile.all_groups_are_merged:
+                    break
+        return (*spans,)
 
     def _naming(self, token: str) -> Iterable[int]:
         """Return the numbers of the user-agent lines that name a token, as the profile compares."""
