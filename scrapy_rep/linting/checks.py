@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import chain
@@ -29,7 +28,12 @@ from scrapy_rep.linting.lines import (
 from scrapy_rep.preferences.robots_txt import LICENSE_KEY, SIGNAL_KEY, USAGE_KEY
 from scrapy_rep.preferences.statement import CONTENT_USAGE, COUNTS_FOR, ROBOTS_TXT
 from scrapy_rep.preferences.statement import UNKNOWN as UNKNOWN_USE
-from scrapy_rep.preferences.vocabularies import MOST_OCTETS, content_usage, path_and_expression
+from scrapy_rep.preferences.vocabularies import (
+    MOST_OCTETS,
+    content_signal,
+    content_usage,
+    path_and_expression,
+)
 from scrapy_rep.robotstxt import lines as syntax
 from scrapy_rep.robotstxt import pace
 
@@ -69,9 +73,6 @@ _READERS: Final = {
 }
 _MOST_JUNK: Final = 100
 """Lines that are not understood and are named one by one; a binary file has thousands."""
-_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://?[^/?]*")
-_ALL: Final = frozenset(("", "/", "/*", "/$"))
-"""What follows a host where the whole host is meant."""
 _LABELS: Final = tuple(COUNTS_FOR[CONTENT_USAGE])
 _SIGNALS: Final = {
     "search": ("yes", "no"),
@@ -181,19 +182,14 @@ def check_paths(file: RobotsFile) -> Iterator[Finding]:
 
 def _cannot_match(file: RobotsFile, line: Line) -> Finding:
     path = line.value
-    url = _URL.match(path)
-    rest = path[url.end() :] if url else path
-    why = "is a URL, and a rule takes a path" if url else "does not begin with / or *"
-    fix = f"write {quoted(rest if rest[:1] == '/' else '/' + rest)}"
-    if url and rest in _ALL:  # perhaps of another host
-        fix = "write Disallow: in its place, or / for all of the host of this file"
-    elif path[0] in "?$.":
+    if path[0] in "?$.":
         fix = f"write {quoted('/*' + path)}"
-    elif not url and "." in path.partition("/")[0]:  # which may be a host
+    elif "://" in path or "." in path.partition("/")[0]:  # it begins with a host, or may do so
         fix = "write the path alone, beginning with /"
-    return file.finding_at(
-        "path-cannot-match", line, f'"{quoted(path)}" {why}: it matches nothing', fix
-    )
+    else:
+        fix = f"write {quoted('/' + path)}"
+    message = f'"{quoted(path)}" does not begin with / or *: it matches nothing'
+    return file.finding_at("path-cannot-match", line, message, fix)
 
 
 def check_values(file: RobotsFile) -> Iterator[Finding]:
@@ -211,25 +207,17 @@ def check_values(file: RobotsFile) -> Iterator[Finding]:
         elif line.key in (syntax.HOST, syntax.CLEAN_PARAM) and not line.value:
             message = f"{_USUAL[line.key]} has no value"
             yield file.finding_at("value-unreadable", line, message, "remove the line")
-        elif line.key == LICENSE_KEY:
-            yield from _license(file, line)
+        elif line.key == LICENSE_KEY and not _is_absolute(line.value, ("https",)):
+            message = f'"{quoted(line.value)}" is not an absolute https URL: it names no licence'
+            fix = "write the whole URL: https://example.org/license.xml"
+            yield file.finding_at("license-not-absolute", line, message, fix)
 
 
-def _license(file: RobotsFile, line: Line) -> Iterator[Finding]:
-    fix = "write the whole URL: https://example.org/license.xml"
-    if not _is_absolute(line.value):
-        message = f'"{quoted(line.value)}" is not an absolute URL: it names no licence'
-        yield file.finding_at("license-not-absolute", line, message, fix)
-    elif not line.value.lower().startswith("https:"):
-        message = "a licence is retrieved by https alone"
-        yield file.finding_at("license-not-https", line, message, fix)
-
-
-def _is_absolute(value: str) -> bool:
-    """Return True for an http or https URL with a host, and without white space."""
+def _is_absolute(value: str, schemes: tuple[str, ...] = ("http", "https")) -> bool:
+    """Return True for a URL with one of the schemes and a host, and without white space."""
     try:
         parts = urlsplit(value)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in value
+        return parts.scheme in schemes and bool(parts.hostname) and " " not in value
     except ValueError:
         return False
 
@@ -264,17 +252,13 @@ def _usage(file: RobotsFile, line: Line) -> Iterator[Finding]:
 
 
 def _signal(file: RobotsFile, line: Line) -> Iterator[Finding]:
-    column = line.column
-    for part in line.value[:MOST_OCTETS].split(","):
-        name, _, said = (text.strip(" \t") for text in part.partition("="))
-        start = column + len(part) - len(part.lstrip(" \t"))
-        column += len(part) + 1
-        known = _SIGNALS.get(name.lower())
+    for one in content_signal(line.value[:MOST_OCTETS], ROBOTS_TXT):
+        known = _SIGNALS.get(one.label)
         if known is None:
-            message = f'"{quoted(name)}" is not a content signal'
+            message = f'"{quoted(one.label)}" is not a content signal'
             fix = f"use one of {', '.join(_SIGNALS)}"
-            yield file.finding_at("content-signal-unknown-label", line, message, fix, start)
-        elif said.lower() not in known:
-            message = f'"{quoted(said)}" is not a value of {name.lower()}'
-            fix = f"write {name.lower()}={known[0]} or {name.lower()}={known[1]}"
-            yield file.finding_at("content-signal-unknown-value", line, message, fix, start)
+            yield file.finding_at("content-signal-unknown-label", line, message, fix)
+        elif one.value.lower() not in known:
+            message = f'"{quoted(one.value)}" is not a value of {one.label}'
+            fix = f"write {one.label}={known[0]} or {one.label}={known[1]}"
+            yield file.finding_at("content-signal-unknown-value", line, message, fix)

@@ -207,13 +207,9 @@ def _redundant(file: RobotsFile, line: Line, robots: RobotsTxt, others: Sequence
     fix = _REMOVE
     if decider is None:
         why = "no disallow rule that is as short or shorter matches there"
-    elif decider.key == line.key and decider.value == line.value:
-        why = f"the rule stands in line {decider.number} already"
-    elif decider.key == line.key:
-        why = f'"{quoted(decider.value)}" in line {decider.number} covers it'
     else:
-        why = f'"{quoted(str(verdict.rule))}" in line {decider.number} overrules it'
-        if line.key == syntax.DISALLOW:
+        why = f'"{quoted(str(verdict.rule))}" in line {decider.number} decides without it'
+        if decider.key != line.key == syntax.DISALLOW:
             severity = "warning"
             fix = "remove one of the two rules, or make the disallow rule the longer one"
     message = f'"{quoted(line.value)}" changes nothing: {why}'

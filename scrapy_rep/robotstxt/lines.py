@@ -200,7 +200,6 @@ class Groups:
         self._joined = "\n".join(["", *pieces[1::2], ""]).lower()
         """The names, each with a line end before and after it."""
         self._spans: dict[int, range] = {}
-        self._lines: list[int] = []
         self._default: tuple[range, ...] | None = None
 
     @cached_property
@@ -209,12 +208,11 @@ class Groups:
         several = enumerate(self._joined.split("\n")[1:-1])
         return [(n, name) for n, value in several for name in names_of(value, self._profile)]
 
+    @cached_property
     def lines(self) -> list[int]:
-        """Return the number of each user-agent line among all lines, which count from 1."""
-        if not self._lines:
-            before = self.before, *self._texts[:-1]
-            self._lines = [*accumulate([text.count("\n") + 1 for text in before])]
-        return self._lines
+        """The number of each user-agent line among all lines, which count from 1."""
+        before = self.before, *self._texts[:-1]
+        return [*accumulate([text.count("\n") + 1 for text in before])]
 
     def of(self, wanted: Sequence[str]) -> Group:
         """Return the group of the first token that any user-agent line names, or else of ``*``.
@@ -309,7 +307,7 @@ def rules_of(group: Group, profile: Profile) -> Iterator[tuple[bool, str, int]]:
 
 def agent_lines(group: Group) -> list[int]:
     """Return the numbers of the user-agent lines of a group among all lines of the file."""
-    lines = group.whole.lines()
+    lines = group.whole.lines
     return [lines[number] for span in group.spans for number in span]
 
 

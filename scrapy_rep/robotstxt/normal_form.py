@@ -54,7 +54,6 @@ _QUERY_STARTS: Final = re.compile("[?#]")
 _DOT: Final = re.compile("%2[Ee]")
 _ORIGIN: Final = re.compile("https?://[^/?;#%\\\\\x00- \x7f-\U0010ffff]+/")
 _PATH_STARTS: Final = re.compile("[/?;]")
-_TO_ENCODE: Final = re.compile(r"[^!#-;=?-Z\[\]_a-z~]")
 _ENCODED: Final = {
     octet: f"%{octet:02X}" for octet in (*range(0x21), *b'"<>\\^`{|}', *range(0x7F, 0x100))
 }
@@ -257,7 +256,7 @@ def _with_escapes(text: str) -> str:
     if "%" in text:
         text = _STRAY_PERCENT.sub("%25", text)
         text = _ESCAPE.sub(lambda found: found.group().upper(), text)
-    return text.translate(_ENCODED) if _TO_ENCODE.search(text) else text
+    return text.translate(_ENCODED)
 
 
 def within_escapes(pattern: str) -> str | None:

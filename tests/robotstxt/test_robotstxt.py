@@ -32,8 +32,6 @@ def test_a_verdict_names_the_rule_its_line_and_the_group() -> None:
     verdict = RobotsTxt.parse(BODY).verdict("https://e.org/private/x", "mybot")
     assert verdict == Verdict(False, Rule(False, "/private", 4), 4, "mybot", "rule")
     assert str(verdict.rule) == "Disallow: /private"
-    assert verdict.rule is not None
-    assert verdict.rule.kind == "disallow"
     assert verdict.overruled is None
 
 
