@@ -109,16 +109,13 @@ def _before(file: RobotsFile, line: Line) -> Iterator[Finding]:
 
 
 def _two_ways(file: RobotsFile, line: Line, between: Line) -> Finding:
-    what, together = "is not a rule", f"move line {between.number} down"
-    if between.key == BLANK:
-        what, together = "is blank", "remove the blank line"
     message = (
-        f"line {between.number} {what}, so this line and the user-agent lines before it share the "
-        "rules that follow; some readers see two groups"
+        f"line {between.number} is not a rule, so this line and the user-agent lines before it "
+        "share the rules that follow; some readers see two groups"
     )
     fix = (
-        f"{together} if the user-agent lines belong together, else write Disallow: or another rule "
-        "before this line"
+        f"move line {between.number} down if the user-agent lines belong together, else write "
+        "Disallow: or another rule before this line"
     )
     return file.finding_at("group-read-two-ways", line, message, fix, 1)
 

@@ -270,10 +270,3 @@ def test_url_without_a_key_is_called_one() -> None:
     """Its scheme is not a misspelt key."""
     [one] = lint(b"https://e.org/sitemap.xml\n")
     assert (one.code, one.fix) == ("key-without-effect", "write Sitemap: https://e.org/sitemap.xml")
-
-
-@rows("between, fix", [("", "remove the blank"), ("Sitemap: https://e.org/s", "move line 2")])
-def test_fix_of_a_group_read_two_ways_fits_what_stands_between(between: str, fix: str) -> None:
-    """A record is not a blank line. RFC 9309 section 2.1."""
-    body = f"User-agent: a\n{between}\nUser-agent: b\nDisallow: /\n"
-    assert [one.startswith(fix) for one in fixes(body, "group-read-two-ways")] == [True]
