@@ -241,18 +241,11 @@ def normal_path(path: str, form: NormalForm) -> str:
     return before + mark + (form.query_text(query) if "%" in query else query)
 
 
-def as_written(path: str, form: NormalForm) -> str:
-    """Return a path and query, in octets, with all escapes kept and their hex in upper case.
+def as_written(text: str) -> str:
+    """Return octets with all escapes kept, in upper case, and all others encoded that must be.
 
-    Octets that may not stand in a URI are encoded. ``/%7ea?b=%2fc`` becomes ``/%7Ea?b=%2Fc``.
+    ``/%7ea?b=%2fc`` becomes ``/%7Ea?b=%2Fc``.
     """
-    if not form.with_query:
-        path = path.partition("?")[0]
-    return _with_escapes(path)
-
-
-def _with_escapes(text: str) -> str:
-    """Return text with all escapes kept, in upper case, and all octets encoded that must be."""
     if "%" in text:
         text = _STRAY_PERCENT.sub("%25", text)
         text = _ESCAPE.sub(lambda found: found.group().upper(), text)
@@ -272,7 +265,7 @@ def within_escapes(pattern: str) -> str | None:
     for piece in pattern.removesuffix("$").split("*"):
         cut = _OPEN_END.search(piece)
         whole = piece[: cut.start()] if cut else piece
-        pieces.append(_with_escapes(whole) + (cut.group().upper() if cut else ""))
+        pieces.append(as_written(whole) + (cut.group().upper() if cut else ""))
     return "*".join(pieces) + end
 
 

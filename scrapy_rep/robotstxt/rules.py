@@ -210,7 +210,7 @@ class Rules:
             return [(normal_path(one, form), None, steps) for one in found]
         if not self._disallow.within_escapes() and not self._allow.within_escapes():
             return [(normal_path(one, form), None, steps) for one in found]
-        return [(normal_path(one, form), as_written(one, form), steps) for one in found]
+        return [(normal_path(one, form), as_written(one), steps) for one in found]
 
     def match(self, uri: str) -> Match:
         """Return the rules that decide, and those of the other kind that they overrule.

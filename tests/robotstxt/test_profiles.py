@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from scrapy_rep.robotstxt.profiles import PROFILES, Profile, named
+from scrapy_rep.robotstxt.profiles import PROFILES, named
 from scrapy_rep.robotstxt.robotstxt import RobotsTxt
 from tests.rows import rows
 
@@ -453,13 +453,6 @@ def test_a_profile_is_asked_for_by_name_or_made_by_hand() -> None:
         named(["rfc9309"])  # type: ignore[arg-type]
 
 
-def test_profiles_cannot_be_changed() -> None:
-    """A profile is one frozen dataclass."""
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        PROFILES["1996"].most_octets_win = True  # type: ignore[misc]
-    assert isinstance(PROFILES["1996"], Profile)
-
-
 @pytest.mark.parametrize(
     ("field", "value", "body", "answer"),
     [
@@ -485,7 +478,6 @@ def test_profiles_cannot_be_changed() -> None:
         ("several_paths_on_a_line", True, b"User-agent: x\nDisallow: /1 /2", False),
         ("unreserved_is_decoded", False, b"User-agent: x\nDisallow: /%32", True),
         ("uri_is_taken_as_it_is", True, b"User-agent: x\nDisallow: /%32", True),
-        ("query_is_matched", False, b"User-agent: x\nDisallow: /2?", True),
     ],
 )
 def test_each_field_of_a_profile_has_its_effect_alone(
@@ -494,25 +486,12 @@ def test_each_field_of_a_profile_has_its_effect_alone(
     """A profile that is built by hand is read by its fields, by a verdict and a quick answer."""
     profile = dataclasses.replace(PROFILES["rfc9309"], **{field: value})  # type: ignore[arg-type]
     robots = RobotsTxt.parse(body, profile=profile)
-    url = "http://e.org/2?" if field == "query_is_matched" else "http://e.org/2"
+    url = "http://e.org/2"
     assert robots.allowed(url, "x") is answer
     assert robots.verdict(url, "x").allowed is answer
     usual = RobotsTxt.parse(body)
     assert usual.allowed(url, "x") is not answer
     assert usual.verdict(url, "x").allowed is not answer
-
-
-@pytest.mark.parametrize("more", [0, 60])
-def test_a_query_that_is_not_matched_is_no_part_of_a_path(more: int) -> None:
-    """The draft of 1996 compares paths, and so does a profile of wildcards that is built so."""
-    profile = dataclasses.replace(PROFILES["rfc9309"], query_is_matched=False)
-    others = "".join(f"Disallow: /{number}/\n" for number in range(more))
-    body = f"User-agent: *\nDisallow: /*.gif$\nDisallow: /*xyz\nDisallow: /a$\n{others}".encode()
-    robots = RobotsTxt.parse(body, profile=profile)
-    paths = {"/b.gif?x": False, "/b?xyz": True, "/a?x": False, "/?b/a": True, "/b": True}
-    for _ in range(12):
-        assert {path: robots.allowed(f"http://e.org{path}", "x") for path in paths} == paths
-    assert {path: robots.verdict(f"http://e.org{path}", "x").allowed for path in paths} == paths
 
 
 @pytest.mark.parametrize("white", ["\xa0", "\x85", "\x0b", "\x1f"])
