@@ -48,40 +48,24 @@ def allowed(body: bytes, path: str, agent: str, profile: str) -> bool:
 
 @rows("profile", DOCUMENTS)
 @rows(
-    "path, expected",
+    "body, agent, path, expected",
     [
-        ("/", True),
-        ("/cyberworld/map/index.html", False),
-        ("/cyberworld/map", True),
-        ("/tmp/xxx", False),
-        ("/foo.html", False),
-        ("/foo.htm", True),
-        ("/spam", True),
+        (EXAMPLE_1994_1, "anybot", "/", True),
+        (EXAMPLE_1994_1, "anybot", "/cyberworld/map/index.html", False),
+        (EXAMPLE_1994_1, "anybot", "/cyberworld/map", True),
+        (EXAMPLE_1994_1, "anybot", "/tmp/xxx", False),
+        (EXAMPLE_1994_1, "anybot", "/foo.html", False),
+        (EXAMPLE_1994_1, "anybot", "/foo.htm", True),
+        (EXAMPLE_1994_2, "anybot", "/cyberworld/map/x", False),
+        (EXAMPLE_1994_2, "CyberMapper", "/cyberworld/map/x", True),
+        (EXAMPLE_1994_2, "anybot", "/x", True),
+        (EXAMPLE_1994_3, "anybot", "/", False),
+        (b"", "anybot", "/", True),
     ],
 )
-def test_first_example_of_1994(profile: str, path: str, expected: bool) -> None:
-    """1994, Examples: no robots should visit these, in every document since."""
-    assert allowed(EXAMPLE_1994_1, path, "anybot", profile) is expected
-
-
-@pytest.mark.parametrize("profile", DOCUMENTS)
-def test_second_example_of_1994(profile: str) -> None:
-    """1994, Examples: except the robot called cybermapper."""
-    assert not allowed(EXAMPLE_1994_2, "/cyberworld/map/x", "anybot", profile)
-    assert allowed(EXAMPLE_1994_2, "/cyberworld/map/x", "CyberMapper", profile)
-    assert allowed(EXAMPLE_1994_2, "/x", "anybot", profile)
-
-
-@pytest.mark.parametrize("profile", DOCUMENTS)
-def test_third_example_of_1994(profile: str) -> None:
-    """1994, Examples: no robots should visit this site further."""
-    assert not allowed(EXAMPLE_1994_3, "/", "anybot", profile)
-
-
-@pytest.mark.parametrize("profile", DOCUMENTS)
-def test_an_empty_file_is_as_if_it_was_not_present(profile: str) -> None:
-    """1994, The Format: all robots will consider themselves welcome."""
-    assert allowed(b"", "/", "anybot", profile)
+def test_examples_of_1994(profile: str, body: bytes, agent: str, path: str, expected: bool) -> None:
+    """1994, Examples, and an empty file, which is as if it was not present; in all documents."""
+    assert allowed(body, path, agent, profile) is expected
 
 
 @pytest.mark.parametrize(
@@ -320,53 +304,28 @@ Disallow: #This could be habit forming!
 """
 
 
-@pytest.mark.parametrize(
-    ("path", "agent", "expected"),
+@rows(
+    "body, path, agent, expected",
     [
-        ("/", "anybot", False),
-        ("/x", "anybot", False),
-        ("/", "Lycos", True),
-        ("/x", "Lycos_Spider_(Rex)/1.0 libwww/3.1", True),
-        ("/cgi-bin/x", "Lycos", False),
-        ("/tmp/x", "Lycos_Spider_(Rex)/1.0 libwww/3.1", False),
+        (KOLLAR_1, "/", "anybot", False),
+        (KOLLAR_1, "/", "Lycos", True),
+        (KOLLAR_1, "/x", "Lycos_Spider_(Rex)/1.0 libwww/3.1", True),
+        (KOLLAR_1, "/cgi-bin/x", "Lycos", False),
+        (KOLLAR_1, "/tmp/x", "Lycos_Spider_(Rex)/1.0 libwww/3.1", False),
+        (KOLLAR_2, "/tmp/", "Copernicus", True),
+        (KOLLAR_2, "/tmp/", "Fred", True),
+        (KOLLAR_2, "/tmp/", "anybot", False),
+        (KOLLAR_2, "/tea-time/", "Rex", False),
+        (KOLLAR_2, "/top-cat.txt", "Lycos_Spider_(Rex)/1.0", False),
+        (KOLLAR_2, "/x", "anybot", True),
+        (KOLLAR_3, "/spiders/not/here/", "anybot", False),
+        (KOLLAR_3, "/spiders/not/here/yes/even/me.html", "anybot", False),
+        (KOLLAR_3, "/spiders/not/her", "anybot", True),
     ],
 )
-def test_first_example_of_kollar(path: str, agent: str, expected: bool) -> None:
-    """Kollar, example 1: only Lycos indexes the site, but for two directories."""
-    assert allowed(KOLLAR_1, path, agent, "kollar") is expected
-
-
-@pytest.mark.parametrize(
-    ("path", "agent", "expected"),
-    [
-        ("/tmp/", "Copernicus", True),
-        ("/tmp/", "Fred", True),
-        ("/tmp/", "anybot", False),
-        ("/tea-time/", "Rex", False),
-        ("/top-cat.txt", "Lycos_Spider_(Rex)/1.0", False),
-        ("/traverse.this", "anybot", False),
-        ("/x", "anybot", True),
-    ],
-)
-def test_second_example_of_kollar(path: str, agent: str, expected: bool) -> None:
-    """Kollar, example 2: two names on a line, and ``*`` beside one."""
-    assert allowed(KOLLAR_2, path, agent, "kollar") is expected
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("/spiders/not/here/", False),
-        ("/spiders/not/here/really/", False),
-        ("/spiders/not/here/yes/even/me.html", False),
-        ("/spiders/not/", True),
-        ("/spiders/not/her", True),
-        ("/", True),
-    ],
-)
-def test_third_example_of_kollar(path: str, expected: bool) -> None:
-    """Kollar, example 3: empty Disallow lines have no effect."""
-    assert allowed(KOLLAR_3, path, "anybot", "kollar") is expected
+def test_examples_of_kollar(body: bytes, path: str, agent: str, expected: bool) -> None:
+    """Kollar: several paths or names on a line, ``*`` beside a name, and empty Disallow lines."""
+    assert allowed(body, path, agent, "kollar") is expected
 
 
 def test_kollar_splits_only_what_is_a_list() -> None:
