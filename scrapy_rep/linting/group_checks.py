@@ -114,7 +114,7 @@ def _two_ways(file: RobotsFile, line: Line, between: Line) -> Finding:
         "share the rules that follow; some readers see two groups"
     )
     fix = (
-        f"move line {between.number} down if the user-agent lines belong together, else write "
+        "put the user-agent lines next to each other if they belong together, else write "
         "Disallow: or another rule before this line"
     )
     return file.finding_at("group-read-two-ways", line, message, fix, 1)
