@@ -43,49 +43,6 @@ def test_a_verdict_names_the_rule_that_lost() -> None:
     assert verdict.overruled == Rule(False, "/private", 4)
 
 
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_lines_are_counted_from_one(end: str) -> None:
-    """RFC 9309 section 2.2: CR, LF or CRLF end a line."""
-    text = end.join(["# x", "", "User-agent: *", "  ", "Disallow: /a", "disallow : /b*c ", "x"])
-    robots = RobotsTxt.parse(text.encode())
-    assert robots.verdict("https://e.org/a", "x").line == 5
-    assert robots.verdict("https://e.org/bc", "x").line == 6
-
-
-def test_the_first_of_equal_rules_is_named() -> None:
-    """RFC 9309 section 2.2.2: duplicate rules MAY be deduplicated."""
-    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\nDisallow: /a\n")
-    assert robots.verdict("https://e.org/a", "x").line == 2
-
-
-@pytest.mark.parametrize(
-    ("url", "agent", "reason", "group"),
-    [
-        ("https://e.org/x", "mybot", "no rule matches", "mybot"),
-        ("https://e.org/x", "third", "no rule matches", "*"),
-        ("https://e.org/private", "other", "rule", "other"),
-        ("https://e.org/robots.txt", "mybot", "robots.txt itself", "mybot"),
-    ],
-)
-def test_a_verdict_has_a_reason(url: str, agent: str, reason: str, group: str) -> None:
-    """RFC 9309 section 2.2.1: the group that counts, and whether a rule of it does."""
-    verdict = RobotsTxt.parse(BODY).verdict(url, agent)
-    assert (verdict.reason, verdict.group) == (reason, group)
-
-
-def test_without_a_group_there_is_none_to_name() -> None:
-    """RFC 9309 section 2.2.1: no rules apply."""
-    verdict = RobotsTxt.parse(b"User-agent: a\nDisallow: /").verdict("https://e.org/", "b")
-    assert verdict == Verdict(True, None, None, None, "no group")
-
-
-def test_patterns_are_shown_as_text() -> None:
-    """RFC 9309 section 2.3: the file is UTF-8; what is not is shown and not guessed at."""
-    robots = RobotsTxt.parse(BODY)
-    assert str(robots.verdict("https://e.org/café", "x").rule) == "Disallow: /café"
-    assert str(robots.verdict("https://e.org/%FF", "x").rule) == r"Disallow: /\xff*"
-
-
 def test_the_first_agent_that_has_a_group_wins() -> None:
     """RFC 9309 section 2.2.1, for crawlers with several names in falling preference."""
     robots = RobotsTxt.parse(BODY)
@@ -357,6 +314,8 @@ def test_all_rules_that_match_are_shown(
         ("/private/x", "mybot", "disallowed: Disallow: /private, line 4, group mybot"),
         ("/private/open", "other", "allowed: Allow: /private/open, line 5, group other"),
         ("/x", "mybot", "allowed: no rule matches, group mybot"),
+        ("/x", "third", "allowed: no rule matches, group *"),
+        ("/café", "x", "disallowed: Disallow: /café, line 9, group *"),
         ("/%FF", "x", r"disallowed: Disallow: /\xff*, line 10, group *"),
         ("/robots.txt", "x", "allowed: robots.txt itself, group *"),
     ],

@@ -79,14 +79,6 @@ def test_the_limit_counts_octets_of_text_too() -> None:
     assert RobotsTxt.parse(text, max_size=size - 2).allowed("/a", "x")
 
 
-def test_a_verdict_is_true_if_it_allows() -> None:
-    """``if robots.verdict(url, agent):`` asks what it seems to ask."""
-    robots = RobotsTxt.parse(BODY)
-    assert robots.verdict("https://e.org/", "mybot")
-    assert not robots.verdict("https://e.org/%C3%A9", "mybot")
-    assert not Verdict(allowed=False, reason="unreachable")
-
-
 class Watched(RobotsTxt):
     """A robots.txt whose end can be seen."""
 
@@ -127,14 +119,6 @@ def test_clean_params_are_those_of_the_file() -> None:
     robots = RobotsTxt.parse(BODY)
     assert robots.clean_params == ("ref&sid /shop/", "lang")
     assert RobotsTxt.parse(b"").clean_params == ()
-
-
-def test_values_of_the_file_are_read_once() -> None:
-    """RFC 9309 section 2.2.4: asking again costs nothing."""
-    robots = RobotsTxt.parse(BODY)
-    assert robots.sitemaps is robots.sitemaps
-    assert robots.clean_params is robots.clean_params
-    assert robots.host is None
 
 
 def use(robots: RobotsTxt) -> None:
