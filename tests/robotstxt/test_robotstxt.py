@@ -308,6 +308,13 @@ def test_all_rules_that_match_are_shown(
     assert robots.matching("https://e.org/robots.txt", "a") == []
 
 
+def test_of_many_rules_and_a_long_url_the_deciding_one_is_shown() -> None:
+    """RFC 9309 section 3: a tool does not try thousands of rules with a URL of 8 KB."""
+    robots = RobotsTxt.parse("User-agent: *\n" + "Disallow: /a\nDisallow: /*b\n" * 1_500)
+    for length, number in ((6_000, 2), (8_000, 1)):
+        assert len(robots.matching("https://e.org/" + "ab" * (length // 2), "x")) == number
+
+
 @pytest.mark.parametrize(
     ("url", "agent", "said"),
     [
